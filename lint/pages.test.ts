@@ -72,7 +72,7 @@ it('the page of the house has every package, with the packages that each one nee
   }
 });
 
-it.each(services)('the README, the house and the list of documents show the service $name', ({ name }) => {
+it.each(services)('the README and the house show the service $name', ({ name }) => {
   const picture = read('README.md').split('## How it is built')[1] ?? '';
   expect(picture).toContain(` ${name}`);
   expect(read('docs/adr/0026-the-house.md')).toContain(` ${name} `);

@@ -16,7 +16,7 @@ function examples(file: string): string[] {
     .map(({ text }) => text);
 }
 
-/** What each shell example of the README and of the tour must print, after the first, which sets variables. */
+/** The output of each shell example of the README and of the tour, after the first, which sets variables. */
 const expectations: readonly { what: string; prints: RegExp }[] = [
   { what: 'gets an answer', prints: /^\{.*"object":"chat\.completion",.*"finish_reason":"stop"/ },
   {

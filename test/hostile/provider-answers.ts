@@ -27,7 +27,7 @@ const streams: Readonly<Record<string, () => string>> = {
   'frame-usage': () => frame(`{"choices":[],${usage}}`),
 };
 
-/** What is sent as it is, by the name of the model. */
+/** Texts that are sent as they are, by the name of the model. */
 const responses: Readonly<Record<string, () => string>> = {
   headers: () => `HTTP/1.1 200 OK\r\na: ${'b'.repeat(16_000)}\r\n${'a:b\r\n'.repeat(100_000)}`,
   hints: () => 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(20_000),

@@ -5,7 +5,7 @@ import { buildConnector } from 'undici';
 
 /** How long a process reads responses in one turn of its event loop. */
 const turnMs = 10;
-/** The same with all that it does between the reads: what a parser that was paused took is not seen. */
+/** The longest that such a turn lasts with other work between the reads. The time of a paused parser is not counted. */
 const longestMs = 30;
 /** A piece that the parser of HTTP reads in up to 20 ms, whatever it is. */
 const pieceBytes = 4 * 1024;

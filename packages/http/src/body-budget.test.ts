@@ -300,7 +300,7 @@ it('lets bodies of many tenants come whole or refuses them before they begin, an
         expect(sum()).toBeLessThanOrEqual(limits.perProcess);
         const isAlone = held.get(tenant) === bytes;
         if (!isAlone) expect(held.get(tenant)).toBeLessThanOrEqual(limits.perTenant);
-        // What has begun is not broken off.
+        // A body that has begun is not broken off.
         for (let piece = 0; piece < pieces && piece !== leavesAfter; piece += 1) {
           await new Promise(setImmediate);
           share.grow(65 * KiB);

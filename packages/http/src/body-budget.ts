@@ -58,7 +58,7 @@ interface Body {
   wait: Wait | null;
 }
 
-/** What one tenant has, or all of them. */
+/** Bytes and places that one tenant has, or all of them. */
 interface Held {
   bytes: number;
   promised: number;
@@ -239,7 +239,7 @@ export class BodyBudget {
   }
 }
 
-/** What counts against limits. */
+/** Bytes that count against limits. */
 function levelOf({ bytes, promised }: Pick<Held, 'bytes' | 'promised'>): number {
   return bytes + promised;
 }
