@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { cutText } from '@gatehouse/events/cut-text';
 import { isUuid, newId } from '@gatehouse/kit/ids';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -68,10 +68,7 @@ export class McpServerStore implements ServerRecord {
   }
 
   /** Newest first, below the id `before`. */
-  async list(
-    tenantId: string,
-    { limit, before }: { limit: number; before: string | null },
-  ): Promise<PageRows<McpServer>> {
+  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<McpServer>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<McpServer>(db, {
         columns,

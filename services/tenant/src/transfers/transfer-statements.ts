@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Jobs } from '@gatehouse/jobs/jobs';
+import type { PageRequest } from '@gatehouse/kit/page';
 import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
@@ -71,10 +72,7 @@ export async function findTransfer(db: Queryable, id: string): Promise<Transfer 
 }
 
 /** Newest first, below the id `before`; one more than `limit` when there are more. */
-export async function listTransfers(
-  db: Queryable,
-  { limit, before }: { limit: number; before: string | null },
-): Promise<Transfer[]> {
+export async function listTransfers(db: Queryable, { limit, before }: PageRequest): Promise<Transfer[]> {
   const { rows } = await db.query<Row>(
     `select ${columns} from tenant.transfers where $1::uuid is null or id < $1 order by id desc limit $2`,
     [before, limit + 1],

@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
@@ -45,7 +45,7 @@ export class CallStore {
   /** Newest first, below the id `before`. */
   async list(
     { tenantId, endpointId }: { tenantId: string; endpointId: string },
-    { limit, before }: { limit: number; before: string | null },
+    { limit, before }: PageRequest,
   ): Promise<PageRows<StoredCall>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<StoredCall>(db, {

@@ -1,4 +1,4 @@
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
@@ -42,10 +42,7 @@ export class EndpointStore {
   }
 
   /** Newest first, below the id `before`. */
-  async list(
-    tenantId: string,
-    { limit, before }: { limit: number; before: string | null },
-  ): Promise<PageRows<Endpoint>> {
+  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Endpoint>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<Endpoint>(db, {
         columns,

@@ -1,4 +1,4 @@
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { burst } from '../channels/burst.ts';
@@ -115,7 +115,7 @@ export class MessageStore {
   /** The newest first, below the id `before`. */
   async listConversations(
     { tenantId, instanceId }: { tenantId: string; instanceId: string },
-    { limit, before }: { limit: number; before: string | null },
+    { limit, before }: PageRequest,
   ): Promise<PageRows<StoredConversation>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<StoredConversation>(db, {
@@ -146,7 +146,7 @@ export class MessageStore {
   /** The newest first, below the id `before`. A reply is in the list once it was sent, or was given up. */
   async listMessages(
     { tenantId, conversationId }: { tenantId: string; conversationId: string },
-    { limit, before }: { limit: number; before: string | null },
+    { limit, before }: PageRequest,
   ): Promise<PageRows<StoredMessage>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<StoredMessage>(db, {

@@ -1,5 +1,5 @@
 import { readPage, sizeOf } from '@gatehouse/pg/page';
-import type { PageRows } from '@gatehouse/kit/page';
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Subscription, SubscriptionSettings } from '../alerts/subscription.ts';
@@ -28,10 +28,7 @@ export class SubscriptionStore {
   }
 
   /** Newest first, below the id `before`. */
-  async list(
-    tenantId: string,
-    { limit, before }: { limit: number; before: string | null },
-  ): Promise<PageRows<Subscription>> {
+  async list(tenantId: string, { limit, before }: PageRequest): Promise<PageRows<Subscription>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<Subscription>(db, {
         columns,
