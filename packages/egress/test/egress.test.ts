@@ -323,7 +323,7 @@ describe('an answer that arrives while it is read', () => {
 
   it('counts as a call until it is over', async () => {
     const streams = await Promise.all(
-      Array.from({ length: 64 }, (_, n) => open('/drip', { tenantId: tenantOf(n) })),
+      Array.from({ length: 64 }, (_, n) => open('/drip', { tenantId: tenantOf(n), idleMs: 30_000 })),
     );
     expect(await failure(open('/'))).toBe('busy');
     for (const { body } of streams) await body.cancel();
