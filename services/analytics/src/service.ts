@@ -9,18 +9,18 @@ import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
-import { Freshness } from './ingest/freshness.ts';
-import { summaryHandlers } from './http/summaries.ts';
-import { traceHandlers } from './http/traces.ts';
-import { Ingest } from './ingest/ingest.ts';
-import { Partitions } from './ingest/partitions.ts';
-import { TenantRetention } from './peers/tenant-retention.ts';
-import { ForgottenUsers } from './retention/forgotten-users.ts';
-import { Retention, type RetentionTimes } from './retention/retention.ts';
-import { forgetUser } from './rpc/forget-user.ts';
-import { ingestEvents } from './rpc/ingest.ts';
-import { TraceStore } from './store/trace-store.ts';
-import { UsageStore } from './store/usage-store.ts';
+import { Freshness } from './usage/freshness-job.ts';
+import { summaryHandlers } from './usage/summary-handlers.ts';
+import { traceHandlers } from './traces/trace-handlers.ts';
+import { Ingest } from './ingest/usage-topic.ts';
+import { Partitions } from './traces/partitions-job.ts';
+import { TenantRetention } from './retention/tenant-retention-peer.ts';
+import { ForgottenUsers } from './forgetting/forgotten-users.ts';
+import { Retention, type RetentionTimes } from './retention/retention-job.ts';
+import { forgetUser } from './forgetting/forget-user-rpc.ts';
+import { ingestEvents } from './ingest/ingest-rpc.ts';
+import { TraceStore } from './traces/trace-store.ts';
+import { UsageStore } from './usage/usage-store.ts';
 
 /** What a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {

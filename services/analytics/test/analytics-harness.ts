@@ -15,8 +15,8 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import { TenantRetention } from '../src/peers/tenant-retention.ts';
-import { Retention } from '../src/retention/retention.ts';
+import { TenantRetention } from '../src/retention/tenant-retention-peer.ts';
+import { Retention } from '../src/retention/retention-job.ts';
 import { createAnalyticsService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 

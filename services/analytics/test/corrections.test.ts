@@ -6,10 +6,10 @@ import { createLogger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { Ingest } from '../src/ingest/ingest.ts';
-import { ForgottenUsers } from '../src/retention/forgotten-users.ts';
-import { forgetTraces, forgetUsage, noteDeletion } from '../src/store/forget-system-store.ts';
-import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
+import type { Ingest } from '../src/ingest/usage-topic.ts';
+import { ForgottenUsers } from '../src/forgetting/forgotten-users.ts';
+import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
+import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -6,8 +6,8 @@ import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import type { Group } from '../src/usage/summary.ts';
-import type { Ingest } from '../src/ingest/ingest.ts';
-import { UsageStore, type SummaryRequest } from '../src/store/usage-store.ts';
+import type { Ingest } from '../src/ingest/usage-topic.ts';
+import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 

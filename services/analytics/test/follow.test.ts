@@ -3,8 +3,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { decodeCursor, encodeCursor, type Position } from '../src/traces/trace-cursor.ts';
-import type { Ingest } from '../src/ingest/ingest.ts';
-import { TraceStore } from '../src/store/trace-store.ts';
+import type { Ingest } from '../src/ingest/usage-topic.ts';
+import { TraceStore } from '../src/traces/trace-store.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 import { startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -3,7 +3,7 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { ForgetUserResponse } from '@gatehouse/proto/analytics/v1/analytics';
 import { eventually } from '@gatehouse/test/eventually';
-import { deleteOldDeletions } from '../src/store/forget-system-store.ts';
+import { deleteOldDeletions } from '../src/forgetting/forget-system-store.ts';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';
 
 const settleMs = 300;

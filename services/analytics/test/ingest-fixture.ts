@@ -2,8 +2,8 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
-import { Ingest } from '../src/ingest/ingest.ts';
-import { Partitions } from '../src/ingest/partitions.ts';
+import { Ingest } from '../src/ingest/usage-topic.ts';
+import { Partitions } from '../src/traces/partitions-job.ts';
 
 /** What takes events in, and the database that it writes to, without the service around them. */
 export interface IngestFixture {

@@ -4,8 +4,8 @@ import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
-import { TraceStore } from '../src/store/trace-store.ts';
-import { UsageStore } from '../src/store/usage-store.ts';
+import { TraceStore } from '../src/traces/trace-store.ts';
+import { UsageStore } from '../src/usage/usage-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';
 

@@ -4,8 +4,8 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { Partitions } from '../src/ingest/partitions.ts';
-import { ensurePartition } from '../src/store/ingest-system-store.ts';
+import { Partitions } from '../src/traces/partitions-job.ts';
+import { ensurePartition } from '../src/ingest/ingest-system-store.ts';
 
 const log = createLogger('analytics', 'silent');
 

@@ -7,7 +7,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { valueOf } from '@gatehouse/test/exposition';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';
-import type { Retention } from '../src/retention/retention.ts';
+import type { Retention } from '../src/retention/retention-job.ts';
 
 let analytics: AnalyticsHarness;
 let retention: Retention;

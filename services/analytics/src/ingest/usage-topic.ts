@@ -7,9 +7,9 @@ import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { findForgotten } from '../store/forget-system-store.ts';
-import { correctEnds } from '../store/correction-system-store.ts';
-import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from '../store/ingest-system-store.ts';
+import { findForgotten } from '../forgetting/forget-system-store.ts';
+import { correctEnds } from './correction-system-store.ts';
+import { endLateRuns, insertDeadLetter, insertIntake, numberUsers } from './ingest-system-store.ts';
 import { readEvents, type ReadEvents, type RunEvent } from './read-events.ts';
 
 /** The limits of a batch that one statement writes. */

@@ -1,6 +1,6 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { IngestRequest, IngestResponse } from '@gatehouse/proto/analytics/v1/analytics';
-import type { Ingest } from '../ingest/ingest.ts';
+import type { Ingest } from './usage-topic.ts';
 
 /** Stores a batch of events, for services that publish without Kafka. */
 export function ingestEvents(ingest: Ingest): Rpc<IngestRequest, IngestResponse> {

@@ -2,7 +2,7 @@ import { isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { unknownTenantDays } from '../retention/trace-ages.ts';
+import { unknownTenantDays } from './trace-ages.ts';
 
 /** How long tenants keep their traces. */
 export class TenantRetention {

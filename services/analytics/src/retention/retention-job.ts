@@ -5,14 +5,14 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deadLetterDays, traceAges } from './trace-ages.ts';
-import type { TenantRetention } from '../peers/tenant-retention.ts';
+import type { TenantRetention } from './tenant-retention-peer.ts';
 import {
   blankTraces,
   deleteDeadLetters,
   deleteTraces,
   dropExpiredPartition,
   nextTenant,
-} from '../store/retention-system-store.ts';
+} from './retention-system-store.ts';
 
 export interface RetentionTimes {
   /** The longest time from the start to the first sweep; the shortest is half of it. The same holds for the others. */

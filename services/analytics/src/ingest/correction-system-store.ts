@@ -12,7 +12,7 @@ import {
   totalsKey,
   usageKey,
 } from './ingest-statements.ts';
-import { countsNothing } from './usage-columns.ts';
+import { countsNothing } from '../usage/usage-statements.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `

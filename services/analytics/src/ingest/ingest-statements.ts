@@ -1,8 +1,8 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { lateAfterDays } from '../retention/trace-ages.ts';
-import { unpricedModelsOf } from '../usage/unpriced-models.ts';
-import type { StoredSpan } from './trace-store.ts';
-import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-columns.ts';
+import { unpricedModelsOf } from './unpriced-models.ts';
+import type { StoredSpan } from '../traces/trace-store.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions } from '../usage/usage-statements.ts';
 
 /** The parts of the statements that store runs and count them. */
 

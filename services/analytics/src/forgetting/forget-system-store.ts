@@ -2,8 +2,8 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
-import { usageKey } from './ingest-statements.ts';
-import { countsNothing, measures } from './usage-columns.ts';
+import { usageKey } from '../ingest/ingest-statements.ts';
+import { countsNothing, measures } from '../usage/usage-statements.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {

@@ -1,7 +1,7 @@
 import type { Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Position } from '../traces/trace-cursor.ts';
+import type { Position } from './trace-cursor.ts';
 
 /** A stored run. Bigints and exact amounts are text. */
 export interface TraceRow {

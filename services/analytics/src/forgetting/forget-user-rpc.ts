@@ -2,7 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/analytics/v1/analytics';
-import type { ForgottenUsers } from '../retention/forgotten-users.ts';
+import type { ForgottenUsers } from './forgotten-users.ts';
 
 /** Removes a user from stored runs, and from those that come later. */
 export function forgetUser(forgotten: ForgottenUsers): Rpc<ForgetUserRequest, ForgetUserResponse> {

@@ -2,9 +2,9 @@ import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { pageBytes } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { Period } from '../usage/period.ts';
-import type { Group, Summary, Totals } from '../usage/summary.ts';
-import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-columns.ts';
+import type { Period } from './period.ts';
+import type { Group, Summary, Totals } from './summary.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-statements.ts';
 
 export interface UsageFilter {
   agentId: string | null;

@@ -3,7 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import { TransactionAge } from '../traces/transaction-age.ts';
-import { usageLagSeconds } from '../store/usage-store.ts';
+import { usageLagSeconds } from './usage-store.ts';
 
 const everyMs = 5_000;
 
