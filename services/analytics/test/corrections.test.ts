@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Received } from '@gatehouse/events/dead-letters';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { writeWatermark } from '@gatehouse/events/watermark';
-import { createLogger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
-import { ForgottenUsers } from '../src/forgetting/forgotten-users.ts';
+import { forget } from '../src/forgetting/forget-user-rpc.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -246,13 +245,12 @@ describe('an exact end after an estimated one', () => {
     const interrupted = makeStory(shared);
     const before = makeEnd({ ...shared, ended_at: new Date(interruptedAt).toISOString() });
     await ingest.take([running.start, interrupted.estimated, received(before)]);
-    const log = createLogger('test', 'silent');
-    const forgotten = new ForgottenUsers({ pool: fixture.writing, log, settleMs: 200 });
+    const forgetting = { pool: fixture.writing, settleMs: 200 };
     const deletion = { tenantId, userId: 'ada', requestedAtMs: Date.now() };
     // The traces have the pseudonym, and the roll-ups the user.
-    expect(await forgotten.forget(deletion)).toMatchObject({ traces: 3, completed: false });
+    expect(await forget(deletion, forgetting)).toMatchObject({ traces: 3, completed: false });
     await ingest.take([running.estimated, interrupted.exact, running.exact]);
-    await eventually(async () => expect((await forgotten.forget(deletion)).completed).toBe(true));
+    await eventually(async () => expect((await forget(deletion, forgetting)).completed).toBe(true));
     const { totals, groups } = await summarize(tenantId, { groupBy: ['user'] });
     expect(totals).toMatchObject({ requests: 3, inputTokens: 30, estimatedRequests: 0, uniqueUsers: 1 });
     expect(groups).toEqual([

@@ -2,8 +2,7 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
-import { usageKey } from '../ingest/ingest-statements.ts';
-import { countsNothing, measures } from '../usage/usage-statements.ts';
+import { countsNothing, measures, usageKey } from '../usage/usage-statements.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {
@@ -11,7 +10,7 @@ export interface ForgottenUser {
   userId: string;
 }
 
-/** What one batch did. */
+/** The result of one batch. */
 export interface ForgetBatch {
   /** Traces that it changed. */
   changed: number;
@@ -197,7 +196,7 @@ export async function forgetDeadLetters(pool: Pool, { tenantId, userId }: Forgot
   }
 }
 
-/** Which of these runs began before the deletion of their user's data. */
+/** The ids of those runs that began before the deletion of their user's data. */
 export async function findForgotten(
   pool: Pool,
   runs: readonly (RunStarted | RunEnded)[],

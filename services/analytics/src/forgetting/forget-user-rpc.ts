@@ -1,19 +1,72 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { isUuid } from '@gatehouse/kit/ids';
+import { isUuid, randomBase62 } from '@gatehouse/kit/ids';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/analytics/v1/analytics';
-import type { ForgottenUsers } from './forgotten-users.ts';
+import {
+  forgetDeadLetters,
+  forgetTraces,
+  forgetUsage,
+  noteDeletion,
+  type ForgottenUser,
+} from './forget-system-store.ts';
+
+/** Longer than a statement that stores events, from its check for deletions to its commit. */
+const defaultSettleMs = 10_000;
+/** How long one call works. */
+const workMs = 2_000;
+
+export interface ForgetOptions {
+  /** Acts as `analytics_system`. */
+  pool: Pool;
+  /** How long a deletion is not complete, since events may be written late. */
+  settleMs?: number | undefined;
+}
+
+export interface UserDeletion extends ForgottenUser {
+  /** Milliseconds since the epoch. */
+  requestedAtMs: number;
+}
 
 /** Removes a user from stored runs, and from those that come later. */
-export function forgetUser(forgotten: ForgottenUsers): Rpc<ForgetUserRequest, ForgetUserResponse> {
+export function forgetUser(options: ForgetOptions): Rpc<ForgetUserRequest, ForgetUserResponse> {
   return {
     callers: ['tenant'],
     handle: async ({ tenantId, userId, requestedAtMs }) => {
       if (!isUuid(tenantId) || userId === '')
         throw new AppError('invalid_value', 'A deletion needs a tenant and a user.');
       const deletion = { tenantId, userId, requestedAtMs: Number(requestedAtMs) };
-      const { traces, completed } = await forgotten.forget(deletion);
+      const { traces, completed } = await forget(deletion, options);
       return { counts: { traces: BigInt(traces) }, completed };
     },
   };
+}
+
+/**
+ * Removes a user whose data were deleted: runs that began before that lose their texts and get a random pseudonym as
+ * their user, so that amounts and counts of users stay. `ingest/` treats events that come later.
+ *
+ * Works for two seconds at most. May be repeated, also by several callers, and must be until it is completed: all stored
+ * runs are done, and no late one can come.
+ */
+export async function forget(
+  { requestedAtMs, ...user }: UserDeletion,
+  { pool, settleMs = defaultSettleMs }: ForgetOptions,
+): Promise<{ traces: number; completed: boolean }> {
+  const until = monotonicMs() + workMs;
+  // As random as it gets: nothing leads from it to the user.
+  const pseudonym = `forgotten-${randomBase62(22)}`;
+  await noteDeletion(pool, user, { requestedAtMs, pseudonym });
+  await forgetDeadLetters(pool, user);
+  let traces = 0;
+  for (let more = true; more && monotonicMs() < until;) {
+    const batch = await forgetTraces(pool, user, settleMs);
+    traces += batch.changed;
+    ({ more } = batch);
+  }
+  let completed = false;
+  for (let more = true; more && monotonicMs() < until;)
+    ({ more, done: completed } = await forgetUsage(pool, user));
+  return { traces, completed };
 }

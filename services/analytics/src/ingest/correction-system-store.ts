@@ -2,17 +2,8 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import {
-  change,
-  columns,
-  counted,
-  counting,
-  input,
-  toJson,
-  totalsKey,
-  usageKey,
-} from './ingest-statements.ts';
-import { countsNothing } from '../usage/usage-statements.ts';
+import { countsNothing, totalsKey, usageKey } from '../usage/usage-statements.ts';
+import { change, columns, counted, counting, input, toJson } from './ingest-statements.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `

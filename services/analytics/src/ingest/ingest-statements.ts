@@ -1,8 +1,8 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { lateAfterDays } from '../retention/trace-ages.ts';
+import type { StoredSpan } from '../traces/stored-run.ts';
+import { measures, measuresOfRun, totalsKey, usageKey } from '../usage/usage-statements.ts';
 import { unpricedModelsOf } from './unpriced-models.ts';
-import type { StoredSpan } from '../traces/trace-store.ts';
-import { dimensions, measures, measuresOfRun, personalDimensions } from '../usage/usage-statements.ts';
 
 /** The parts of the statements that store runs and count them. */
 
@@ -62,9 +62,6 @@ export const counted = `
   traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
   traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models`;
-
-export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
-export const usageKey = [totalsKey, ...personalDimensions].join(', ');
 
 /** Adds the rows of `ended`, with their signs where they have some, to a roll-up table with one row per key. */
 const addUp = (table: string, key: string, corrects: boolean): string => `

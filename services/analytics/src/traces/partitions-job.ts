@@ -1,7 +1,7 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { ensurePartition, hasPartition } from '../ingest/ingest-system-store.ts';
+import { ensurePartition, hasPartition } from './partition-system-store.ts';
 
 const everyMs = 6 * 3_600_000;
 const defaultRetryMs = 10_000;

@@ -2,7 +2,7 @@ import type { Span as WireSpan, Trace } from '@gatehouse/contract/traces';
 import { recallSpanName, type Recall, type Span, type ToolSpan } from '@gatehouse/events/run-event';
 import { usdOf } from '@gatehouse/kit/money';
 import type { Viewer } from '../shared/viewer.ts';
-import type { StoredSpan, TraceRow } from './trace-store.ts';
+import type { StoredSpan, TraceRow } from './stored-run.ts';
 
 /** The trace of a run in its wire shape, as this viewer may see it; `withSpans` adds its attempts. */
 export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {

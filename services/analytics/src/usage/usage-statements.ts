@@ -4,6 +4,10 @@ export const dimensions = ['model', 'agent_id', 'provider', 'channel'] as const;
 /** The columns that only the table `usage` groups by in addition. */
 export const personalDimensions = ['user_id', 'api_key_id'] as const;
 
+/** The keys of the roll-up tables: of those without users and API keys, and of `usage`. */
+export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
+export const usageKey = [totalsKey, ...personalDimensions].join(', ');
+
 /** The measures of the roll-up tables in column order, each with the SQL expression that one ended run adds to it. */
 const shares = {
   requests: '1',
