@@ -6,10 +6,11 @@ import { withoutKafka } from '@gatehouse/test/kafka';
 import type { Usage } from '@gatehouse/test/provider-simulator/chat-answer';
 import type { LedgerRow } from '@gatehouse/test/provider-simulator/records';
 import { auditRuns, allArrived } from './audit.ts';
-import { ChaosSystem } from './chaos-system.ts';
+import type { ChaosSystem } from './chaos-system.ts';
 import { Follower } from './follower.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { Random } from './random.ts';
+import { UsageSystem } from './usage-system.ts';
 
 /** At least: requests go on until everything was killed. */
 const runs = Number(process.env['LEDGER_RUNS'] ?? 2_000);
@@ -50,12 +51,14 @@ interface RunRow {
   called: boolean;
 }
 
-describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`, () => {
+describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`, () => {
   const random = new Random(seed);
+  let system: UsageSystem;
   let chaos: ChaosSystem;
   let tenants: { id: string; key: string; client: GatewayClient }[];
   beforeAll(async () => {
-    chaos = await ChaosSystem.start({ KAFKA: '1', GATEHOUSE_REPLICAS: 'chat=2,analytics=2' });
+    system = await UsageSystem.start({ KAFKA: '1', GATEHOUSE_REPLICAS: 'chat=2,analytics=2' });
+    chaos = system.chaos;
     const { url, tenant_id: id, user_key: key } = chaos.credentials;
     const others = [await chaos.makeTenant(), await chaos.makeTenant()];
     const made = [{ id, key }, ...others.map((tenant) => ({ id: tenant.id, key: tenant.userKey }))];
@@ -65,8 +68,13 @@ describeKafka(`the ledger${obstacle === undefined ? '' : ` (skipped: ${obstacle}
   afterAll(async () => {
     await Promise.all(stops.map((stop) => stop()));
     for (const { client } of tenants) client.close();
-    await chaos.stop();
-  });
+    await system.stop();
+  }, 60_000);
+
+  it('loses no run and delays no tenant after Kafka was paused for 10 s', async () => {
+    const messages = [{ role: 'user', content: 'What happens when things break? '.repeat(20) }];
+    await chaos.explain(() => system.expectNothingLostWhilePaused('kafka', { fields: { messages } }));
+  }, 120_000);
 
   /** What a client may ask for, as often as it stands here. */
   const kinds: (() => CompletionCall)[] = [
