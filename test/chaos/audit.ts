@@ -1,3 +1,4 @@
+import { expect } from '@jest/globals';
 import { partitionCount } from '@gatehouse/events/partitions';
 import { eventually } from '@gatehouse/test/eventually';
 import type { ChaosSystem } from './chaos-system.ts';
@@ -64,6 +65,23 @@ export async function auditRuns(chaos: Records, tenantId: string | null = null):
   const byStatus: Record<string, number> = {};
   for (const { status } of rows) byStatus[status] = (byStatus[status] ?? 0) + 1;
   return { requests: chaos.simulator.requests.length, runs: rows.length, byStatus, complaints };
+}
+
+/** Audits a system before the next fault, once every run has its end. */
+export async function auditSoFar(chaos: ChaosSystem): Promise<Audit> {
+  await chaos.within(30_000, 'every run so far has its end', () => allArrived(chaos));
+  const audit = await auditRuns(chaos);
+  expect(audit.complaints).toEqual([]);
+  return audit;
+}
+
+/** The runs that an audit found beyond those of an earlier one, by status. */
+export function newRuns(audit: Audit, before: Audit): Record<string, number> {
+  const entries = Object.entries(audit.byStatus).map(([status, count]): [string, number] => [
+    status,
+    count - (before.byStatus[status] ?? 0),
+  ]);
+  return Object.fromEntries(entries.filter(([, count]) => count > 0));
 }
 
 function complaintsAbout(row: RunRow, requests: number): string[] {

@@ -4,49 +4,48 @@ import { usageSummary } from '@gatehouse/contract/usage';
 import { eventually } from '@gatehouse/test/eventually';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import type { TenantAccess } from '@gatehouse/test/tenants';
-import { ChaosSystem } from './chaos-system.ts';
+import type { ChaosSystem } from './chaos-system.ts';
 
-let chaos: ChaosSystem;
-let tenant: TenantAccess;
-let server: TestMcpServer;
-const called = { count: 0 };
+/** Declares the tests of a system, with egress to this host, whose agent service is killed in the middle of a tool. */
+export function killedAgent(of: () => ChaosSystem): void {
+  describe('an agent service that is killed while it calls a tool', () => {
+    let tenant: TenantAccess;
+    let server: TestMcpServer;
+    const called = { count: 0 };
 
-beforeAll(async () => {
-  chaos = await ChaosSystem.start({ EGRESS_ALLOW: '127.0.0.1' });
-  tenant = await chaos.makeTenant();
-  const run = async (_args: unknown, signal: AbortSignal) => {
-    called.count += 1;
-    await new Promise((resolve) => {
-      signal.addEventListener('abort', resolve);
-      setTimeout(resolve, 20_000).unref();
+    beforeAll(async () => {
+      tenant = await of().makeTenant();
+      const run = async (_args: unknown, signal: AbortSignal) => {
+        called.count += 1;
+        await new Promise((resolve) => {
+          signal.addEventListener('abort', resolve);
+          setTimeout(resolve, 20_000).unref();
+        });
+        return said('too late');
+      };
+      server = await TestMcpServer.start([{ name: 'slow', run }]);
     });
-    return said('too late');
-  };
-  server = await TestMcpServer.start([{ name: 'slow', run }]);
-});
-afterAll(async () => {
-  await server.stop();
-  await chaos.stop();
-});
+    afterAll(() => server.stop());
 
-async function call(path: string, body?: object): Promise<{ status: number; body: unknown; runId: string }> {
-  const response = await fetch(chaos.credentials.url + path, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${tenant.adminKey}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return {
-    status: response.status,
-    body: await response.json(),
-    runId: response.headers.get('x-run-id') ?? '',
-  };
-}
+    async function call(
+      path: string,
+      body?: object,
+    ): Promise<{ status: number; body: unknown; runId: string }> {
+      const response = await fetch(of().credentials.url + path, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { authorization: `Bearer ${tenant.adminKey}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+      return {
+        status: response.status,
+        body: await response.json(),
+        runId: response.headers.get('x-run-id') ?? '',
+      };
+    }
 
-describe('an agent service that is killed while it calls a tool', () => {
-  it(
-    'costs the run that tool alone: it ends with an answer, its true status and all of its usage',
-    () =>
-      chaos.explain(async () => {
+    it('costs the run that tool alone: it ends with an answer, its true status and all of its usage', () => {
+      const chaos = of();
+      return chaos.explain(async () => {
         expect((await call('/v1/mcp/servers', { name: 's', url: server.url })).status).toBe(201);
         const agent = { key: 'acting', model: 'gpt-4.1-mini', tools: { mcp_servers: ['s'] } };
         expect((await call('/v1/agents', agent)).status).toBe(201);
@@ -73,7 +72,7 @@ describe('an agent service that is killed while it calls a tool', () => {
           const { totals } = usageSummary.parse((await call('/v1/usage/summary')).body);
           expect([totals.requests, totals.tool_calls]).toEqual([1, 1]);
         });
-      }),
-    120_000,
-  );
-});
+      });
+    }, 120_000);
+  });
+}

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import type { SimulatorRequest } from '@gatehouse/test/provider-simulator/records';
-import { auditRuns, allArrived } from './audit.ts';
-import { ChaosSystem } from './chaos-system.ts';
+import { auditRuns, allArrived, auditSoFar, newRuns } from './audit.ts';
+import type { ChaosSystem } from './chaos-system.ts';
 import type { Outcome } from './gateway-client.ts';
 
 const streams = 200;
@@ -20,27 +20,28 @@ const fates = [
   { chunks: 600, chunk_delay_ms: 100, delay_ms: 60_000 },
 ];
 
-let chaos: ChaosSystem;
-beforeAll(async () => {
-  chaos = await ChaosSystem.start();
-});
-afterAll(async () => chaos.stop(), 60_000);
-
 /** Sends unary requests one after the other until `state.over`. */
-async function keepAsking(state: { over: boolean }, delayMs: number): Promise<Outcome[]> {
+async function keepAsking(
+  { client }: ChaosSystem,
+  state: { over: boolean },
+  delayMs: number,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   while (!state.over) {
-    outcomes.push(await chaos.client.complete({ provider: { delay_ms: delayMs } }));
+    outcomes.push(await client.complete({ provider: { delay_ms: delayMs } }));
     await sleep(paceMs);
   }
   return outcomes;
 }
 
-describe('kill -9 of chat during 200 concurrent streams', () => {
-  it(
-    'leaves every request of the provider in exactly one ended run, and every client with a clean error',
-    () =>
-      chaos.explain(async () => {
+/** Declares the tests of a system whose only replica of chat is killed. */
+export function killedChat(of: () => ChaosSystem): void {
+  describe('kill -9 of chat during 200 concurrent streams', () => {
+    it('leaves every request of the provider in exactly one ended run, and every client with a clean error', () => {
+      const chaos = of();
+      return chaos.explain(async () => {
+        const before = await auditSoFar(chaos);
+        const { length: earlier } = chaos.simulator.requests;
         const model = `agent:${chaos.credentials.agent_key}`;
         const state = { over: false };
         const streaming = Array.from({ length: streams }, (_, index) =>
@@ -50,8 +51,9 @@ describe('kill -9 of chat during 200 concurrent streams', () => {
             provider: fates[index % fates.length] ?? {},
           }),
         );
-        const asking = [0, 30, 150, 700].map((delayMs) => keepAsking(state, delayMs));
-        const begun = (): SimulatorRequest[] => chaos.simulator.requests.filter(({ body }) => isStream(body));
+        const asking = [0, 30, 150, 700].map((delayMs) => keepAsking(chaos, state, delayMs));
+        const begun = (): SimulatorRequest[] =>
+          chaos.simulator.requests.slice(earlier).filter(({ body }) => isStream(body));
         await chaos.within(30_000, 'all streams have reached the provider', async () => {
           return begun().length >= streams;
         });
@@ -88,11 +90,11 @@ describe('kill -9 of chat during 200 concurrent streams', () => {
         const audit = await auditRuns(chaos);
         chaos.mark('audit', audit);
         expect(audit.complaints).toEqual([]);
-        expect(audit.byStatus['interrupted']).toBeGreaterThanOrEqual(cut.length);
-      }),
-    150_000,
-  );
-});
+        expect(newRuns(audit, before)['interrupted']).toBeGreaterThanOrEqual(cut.length);
+      });
+    }, 150_000);
+  });
+}
 
 function isStream(body: unknown): boolean {
   return (body as { stream?: boolean } | null)?.stream === true;
