@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { auditRuns, allArrived } from './audit.ts';
-import { ChaosSystem } from './chaos-system.ts';
+import { auditRuns, allArrived, auditSoFar, newRuns } from './audit.ts';
+import type { ChaosSystem } from './chaos-system.ts';
 import { unknownKey, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { keepKillingPostgres, signalPostgres } from './postgres-processes.ts';
 
@@ -21,10 +21,6 @@ const refusedWithinMs = 15_000;
 const answeredWithinMs = 25_000;
 
 let chaos: ChaosSystem;
-beforeAll(async () => {
-  chaos = await ChaosSystem.start({ GATEHOUSE_REPLICAS: 'chat=2' });
-});
-afterAll(async () => chaos.stop(), 60_000);
 
 interface Trickle {
   known: Promise<Outcome>[];
@@ -35,11 +31,11 @@ interface Trickle {
 }
 
 /** Sends two requests a second, with a valid key that no edge has cached and with unknown keys, until stopped. */
-function askWithoutDatabase(): { stop: () => Promise<Outcome[]> } {
+function askWithoutDatabase(newKey: string): { stop: () => Promise<Outcome[]> } {
   const asked: Promise<Outcome>[] = [];
   const ask = (key: string): void => void asked.push(chaos.client.complete({ key }));
   const timer = setInterval(() => {
-    ask(chaos.credentials.admin_key);
+    ask(newKey);
     ask(unknownKey());
   }, 500);
   return {
@@ -110,58 +106,68 @@ async function deadInstances(): Promise<object[]> {
   return chaos.rows('select id, heartbeat_at, dead_at from chat.instances where dead_at is not null');
 }
 
-describe('PostgreSQL away, hanging for 18 s, then killed while it hangs and refusing', () => {
-  it(
-    'is a 503 for what is new, loses nothing that is under way, and passes by itself',
-    () =>
-      chaos.explain(async () => {
-        await chaos.client.complete();
-        const trickle = startTrickle();
-        await untilAllJudge();
+/** Declares the tests of a system with two replicas of chat whose PostgreSQL hangs and is killed. */
+export function hungPostgres(of: () => ChaosSystem): void {
+  beforeAll(() => {
+    chaos = of();
+  });
 
-        await signalPostgres(chaos, 'SIGSTOP');
-        const hungAt = performance.now();
-        const strangers = askWithoutDatabase();
-        await sleep(hangMs - strangersWaitMs);
-        // They are answered before the database is back: by then one of them would be good, and the others known bad.
-        const refusedStrangers = await strangers.stop();
-        await sleep(Math.max(0, hangMs - (performance.now() - hungAt)));
-        await signalPostgres(chaos, 'SIGCONT');
-        await untilAnswered(trickle);
+  describe('PostgreSQL away, hanging for 18 s, then killed while it hangs and refusing', () => {
+    it(
+      'is a 503 for what is new, loses nothing that is under way, and passes by itself',
+      () =>
+        chaos.explain(async () => {
+          await chaos.client.complete();
+          const before = await auditSoFar(chaos);
+          const deadBefore = await deadInstances();
+          const { userKey: newKey } = await chaos.makeTenant();
+          const trickle = startTrickle();
+          await untilAllJudge();
 
-        // PostgreSQL is killed while it hangs: its clients never learn whether their last statements were committed.
-        await signalPostgres(chaos, 'SIGSTOP');
-        await sleep(hangBeforeDeathMs);
-        await signalPostgres(chaos, 'SIGKILL');
-        await keepKillingPostgres(chaos, refusalMs);
-        await untilAnswered(trickle);
-        trickle.stop();
+          await signalPostgres(chaos, 'SIGSTOP');
+          const hungAt = performance.now();
+          const strangers = askWithoutDatabase(newKey);
+          await sleep(hangMs - strangersWaitMs);
+          // They are answered before the database is back: by then one of them would be good, and the others known bad.
+          const refusedStrangers = await strangers.stop();
+          await sleep(Math.max(0, hangMs - (performance.now() - hungAt)));
+          await signalPostgres(chaos, 'SIGCONT');
+          await untilAnswered(trickle);
 
-        const known = await Promise.all(trickle.known);
-        const unknown = await Promise.all(trickle.unknown);
-        chaos.mark('outcomes', {
-          known: tally(known),
-          unknown: tally(unknown),
-          strangersWhileItHung: tally(refusedStrangers),
-        });
-        expect(refusedStrangers.filter(({ ms }) => ms > strangersWaitMs)).toEqual([]);
-        expect(surprises(refusedStrangers, [503])).toEqual([]);
-        expect(surprises(known, [200, 503])).toEqual([]);
-        expect(known.filter(({ status, ending }) => status === 200 && ending !== 'answer')).toEqual([]);
-        const refused = known.filter(({ status }) => status === 503);
-        expect(refused.length).toBeGreaterThan(0);
-        expect(slowest(refused)).toBeLessThan(refusedWithinMs);
-        expect(slowest(unknown)).toBeLessThan(refusedWithinMs);
-        expect(slowest(known)).toBeLessThan(answeredWithinMs);
+          // PostgreSQL is killed while it hangs: its clients never learn whether their last statements were committed.
+          await signalPostgres(chaos, 'SIGSTOP');
+          await sleep(hangBeforeDeathMs);
+          await signalPostgres(chaos, 'SIGKILL');
+          await keepKillingPostgres(chaos, refusalMs);
+          await untilAnswered(trickle);
+          trickle.stop();
 
-        await chaos.within(45_000, 'every run has its end', () => allArrived(chaos));
-        const audit = await auditRuns(chaos);
-        chaos.mark('audit', audit);
-        expect(audit.complaints).toEqual([]);
-        expect(audit.byStatus['interrupted']).toBeUndefined();
-        expect(await deadInstances()).toEqual([]);
-        expect(surprises(unknown, [401, 503])).toEqual([]);
-      }),
-    170_000,
-  );
-});
+          const known = await Promise.all(trickle.known);
+          const unknown = await Promise.all(trickle.unknown);
+          chaos.mark('outcomes', {
+            known: tally(known),
+            unknown: tally(unknown),
+            strangersWhileItHung: tally(refusedStrangers),
+          });
+          expect(refusedStrangers.filter(({ ms }) => ms > strangersWaitMs)).toEqual([]);
+          expect(surprises(refusedStrangers, [503])).toEqual([]);
+          expect(surprises(known, [200, 503])).toEqual([]);
+          expect(known.filter(({ status, ending }) => status === 200 && ending !== 'answer')).toEqual([]);
+          const refused = known.filter(({ status }) => status === 503);
+          expect(refused.length).toBeGreaterThan(0);
+          expect(slowest(refused)).toBeLessThan(refusedWithinMs);
+          expect(slowest(unknown)).toBeLessThan(refusedWithinMs);
+          expect(slowest(known)).toBeLessThan(answeredWithinMs);
+
+          await chaos.within(45_000, 'every run has its end', () => allArrived(chaos));
+          const audit = await auditRuns(chaos);
+          chaos.mark('audit', audit);
+          expect(audit.complaints).toEqual([]);
+          expect(newRuns(audit, before)['interrupted']).toBeUndefined();
+          expect(await deadInstances()).toEqual(deadBefore);
+          expect(surprises(unknown, [401, 503])).toEqual([]);
+        }),
+      170_000,
+    );
+  });
+}
