@@ -89,18 +89,6 @@ module.exports = {
       from: { path: '^services/edge/src/main' },
       to: { path: '(^|/)node_modules/pg/|^packages/(pg|changes|secrets)/', reachable: true },
     },
-    {
-      name: 'rules-are-pure',
-      comment: 'the rules of a service, in the folders of its features, know neither database nor wire',
-      severity: 'error',
-      from: {
-        path: '/src/agents/',
-        pathNot: tests,
-      },
-      to: {
-        path: '(node_modules/(pg|@grpc|kafkajs|express|undici)/|^packages/(pg|grpc|http)/|/src/(store|http|rpc)/)',
-      },
-    },
     ...roomRules,
     {
       name: 'edge-rules-know-no-proxy',

@@ -12,7 +12,7 @@ const waiting = 'has a row for each run under way or just ended; an index on it 
 /** Statements that rightly read a whole table, or compare all with all of few. An entry that no longer applies fails. */
 export const accepted: readonly Accepted[] = [
   {
-    file: 'services/agent/src/store/sealed-store.ts',
+    file: 'services/agent/src/secrets/sealed-store.ts',
     begins: 'select tenant_id as "tenantId", $3 as "table"',
     problem: 'reads all of agent.',
     reason: 'once an hour, looks for secrets under an old key among those of all tenants',

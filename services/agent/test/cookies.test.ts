@@ -7,7 +7,7 @@ import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { resealSecrets } from '@gatehouse/secrets/resealing';
 import type { As } from '@gatehouse/test/service-under-test';
 import { secretsToReseal } from '../src/secrets/sealed-column.ts';
-import { deleteOldCookies } from '../src/store/cookie-store.ts';
+import { deleteOldCookies } from '../src/cookies/cookie-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { pageBytes } from '@gatehouse/kit/page';
 import { createPool } from '@gatehouse/pg/pool';
-import { AgentStore } from '../src/store/agent-store.ts';
+import { AgentStore } from '../src/agents/agent-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 let agents: AgentServiceUnderTest;

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
-import { revisionOf } from '../src/store/transfer-store.ts';
+import { revisionOf } from '../src/transfers/transfer-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
 const path = '/v1/mcp/servers';

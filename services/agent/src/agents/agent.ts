@@ -3,7 +3,7 @@ import { slug } from '@gatehouse/contract/fields';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import { mergePatch } from './merge-patch.ts';
+import { mergePatch } from '../shared/merge-patch.ts';
 
 /** The settings of an agent: the wire shape without the fields that the gateway writes. */
 const settings = agent.omit({ id: true, created_at: true, updated_at: true });

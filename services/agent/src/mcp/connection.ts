@@ -23,7 +23,7 @@ import { digestOf } from './tool-review.ts';
 import { judgedSchema } from './tool-schema.ts';
 import type { MessageReader } from './message-reader.ts';
 import { maxTools, pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
-import type { ServerAccess } from './server-accesses.ts';
+import type { ServerAccess } from '../logins/server-accesses.ts';
 
 export interface ConnectionOptions {
   egress: Egress;

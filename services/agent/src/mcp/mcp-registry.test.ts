@@ -10,7 +10,7 @@ import { said, TestMcpServer, type TestTool } from '@gatehouse/test/mcp-server';
 import { McpRegistry } from './mcp-registry.ts';
 import type { KnownServer } from './mcp-server.ts';
 import type { McpTool } from './mcp-tool.ts';
-import type { ServerAccesses } from './server-accesses.ts';
+import type { ServerAccesses } from '../logins/server-accesses.ts';
 
 const open = { of: () => Promise.resolve({ loginId: null, headers: {}, tokens: null }) };
 const never = new AbortController().signal;

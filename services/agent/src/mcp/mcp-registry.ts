@@ -14,7 +14,7 @@ import {
   type McpSettings,
 } from './mcp-server.ts';
 import type { McpTool } from './mcp-tool.ts';
-import type { ServerAccess, ServerAccesses } from './server-accesses.ts';
+import type { ServerAccess, ServerAccesses } from '../logins/server-accesses.ts';
 import type { AcceptedTool } from './tool-review.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
 

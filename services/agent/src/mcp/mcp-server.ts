@@ -7,7 +7,7 @@ import type {
   PatchMcpServer,
   WireMcpServer,
 } from '@gatehouse/contract/mcp-servers';
-import { mergePatch } from '../agents/merge-patch.ts';
+import { mergePatch } from '../shared/merge-patch.ts';
 import type { McpTool } from './mcp-tool.ts';
 import { modelNames } from './model-names.ts';
 import type { OAuthBinding } from './oauth-binding.ts';

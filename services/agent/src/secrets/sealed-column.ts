@@ -2,13 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { ResealingOptions } from '@gatehouse/secrets/resealing';
-import {
-  findStale,
-  replaceSealed,
-  sealedColumns,
-  type SealedRow,
-  type SealedTable,
-} from '../store/sealed-store.ts';
+import { findStale, replaceSealed, sealedColumns, type SealedRow, type SealedTable } from './sealed-store.ts';
 
 interface Row {
   tenantId: string;

@@ -8,14 +8,8 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { only } from '@gatehouse/pg/rows';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import {
-  isAgentRef,
-  settingShapes,
-  type Agent,
-  type AgentSettings,
-  type AgentSummary,
-} from '../agents/agent.ts';
-import type { Viewer } from '../agents/viewer.ts';
+import { isAgentRef, settingShapes, type Agent, type AgentSettings, type AgentSummary } from './agent.ts';
+import type { Viewer } from './viewer.ts';
 
 export interface AgentFilter {
   status: Agent['status'] | null;

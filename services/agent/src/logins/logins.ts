@@ -6,17 +6,17 @@ import { sameText } from '@gatehouse/keyless/same-text';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import type { Login, LoginOf, LoginStore, NewLogin } from '../store/login-store.ts';
-import { McpFailure } from './failure.ts';
-import type { McpServerHead, OpenSecrets, SealSecrets } from './mcp-server.ts';
+import type { Login, LoginOf, LoginStore, NewLogin } from './login-store.ts';
+import { McpFailure } from '../mcp/failure.ts';
+import type { McpServerHead, OpenSecrets, SealSecrets } from '../mcp/mcp-server.ts';
 import {
   clientSecretOf,
   OAuthRefused,
   type OAuthClient,
   type OAuthSettings,
   type Tokens,
-} from './oauth-client.ts';
-import type { OAuthBinding } from './oauth-binding.ts';
+} from '../mcp/oauth-client.ts';
+import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 
 /** The secret parts of a login. */
 interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {

@@ -2,8 +2,8 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/agent/v1/agent';
-import type { CookieStore } from '../store/cookie-store.ts';
-import type { LoginStore } from '../store/login-store.ts';
+import type { CookieStore } from '../cookies/cookie-store.ts';
+import type { LoginStore } from '../logins/login-store.ts';
 
 const batch = 500;
 

@@ -8,11 +8,11 @@ import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import { viewerOf } from '../agents/viewer.ts';
-import { placeOf } from '../cookies/cookie.ts';
-import { readCookie, type ReadCookie } from '../cookies/read-cookie.ts';
+import { placeOf } from './cookie.ts';
+import { readCookie, type ReadCookie } from './read-cookie.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import type { AgentStore } from '../store/agent-store.ts';
-import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from '../store/cookie-store.ts';
+import type { AgentStore } from '../agents/agent-store.ts';
+import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from './cookie-store.ts';
 
 type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;

@@ -6,11 +6,11 @@ import { found } from '@gatehouse/http/resource';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import type { agentTasks } from '../agents/deleted-agents.ts';
-import { modelsOf, newSettings, patchedSettings, type Agent } from '../agents/agent.ts';
-import { viewerOf } from '../agents/viewer.ts';
-import type { ModelClient } from '../peers/models.ts';
-import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from '../store/agent-store.ts';
+import type { agentTasks } from './forget-agent-job.ts';
+import { modelsOf, newSettings, patchedSettings, type Agent } from './agent.ts';
+import { viewerOf } from './viewer.ts';
+import type { ModelClient } from './model-peer.ts';
+import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from './agent-store.ts';
 
 type List = Call<unknown, z.output<typeof listAgents>>;
 type Create = Call<CreateAgent>;

@@ -1,6 +1,6 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { ForgetAgentOptions } from '../agents/deleted-agents.ts';
+import type { ForgetAgentOptions } from './forget-agent-job.ts';
 
 const deadlineMs = 10_000;
 

@@ -7,10 +7,10 @@ import { askedBy, ConsentFlow } from '@gatehouse/keyless/consent-flow';
 import type { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
 import type { Refusals } from '@gatehouse/keyless/refusals';
 import { McpFailure } from '../mcp/failure.ts';
-import type { Logins } from '../mcp/logins.ts';
-import type { ConsentDetails, McpConsents } from '../mcp/mcp-consents.ts';
+import type { Logins } from '../logins/logins.ts';
+import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
 import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
-import type { McpServerStore } from '../store/mcp-server-store.ts';
+import type { McpServerStore } from '../servers/server-store.ts';
 
 export interface McpConsentDependencies {
   servers: McpServerStore;

@@ -7,9 +7,9 @@ import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v
 import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
-import { isOffered } from '../tools/agent-tools.ts';
-import { agentOf } from './agent-of.ts';
-import type { ToolDependencies } from './list-tools.ts';
+import { isOffered } from './agent-tools.ts';
+import { agentOf } from '../agents/agent-of-rpc.ts';
+import type { ToolDependencies } from './list-tools-rpc.ts';
 
 /** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */
 export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, CallToolResponse> {

@@ -1,5 +1,5 @@
-import { McpFailure } from './failure.ts';
-import type { BearerTokens } from './bearer-fetch.ts';
+import { McpFailure } from '../mcp/failure.ts';
+import type { BearerTokens } from '../mcp/bearer-fetch.ts';
 import type { Logins } from './logins.ts';
 import {
   hasAuth,
@@ -8,7 +8,7 @@ import {
   type AuthSecrets,
   type McpServerHead,
   type OpenSecrets,
-} from './mcp-server.ts';
+} from '../mcp/mcp-server.ts';
 
 /** How the requests of one connection are authenticated. */
 export interface ServerAccess {

@@ -12,12 +12,12 @@ import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto
 import { version } from '@gatehouse/kit/version';
 import type { Agent } from '../agents/agent.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
-import type { AgentStore } from '../store/agent-store.ts';
-import type { McpServerStore } from '../store/mcp-server-store.ts';
+import type { AgentStore } from '../agents/agent-store.ts';
+import type { McpServerStore } from '../servers/server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
-import { AgentTools, serverNames, type AgentTool } from '../tools/agent-tools.ts';
-import type { OfferedTools, SeenServer } from '../tools/offered-tools.ts';
-import { agentOf } from './agent-of.ts';
+import { AgentTools, serverNames, type AgentTool } from './agent-tools.ts';
+import type { OfferedTools, SeenServer } from './offered-tools.ts';
+import { agentOf } from '../agents/agent-of-rpc.ts';
 
 /** Listings of a tenant at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };

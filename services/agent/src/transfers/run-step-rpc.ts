@@ -24,7 +24,7 @@ import {
 } from '@gatehouse/transfers/transfer';
 import type { AuthSecrets, PublicAuth } from '../mcp/mcp-server.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import { countMcpServers } from '../store/mcp-server-store.ts';
+import { countMcpServers } from '../servers/server-store.ts';
 import {
   closeAgents,
   deleteHidden,
@@ -35,8 +35,8 @@ import {
   readSharedLogin,
   showHidden,
   type TransferTable,
-} from '../store/transfer-statements.ts';
-import { revisionOf } from '../store/transfer-store.ts';
+} from './transfer-statements.ts';
+import { revisionOf } from './transfer-store.ts';
 
 const typeOf = { 'agent.agents': 'agent', 'agent.mcp_servers': 'mcp_server' } as const;
 /** Servers first: agents name them. */

@@ -2,7 +2,7 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import { placeOf, type Cookie, type CookieOwner } from '../cookies/cookie.ts';
+import { placeOf, type Cookie, type CookieOwner } from './cookie.ts';
 
 /** A cookie to store. */
 export interface NewCookie extends Cookie {

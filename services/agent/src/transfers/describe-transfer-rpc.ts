@@ -2,7 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
 import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfer/v1/transfer';
 import { idsOf } from '@gatehouse/transfers/describe';
-import type { TransferStore } from '../store/transfer-store.ts';
+import type { TransferStore } from './transfer-store.ts';
 
 /** Describes the effect of a transfer on agents and MCP servers. */
 export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {

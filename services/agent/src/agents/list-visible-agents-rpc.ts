@@ -2,8 +2,8 @@ import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
-import { viewerOf } from '../agents/viewer.ts';
-import type { AgentStore } from '../store/agent-store.ts';
+import { viewerOf } from './viewer.ts';
+import type { AgentStore } from './agent-store.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
 const pageSize = 1_000;

@@ -4,14 +4,20 @@ import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/co
 import type { ConsentPage } from '@gatehouse/keyless/consent-page';
 import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { holdTicket, putLogin } from '../store/login-store.ts';
-import { lockMcpServer, type McpServerStore } from '../store/mcp-server-store.ts';
-import { McpFailure } from './failure.ts';
-import type { Logins } from './logins.ts';
-import type { McpRegistry } from './mcp-registry.ts';
-import { isPerUser, type McpServer } from './mcp-server.ts';
-import { callbackPath, OAuthMixedUp, OAuthRefused, type OAuthClient, type Tokens } from './oauth-client.ts';
-import type { OAuthBinding } from './oauth-binding.ts';
+import { holdTicket, putLogin } from '../logins/login-store.ts';
+import { lockMcpServer, type McpServerStore } from '../servers/server-store.ts';
+import { McpFailure } from '../mcp/failure.ts';
+import type { Logins } from '../logins/logins.ts';
+import type { McpRegistry } from '../mcp/mcp-registry.ts';
+import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
+import {
+  callbackPath,
+  OAuthMixedUp,
+  OAuthRefused,
+  type OAuthClient,
+  type Tokens,
+} from '../mcp/oauth-client.ts';
+import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 
 /** Details that are kept with the link to a consent page. */
 export interface ConsentDetails {

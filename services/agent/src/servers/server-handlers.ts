@@ -18,7 +18,7 @@ import { sameText } from '@gatehouse/keyless/same-text';
 import type { z } from 'zod';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
-import type { Verification } from '../mcp/verification.ts';
+import type { Verification } from './verification.ts';
 import {
   connectsDifferently,
   hasAuth,
@@ -33,7 +33,7 @@ import {
 } from '../mcp/mcp-server.ts';
 import { digestOf } from '../mcp/tool-review.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
-import { deleteOldLogins, hasLogin } from '../store/login-store.ts';
+import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
 import {
   acceptTool,
   countMcpServers,
@@ -44,7 +44,7 @@ import {
   takenName,
   updateMcpServer,
   type McpServerStore,
-} from '../store/mcp-server-store.ts';
+} from './server-store.ts';
 
 type List = Call<unknown, z.output<typeof listMcpServers>>;
 type Create = Call<CreateMcpServer>;
