@@ -25,15 +25,15 @@ import { migrations, type AgentConfig } from './config.ts';
 import { agentTasks, forgetAgent, type DeletedAgent } from './agents/forget-agent-job.ts';
 import { agentHandlers } from './agents/agent-handlers.ts';
 import { cookieHandlers } from './cookies/cookie-handlers.ts';
-import { mcpConsentLinkHandlers, mcpConsentPageHandlers } from './consents/consent-handlers.ts';
-import { mcpServerHandlers } from './servers/server-handlers.ts';
-import { McpRegistry, type UserLists } from './mcp/mcp-registry.ts';
-import type { AuthSecrets, McpServerHead, OpenSecrets } from './mcp/mcp-server.ts';
+import { consentLinkHandlers, consentPageHandlers } from './consents/consent-handlers.ts';
+import { serverHandlers } from './servers/server-handlers.ts';
+import { McpRegistry } from './mcp/mcp-registry.ts';
 import { McpConsents } from './consents/mcp-consents.ts';
 import { Logins } from './logins/logins.ts';
 import { observeMcp } from './mcp/mcp-metrics.ts';
 import { OAuthClient } from './mcp/oauth-client.ts';
-import { ServerAccesses } from './logins/server-accesses.ts';
+import { accessOf } from './logins/access-of.ts';
+import { ServerSecrets } from './logins/server-secrets.ts';
 import { OfferedTools } from './tools/offered-tools.ts';
 import { Verification } from './servers/verification.ts';
 import { PageTexts } from './web/page-texts.ts';
@@ -46,11 +46,13 @@ import { forgetUser } from './forgetting/forget-user-rpc.ts';
 import { listVisibleAgents } from './agents/list-visible-agents-rpc.ts';
 import { listTools } from './tools/list-tools-rpc.ts';
 import { resolveAgent } from './agents/resolve-agent-rpc.ts';
-import { SealedColumn, secretsToReseal } from './secrets/sealed-column.ts';
+import { SealedColumn } from './secrets/sealed-column.ts';
+import { secretsToReseal } from './secrets/resealing-job.ts';
 import { AgentStore } from './agents/agent-store.ts';
 import { CookieStore, deleteOldCookies } from './cookies/cookie-store.ts';
-import { LoginStore, raiseLost } from './logins/login-store.ts';
-import { goodSecondsOf, McpServerStore, raiseChanged } from './servers/server-store.ts';
+import { LoginStore } from './logins/login-store.ts';
+import { ServerStore } from './servers/server-store.ts';
+import { storeLogin } from './consents/consent-store.ts';
 import { TransferStore } from './transfers/transfer-store.ts';
 import { AgentSteps } from './transfers/run-step-rpc.ts';
 
@@ -94,34 +96,16 @@ export async function createAgentService(
   const egress = new Egress({ guard, maxCalls });
   observeEgress(registry, { tenants: egress });
   const { raise } = publishedAlerts(shell, config, webhook);
-  const servers = new McpServerStore(app, raise);
-  const secrets = new SealedColumn(keyRing, 'mcp_servers');
-  const openSecrets: OpenSecrets = (server, sealed) =>
-    JSON.parse(secrets.open(server, sealed)) as AuthSecrets;
+  const servers = new ServerStore(app, raise);
+  const serverSecrets = new ServerSecrets(keyRing);
   const oauth = new OAuthClient({ egress, guard, publicUrl });
-  const loginStore = new LoginStore(app);
-  const logins = new Logins({
-    store: loginStore,
-    column: new SealedColumn(keyRing, 'mcp_logins'),
-    sealSecrets: (server, plain) => secrets.seal(server, JSON.stringify(plain)),
-    onLost: (db, login) => raiseLost(db, login, raise),
-    replaceSecrets: (server, change) => servers.replaceSecrets(server, change),
-    ...{ oauth, openSecrets, log },
+  const loginStore = new LoginStore(app, raise);
+  const column = new SealedColumn(keyRing, 'mcp_logins');
+  const logins = new Logins({ store: loginStore, column, oauth, serverSecrets, log });
+  const mcp = new McpRegistry({
+    ...{ egress, record: servers, lists: loginStore, log },
+    accessOf: accessOf(logins, serverSecrets),
   });
-  const accesses = new ServerAccesses(logins, openSecrets);
-  const ownerOf = ({ tenantId, id, connectionId }: McpServerHead, userId: string) => ({
-    ...{ tenantId, serverId: id, connectionId, userId },
-  });
-  const lists: UserLists = {
-    find: (server, user) => loginStore.findList(ownerOf(server, user)),
-    set: (server, user, { tools, ttlMs }) =>
-      loginStore.setList(
-        ownerOf(server, user),
-        { tools, goodS: goodSecondsOf(ttlMs), trust: server.trust },
-        (db, changes) => raiseChanged(db, { server, userId: user, changes }, raise),
-      ),
-  };
-  const mcp = new McpRegistry({ egress, record: servers, accesses, lists, log });
   observeMcp(registry, mcp);
   const agentsOfRpcs = new AgentStore(rpc);
   const values = new SealedColumn(keyRing, 'cookies');
@@ -135,33 +119,37 @@ export async function createAgentService(
       })),
     ...{ egress, pages },
   });
-  const loginsOfRpcs = new LoginStore(rpc);
-  const servedFrom = new McpServerStore(rpc, raise);
+  const loginsOfRpcs = new LoginStore(rpc, raise);
+  const servedFrom = new ServerStore(rpc, raise);
   const offered = new OfferedTools({
     headsOf: (of, owner) => loginsOfRpcs.findListHeads(owner, of),
     textsOf: (server) => servedFrom.findTexts(server),
-    textsFor: (server, user) => loginsOfRpcs.findTexts(ownerOf(server, user)),
+    textsFor: (server, user) => loginsOfRpcs.findTexts(server, user),
   });
   const tools = { agents: agentsOfRpcs, servers: servedFrom, offered, registry: mcp, webFetch };
-  const agentSteps = new AgentSteps({ servers: secrets, logins: new SealedColumn(keyRing, 'mcp_logins') });
+  const agentSteps = new AgentSteps({
+    servers: new SealedColumn(keyRing, 'mcp_servers'),
+    logins: new SealedColumn(keyRing, 'mcp_logins'),
+  });
   const refusals = new Refusals({ service: 'agent', system, log });
   const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
-  const consents = {
-    kind: new McpConsents({ app, servers, tickets, logins, oauth, registry: mcp, changes, log }),
-    ...{ servers, tickets, logins, refusals, changes, publicUrl },
-  };
+  const kind = new McpConsents({
+    findServer: (tenantId, id) => servers.find(tenantId, id),
+    store: storeLogin(app, changes),
+    ...{ tickets, logins, oauth, registry: mcp, log },
+  });
   return shell.createService({
     handler: shell.createApp({
       handlers: {
         ...agentHandlers({ agents, models: new ModelClient(chat), changes, jobs }),
         ...cookieHandlers({ agents, cookies, app, values }),
-        ...mcpServerHandlers({
+        ...serverHandlers({
           verification: new Verification(mcp, oauth),
-          ...{ servers, registry: mcp, lists, guard, secrets, changes },
+          ...{ servers, registry: mcp, lists: loginStore, guard, secrets: serverSecrets, changes },
         }),
-        ...mcpConsentLinkHandlers(consents),
+        ...consentLinkHandlers({ servers, tickets, logins, changes, publicUrl }),
       },
-      rawHandlers: mcpConsentPageHandlers(consents),
+      rawHandlers: consentPageHandlers({ kind, tickets, refusals, publicUrl }),
       idempotency,
     }),
     rpcs: [

@@ -6,7 +6,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { resealSecrets } from '@gatehouse/secrets/resealing';
 import type { As } from '@gatehouse/test/service-under-test';
-import { secretsToReseal } from '../src/secrets/sealed-column.ts';
+import { secretsToReseal } from '../src/secrets/resealing-job.ts';
 import { deleteOldCookies } from '../src/cookies/cookie-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 

@@ -6,32 +6,35 @@ import { AppError } from '@gatehouse/kit/errors';
 import { askedBy, ConsentFlow } from '@gatehouse/keyless/consent-flow';
 import type { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
 import type { Refusals } from '@gatehouse/keyless/refusals';
-import { McpFailure } from '../mcp/failure.ts';
 import type { Logins } from '../logins/logins.ts';
-import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
+import { McpFailure } from '../mcp/failure.ts';
 import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
-import type { McpServerStore } from '../servers/server-store.ts';
+import type { ServerStore } from '../servers/server-store.ts';
+import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
 
-export interface McpConsentDependencies {
-  servers: McpServerStore;
+export interface ConsentLinkDependencies {
+  servers: ServerStore;
   tickets: ConsentTickets;
   logins: Logins;
-  kind: McpConsents;
-  refusals: Refusals;
   changes: Changes;
   publicUrl: string;
 }
 
 /** `POST /v1/mcp/servers/{id}/consent-links` */
-export function mcpConsentLinkHandlers(dependencies: McpConsentDependencies): Record<string, Handler> {
+export function consentLinkHandlers(dependencies: ConsentLinkDependencies): Record<string, Handler> {
   return {
     'mcp.servers.consent-links.create': (call: Call) => createLink(call, dependencies),
   };
 }
 
 /** The consent page, its button, and where the browser comes back. */
-export function mcpConsentPageHandlers(dependencies: McpConsentDependencies): Record<string, RawHandler> {
-  const flow = new ConsentFlow(dependencies);
+export function consentPageHandlers(options: {
+  kind: McpConsents;
+  tickets: ConsentTickets;
+  refusals: Refusals;
+  publicUrl: string;
+}): Record<string, RawHandler> {
+  const flow = new ConsentFlow(options);
   return {
     'mcp.servers.consent': flow.page,
     'mcp.servers.consent.begin': flow.begin,
@@ -39,7 +42,7 @@ export function mcpConsentPageHandlers(dependencies: McpConsentDependencies): Re
   };
 }
 
-async function createLink(call: Call, dependencies: McpConsentDependencies): Promise<Reply> {
+async function createLink(call: Call, dependencies: ConsentLinkDependencies): Promise<Reply> {
   const { servers, logins, tickets, changes, publicUrl } = dependencies;
   const { tenantId } = tenantOf(call);
   const server = found(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');

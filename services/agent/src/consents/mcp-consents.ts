@@ -1,15 +1,13 @@
-import type { Changes } from '@gatehouse/changes/changes';
 import type { Logger } from '@gatehouse/kit/log';
 import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/consent-flow';
 import type { ConsentPage } from '@gatehouse/keyless/consent-page';
 import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { holdTicket, putLogin } from '../logins/login-store.ts';
-import { lockMcpServer, type McpServerStore } from '../servers/server-store.ts';
-import { McpFailure } from '../mcp/failure.ts';
+import type { NewLogin } from '../logins/login.ts';
 import type { Logins } from '../logins/logins.ts';
+import { McpFailure } from '../mcp/failure.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { isPerUser, type McpServer } from '../mcp/mcp-server.ts';
+import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 import {
   callbackPath,
   OAuthMixedUp,
@@ -17,7 +15,6 @@ import {
   type OAuthClient,
   type Tokens,
 } from '../mcp/oauth-client.ts';
-import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 
 /** Details that are kept with the link to a consent page. */
 export interface ConsentDetails {
@@ -28,14 +25,17 @@ export interface ConsentDetails {
 }
 
 export interface McpConsentsOptions {
-  /** A pool of `agent_app`. */
-  app: Pool;
-  servers: McpServerStore;
+  findServer: (tenantId: string, id: string) => Promise<McpServer | null>;
+  /** Returns false if the server or the ticket is gone, or the server is connected differently now. */
+  store: (
+    ticket: OpenTicket,
+    login: NewLogin,
+    circumstances: ProviderAnswer['circumstances'],
+  ) => Promise<boolean>;
   tickets: ConsentTickets;
   logins: Logins;
   oauth: OAuthClient;
   registry: McpRegistry;
-  changes: Pick<Changes, 'record'>;
   log: Logger;
 }
 
@@ -73,7 +73,7 @@ export class McpConsents implements ConsentKind<McpServer, End> {
 
   /** The server, while its connection is the one that the link was made for. */
   async find(ticket: OpenTicket): Promise<McpServer | null> {
-    const server = await this.#options.servers.find(ticket.tenantId, ticket.subjectId);
+    const server = await this.#options.findServer(ticket.tenantId, ticket.subjectId);
     return server?.connectionId === detailsOf(ticket).connectionId ? server : null;
   }
 
@@ -105,8 +105,8 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     ticket: OpenTicket,
     { code, verifier, query, circumstances }: ProviderAnswer,
   ): Promise<End | 'over'> {
-    const { oauth, tickets, logins, registry, log } = this.#options;
-    const { binding, userId } = detailsOf(ticket);
+    const { oauth, tickets, logins, store, registry, log } = this.#options;
+    const { binding, connectionId, userId } = detailsOf(ticket);
     const server = await this.find(ticket);
     if (server === null) return 'over';
     try {
@@ -114,7 +114,10 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       const exchanged = (): Promise<Tokens> =>
         oauth.exchange(ticket.tenantId, binding, { code, verifier, iss });
       const tokens = await tickets.use(ticket, exchanged);
-      if (tokens === null || !(await this.#store(ticket, tokens, circumstances))) return 'over';
+      if (tokens === null) return 'over';
+      const { tenantId, subjectId: serverId, createdAt: madeAt } = ticket;
+      const login = logins.made({ tenantId, serverId, connectionId, userId, madeAt }, binding, tokens);
+      if (!(await store(ticket, login, circumstances))) return 'over';
     } catch (error) {
       if (error instanceof OAuthMixedUp) return 'mixed_up';
       if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;
@@ -129,28 +132,6 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       if (!(error instanceof McpFailure)) throw error;
     });
     return 'connected';
-  }
-
-  /** Returns false if the server or the ticket is gone, or the server is connected differently now. */
-  async #store(
-    ticket: OpenTicket,
-    tokens: Tokens,
-    circumstances: ProviderAnswer['circumstances'],
-  ): Promise<boolean> {
-    const { app, logins, changes } = this.#options;
-    const { tenantId, id: ticketId, subjectId: serverId } = ticket;
-    const { binding, connectionId, userId } = detailsOf(ticket);
-    const owner = { tenantId, serverId, connectionId, userId, madeAt: ticket.createdAt };
-    return withTenant(app, tenantId, async (db) => {
-      const server = await lockMcpServer(db, serverId);
-      if (server?.connectionId !== connectionId || !(await holdTicket(db, ticketId))) return false;
-      await putLogin(db, logins.made(owner, binding, tokens));
-      const { key_id, user_id, role } = ticket.askedBy;
-      const after = { name: server.name, user_id: userId === '' ? null : userId };
-      const change = { action: 'mcp_server.connected', id: serverId, before: null, after } as const;
-      await changes.record(db, change, { actor: { key_id, role, user_id }, tenantId, ...circumstances });
-      return true;
-    });
   }
 }
 

@@ -1,55 +1,17 @@
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { McpTrust } from '@gatehouse/contract/mcp-servers';
+import type { Listed, UserLists } from '../mcp/mcp-registry.ts';
+import type { McpServerHead } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
-import type { ListHead, ListTexts } from '../tools/offered-tools.ts';
-import { acceptance, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
-
-/** A login at an MCP server. */
-export interface Login {
-  id: string;
-  tenantId: string;
-  serverId: string;
-  /** Empty if all users of the tenant share it. */
-  userId: string;
-  /** Encrypted; see `LoginSecrets`. */
-  secrets: Buffer;
-  isExpired: boolean;
-  isRefreshDue: boolean;
-  isLost: boolean;
-}
-
-/** The key of a login. */
-export interface LoginOf {
-  tenantId: string;
-  serverId: string;
-  connectionId: string;
-  userId: string;
-}
-
-export interface NewLogin extends LoginOf {
-  id: string;
-  secrets: Buffer;
-  expiresInS: number | null;
-  /** Whether it can be refreshed ahead of its expiry. */
-  isRenewable: boolean;
-  /** When the consent was asked for: a deletion of the user's data after that covers it. Null for now. */
-  madeAt: Date | null;
-}
-
-/** Tools as a server listed them for one user; null if it was not asked yet. */
-export interface LoginList {
-  tools: McpTool[] | null;
-  accepted: AcceptedTool[];
-  isStale: boolean;
-}
-
-interface Ref {
-  tenantId: string;
-  id: string;
-}
+import { changedToolAlerts } from '../mcp/tool-changes.ts';
+import { goodSecondsOf, type ListHead, type ListTexts } from '../mcp/tool-lists.ts';
+import { acceptance, reviewed, type AcceptedTool } from '../mcp/tool-review.ts';
+import { ownerOf, type Login, type LoginList, type LoginOf, type LoginRef, type NewLogin } from './login.ts';
+import type { LoginRecord } from './logins.ts';
 
 /** Tokens are refreshed after this part of their time. */
 const refreshAfter = 0.9;
@@ -69,12 +31,14 @@ const times = (seconds: string, renewable: string): string =>
      then clock_timestamp() + make_interval(secs => ${seconds}::float8 * ${refreshAfter}) end`;
 
 /** Logins at MCP servers, of one tenant at a time. */
-export class LoginStore {
+export class LoginStore implements LoginRecord, UserLists {
   readonly #pool: Pool;
+  readonly #raise: RaiseAlert;
 
-  /** `pool` acts as `agent_app`. */
-  constructor(pool: Pool) {
+  /** `pool` acts as `agent_app`; `raise` gets lost logins, and tools that have changed. */
+  constructor(pool: Pool, raise: RaiseAlert) {
     this.#pool = pool;
+    this.#raise = raise;
   }
 
   /** The login of an owner for the server's connection as it is now. */
@@ -88,8 +52,9 @@ export class LoginStore {
     });
   }
 
-  /** Returns the list that the server gave an owner; null without a login. */
-  async findList({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<LoginList | null> {
+  /** Returns the list that the server gave a user; null without a login. */
+  async findList(server: McpServerHead, user: string): Promise<LoginList | null> {
+    const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<LoginList>(
         `select tools, accepted, ${isStale}
@@ -118,8 +83,9 @@ export class LoginStore {
     return new Map(current.map(({ serverId, revision, isStale }) => [serverId, { revision, isStale }]));
   }
 
-  /** The list of a server for an owner, unparsed; null without a login. */
-  async findTexts({ tenantId, serverId, connectionId, userId }: LoginOf): Promise<ListTexts | null> {
+  /** The list of a server for a user, unparsed; null without a login. */
+  async findTexts(server: McpServerHead, user: string): Promise<ListTexts | null> {
+    const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<ListTexts>(
         `select ${listRevision} as revision, tools::text, accepted::text from agent.mcp_logins
@@ -130,15 +96,10 @@ export class LoginStore {
     });
   }
 
-  /**
-   * Stores what a server listed for an owner, and returns the tools that may be used. `onChanged` runs in the transaction
-   * if definitions have changed.
-   */
-  async setList(
-    { tenantId, serverId, connectionId, userId }: LoginOf,
-    { tools, goodS, trust }: { tools: readonly McpTool[]; goodS: number; trust: McpTrust },
-    onChanged: (db: Queryable, changes: readonly ToolChange[]) => Promise<void>,
-  ): Promise<McpTool[]> {
+  /** Stores what a server listed for a user, and returns the tools that may be used. */
+  async setList(server: McpServerHead, user: string, { tools, ttlMs }: Listed): Promise<McpTool[]> {
+    const { tenantId, serverId, connectionId, userId } = ownerOf(server, user);
+    const { trust } = server;
     return withTenant(this.#pool, tenantId, async (db) => {
       const owner = [serverId, connectionId, userId];
       const { rows } = await db.query<{
@@ -159,18 +120,16 @@ export class LoginStore {
         `update agent.mcp_logins set tools = $4, accepted = $6,
            tools_expire_at = clock_timestamp() + make_interval(secs => $5)
          where server_id = $1 and connection_id = $2 and user_id = $3`,
-        [...owner, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
+        [...owner, JSON.stringify(tools), goodSecondsOf(ttlMs), JSON.stringify(accepted)],
       );
       const isAccepted = acceptance({ trust, accepted: [...accepted, ...before.byAll] });
-      await onChanged(
-        db,
-        changes.filter(({ tool }) => !isAccepted(tool)),
-      );
+      const waiting = changes.filter(({ tool }) => !isAccepted(tool));
+      for (const alert of changedToolAlerts(server, user, waiting)) await this.#raise(db, alert);
       return tools.filter(isAccepted);
     });
   }
 
-  async find({ tenantId, id }: Ref): Promise<Login | null> {
+  async find({ tenantId, id }: LoginRef): Promise<Login | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Login>(`select ${columns} from agent.mcp_logins where id = $1`, [id]);
       return rows[0] ?? null;
@@ -178,7 +137,7 @@ export class LoginStore {
   }
 
   /** Stores a login unless there is one meanwhile, and returns the one that is there. */
-  async putFirst(login: NewLogin): Promise<Ref> {
+  async putFirst(login: NewLogin): Promise<LoginRef> {
     const { tenantId, serverId, userId } = login;
     return withTenant(this.#pool, tenantId, async (db) => {
       await insertLogin(
@@ -186,7 +145,7 @@ export class LoginStore {
         login,
         'where known.connection_id <> excluded.connection_id or known.lost_at is not null',
       );
-      const stored = await db.query<Ref>(
+      const stored = await db.query<LoginRef>(
         `select id, tenant_id as "tenantId" from agent.mcp_logins where server_id = $1 and user_id = $2`,
         [serverId, userId],
       );
@@ -208,25 +167,30 @@ export class LoginStore {
     });
   }
 
-  /** Stores refreshed tokens. False if the claim is no longer this one: a consent came meanwhile, or the login is gone. */
+  /**
+   * Stores refreshed tokens, patiently: the refresh token is used up. False if the claim is no longer this one: a consent
+   * came meanwhile, or the login is gone.
+   */
   async refreshed(
-    { tenantId, id }: Ref,
+    { tenantId, id }: LoginRef,
     claim: string,
     { secrets, expiresInS, isRenewable }: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
   ): Promise<boolean> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rowCount } = await db.query(
-        `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
+    const stored = async () =>
+      withTenant(this.#pool, tenantId, async (db) => {
+        const { rowCount } = await db.query(
+          `update agent.mcp_logins set secrets = $3, (expires_at, refresh_due_at) = row(${times('$4', '$5')}),
            refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
-        [id, claim, secrets, expiresInS, isRenewable],
-      );
-      return rowCount === 1;
-    });
+          [id, claim, secrets, expiresInS, isRenewable],
+        );
+        return rowCount === 1;
+      });
+    return patiently(stored);
   }
 
   /** Gives a claim up, so that another attempt may follow in `afterS`. */
-  async release({ tenantId, id }: Ref, claim: string, afterS: number): Promise<void> {
+  async release({ tenantId, id }: LoginRef, claim: string, afterS: number): Promise<void> {
     await withTenant(this.#pool, tenantId, (db) =>
       db.query(
         `update agent.mcp_logins set refresh_claimed_until = clock_timestamp() + make_interval(secs => $3)
@@ -247,15 +211,30 @@ export class LoginStore {
     );
   }
 
-  /** Notes that the login is of no use any more; `then` runs in the transaction. */
-  async lose({ tenantId, id }: Ref, claim: string, then: (db: Queryable) => Promise<void>): Promise<void> {
+  /** Replaces secrets of a server that have not changed meanwhile. */
+  async replaceSecrets(
+    { tenantId, id, connectionId }: McpServerHead,
+    { before, after }: { before: Buffer | null; after: Buffer | null },
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, (db) =>
+      db.query(
+        `update agent.mcp_servers set secrets = $4
+         where id = $1 and connection_id = $2 and secrets is not distinct from $3`,
+        [id, connectionId, before, after],
+      ),
+    );
+  }
+
+  /** Notes that the login is of no use any more. */
+  async lose(login: Login, claim: string): Promise<void> {
+    const { tenantId, id } = login;
     await withTenant(this.#pool, tenantId, async (db) => {
       const { rowCount } = await db.query(
         `update agent.mcp_logins set lost_at = clock_timestamp(), refresh_claim = null, refresh_claimed_until = null
          where id = $1 and refresh_claim = $2`,
         [id, claim],
       );
-      if (rowCount === 1) await then(db);
+      if (rowCount === 1) await raiseLost(db, login, this.#raise);
     });
   }
 
@@ -325,16 +304,8 @@ export async function deleteOldLogins(
   ]);
 }
 
-/** Whether a ticket is still there; it stays until the transaction ends. */
-export async function holdTicket(db: Queryable, ticketId: string): Promise<boolean> {
-  const { rows } = await db.query('select from agent.consent_tickets where id = $1 for key share', [
-    ticketId,
-  ]);
-  return rows.length > 0;
-}
-
 /** Raises the alert that a user has to log in again. A login that all users share shows in the status of the server. */
-export async function raiseLost(
+async function raiseLost(
   db: Queryable,
   { tenantId, serverId, userId }: Login,
   raise: RaiseAlert,
@@ -346,4 +317,18 @@ export async function raiseLost(
   const reason = 'The authorization server did not renew the login.';
   const data = { mcp_server_id: serverId, name, user_id: userId, reason };
   await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.needs_auth', data });
+}
+
+/** How long it is tried to store tokens whose refresh token is used up: within the time of the claim. */
+const storeTries = { most: 20, everyMs: 1_000 };
+
+async function patiently<Result>(store: () => Promise<Result>): Promise<Result> {
+  for (let left = storeTries.most; ; left -= 1) {
+    try {
+      return await store();
+    } catch (error) {
+      if (left === 0 || !isDatabaseOutage(error)) throw error;
+      await sleep(storeTries.everyMs);
+    }
+  }
 }

@@ -3,12 +3,9 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { sameText } from '@gatehouse/keyless/same-text';
-import { isDatabaseOutage } from '@gatehouse/pg/errors';
-import type { Queryable } from '@gatehouse/pg/pool';
-import type { SealedColumn } from '../secrets/sealed-column.ts';
-import type { Login, LoginOf, LoginStore, NewLogin } from './login-store.ts';
 import { McpFailure } from '../mcp/failure.ts';
-import type { McpServerHead, OpenSecrets, SealSecrets } from '../mcp/mcp-server.ts';
+import type { McpServerHead } from '../mcp/mcp-server.ts';
+import type { OAuthBinding } from '../mcp/oauth-binding.ts';
 import {
   clientSecretOf,
   OAuthRefused,
@@ -16,7 +13,9 @@ import {
   type OAuthSettings,
   type Tokens,
 } from '../mcp/oauth-client.ts';
-import type { OAuthBinding } from '../mcp/oauth-binding.ts';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import type { Login, LoginOf, LoginRef, NewLogin } from './login.ts';
+import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
 interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
@@ -24,25 +23,42 @@ interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
   binding: OAuthBinding;
 }
 
+/** Logins as they are stored. */
+export interface LoginRecord {
+  /** The login of an owner for the server's connection as it is now. */
+  findOf(owner: LoginOf): Promise<Login | null>;
+  find(login: LoginRef): Promise<Login | null>;
+  /** Stores a login unless there is one meanwhile, and returns the one that is there. */
+  putFirst(login: NewLogin): Promise<LoginRef>;
+  /** Claims the refresh of a login whose secrets are still these. False if it is another's, or no longer needed. */
+  claimRefresh(login: Login, claim: string): Promise<boolean>;
+  /** Stores refreshed tokens. False if the claim is no longer this one: a consent came meanwhile, or the login is gone. */
+  refreshed(
+    login: LoginRef,
+    claim: string,
+    tokens: Pick<NewLogin, 'secrets' | 'expiresInS' | 'isRenewable'>,
+  ): Promise<boolean>;
+  /** Gives a claim up, so that another attempt may follow in `afterS`. */
+  release(login: LoginRef, claim: string, afterS: number): Promise<void>;
+  /** Notes that the login is of no use any more. */
+  lose(login: Login, claim: string): Promise<void>;
+  /** Forgets that the gateway is registered, because the authorization server has. */
+  forgetClient(server: Pick<Login, 'tenantId' | 'serverId'>): Promise<void>;
+  /** Replaces secrets of a server that have not changed meanwhile. */
+  replaceSecrets(
+    server: McpServerHead,
+    change: { before: Buffer | null; after: Buffer | null },
+  ): Promise<void>;
+}
+
 export interface LoginsOptions {
-  store: LoginStore;
+  store: LoginRecord;
   oauth: OAuthClient;
   /** Encrypts the secrets of logins. */
   column: SealedColumn;
-  /** Replaces the secrets of a server that have not changed meanwhile. */
-  replaceSecrets: (
-    server: McpServerHead,
-    change: { before: Buffer | null; after: Buffer | null },
-  ) => Promise<void>;
-  /** Decrypts and encrypts the secrets of servers. */
-  openSecrets: OpenSecrets;
-  sealSecrets: SealSecrets;
-  /** Runs in the transaction that notes that the login of a user is lost. */
-  onLost: (db: Queryable, login: Login) => Promise<void>;
+  serverSecrets: ServerSecrets;
   log: Logger;
 }
-
-type LoginRef = Pick<Login, 'tenantId' | 'id'>;
 
 /** How long a request waits for a refresh that another one makes. */
 const waitMs = 25_000;
@@ -79,16 +95,16 @@ export class Logins {
 
   /** The authorization server as it is now, and the client, for a consent. Throws `McpFailure`. */
   async bindFor(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
-    const { sealSecrets, replaceSecrets } = this.#options;
+    const { serverSecrets, store } = this.#options;
     const binding = await this.#bind(server, auth);
-    const after = auth.clientId === null ? sealSecrets(server, { binding }) : null;
-    if (after !== null) await replaceSecrets(server, { before: server.secrets, after });
+    const after = auth.clientId === null ? serverSecrets.seal(server, { binding }) : null;
+    if (after !== null) await store.replaceSecrets(server, { before: server.secrets, after });
     return binding;
   }
 
   #bind(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
-    const { oauth, openSecrets } = this.#options;
-    const secrets = server.secrets === null ? null : openSecrets(server, server.secrets);
+    const { oauth, serverSecrets } = this.#options;
+    const secrets = server.secrets === null ? null : serverSecrets.open(server, server.secrets);
     const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
     return oauth.bind(server.url, auth, {
       tenantId: server.tenantId,
@@ -177,12 +193,12 @@ export class Logins {
   }
 
   async #refresh(login: Login, claim: string): Promise<string> {
-    const { store, onLost, log } = this.#options;
+    const { store, log } = this.#options;
     const secrets = this.#open(login);
     try {
       const fresh = await this.#freshTokens(login.tenantId, secrets);
       const sealed = { secrets: this.#seal(login, secrets, fresh), ...timesOf(secrets.grant, fresh) };
-      const isStored = await patiently(() => store.refreshed(login, claim, sealed));
+      const isStored = await store.refreshed(login, claim, sealed);
       // Otherwise the login is gone, or another one has come.
       return isStored ? fresh.accessToken : await this.token(login);
     } catch (error) {
@@ -195,7 +211,7 @@ export class Logins {
       }
       const { serverId, tenantId } = login;
       log.info({ mcp_server_id: serverId, tenant_id: tenantId }, 'a login at an MCP server is lost');
-      await store.lose(login, claim, (db) => onLost(db, login));
+      await store.lose(login, claim);
       throw failure;
     }
   }
@@ -214,20 +230,6 @@ function timesOf(
   { refreshToken, expiresInS }: Tokens,
 ): Pick<NewLogin, 'expiresInS' | 'isRenewable'> {
   return { expiresInS, isRenewable: grant === 'client_credentials' || refreshToken !== null };
-}
-
-/** How long it is tried to store tokens whose refresh token is used up: within the time of the claim. */
-const storeTries = { most: 20, everyMs: 1_000 };
-
-async function patiently<Result>(store: () => Promise<Result>): Promise<Result> {
-  for (let left = storeTries.most; ; left -= 1) {
-    try {
-      return await store();
-    } catch (error) {
-      if (left === 0 || !isDatabaseOutage(error)) throw error;
-      await sleep(storeTries.everyMs);
-    }
-  }
 }
 
 function isLoss(error: unknown): boolean {

@@ -19,11 +19,11 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { causesOf, mcpFailure } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
-import { digestOf } from './tool-review.ts';
-import { judgedSchema } from './tool-schema.ts';
 import type { MessageReader } from './message-reader.ts';
 import { maxTools, pageBytesKey, reasonKey, schemaKey } from './rpc-message.ts';
-import type { ServerAccess } from '../logins/server-accesses.ts';
+import type { ServerAccess } from './server-access.ts';
+import { digestOf } from './tool-review.ts';
+import { judgedSchema } from './tool-schema.ts';
 
 export interface ConnectionOptions {
   egress: Egress;

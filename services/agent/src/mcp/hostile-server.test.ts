@@ -8,8 +8,8 @@ import { Guard } from '@gatehouse/egress/guard';
 import { eventually } from '@gatehouse/test/eventually';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { McpConnection } from './connection.ts';
-import { MessageReader } from './message-reader.ts';
 import type { McpTool } from './mcp-tool.ts';
+import { MessageReader } from './message-reader.ts';
 
 /** Ten times as long as the event loop may be held up. */
 const blockMs = 500;

@@ -10,9 +10,8 @@ import { said, TestMcpServer, type TestTool } from '@gatehouse/test/mcp-server';
 import { McpRegistry } from './mcp-registry.ts';
 import type { KnownServer } from './mcp-server.ts';
 import type { McpTool } from './mcp-tool.ts';
-import type { ServerAccesses } from '../logins/server-accesses.ts';
 
-const open = { of: () => Promise.resolve({ loginId: null, headers: {}, tokens: null }) };
+const open = () => Promise.resolve({ loginId: null, headers: {}, tokens: null });
 const never = new AbortController().signal;
 
 let egress: Egress;
@@ -34,8 +33,8 @@ beforeEach(() => {
       expireTools: () => Promise.resolve(void (expired += 1)),
     },
     // Each server here is for all.
-    accesses: open as unknown as ServerAccesses,
-    lists: { find: () => Promise.resolve(null), set: () => Promise.resolve([]) },
+    accessOf: open,
+    lists: { findList: () => Promise.resolve(null), setList: () => Promise.resolve([]) },
     log: createLogger('test', 'silent'),
   });
 });

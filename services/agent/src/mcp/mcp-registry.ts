@@ -5,7 +5,6 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { Turns } from '@gatehouse/kit/turns';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
-import { MessageReader } from './message-reader.ts';
 import {
   isPerUser,
   loginUserOf,
@@ -14,9 +13,10 @@ import {
   type McpSettings,
 } from './mcp-server.ts';
 import type { McpTool } from './mcp-tool.ts';
-import type { ServerAccess, ServerAccesses } from '../logins/server-accesses.ts';
-import type { AcceptedTool } from './tool-review.ts';
+import { MessageReader } from './message-reader.ts';
+import type { ServerAccess } from './server-access.ts';
 import { McpSessions, type SessionKey } from './sessions.ts';
+import type { AcceptedTool } from './tool-review.ts';
 
 /** The list of a server. */
 export interface Listed extends ToolList {
@@ -39,18 +39,19 @@ export interface ServerRecord {
 /** The lists of servers where each user has a login. */
 export interface UserLists {
   /** Null without a login; `tools` is null if the server was not asked for this user yet. */
-  find: (
+  findList(
     server: McpServerHead,
     user: string,
-  ) => Promise<{ tools: McpTool[] | null; accepted: AcceptedTool[]; isStale: boolean } | null>;
+  ): Promise<{ tools: McpTool[] | null; accepted: AcceptedTool[]; isStale: boolean } | null>;
   /** Returns the tools that may be used. */
-  set: (server: McpServerHead, user: string, listed: Listed) => Promise<McpTool[]>;
+  setList(server: McpServerHead, user: string, listed: Listed): Promise<McpTool[]>;
 }
 
 export interface McpRegistryOptions {
   egress: Egress;
   record: ServerRecord;
-  accesses: ServerAccesses;
+  /** For calls as a user, or as the tenant. Throws `McpFailure`: `unauthorized`, `needs_consent`. */
+  accessOf: (server: McpServerHead, user: string | null) => Promise<ServerAccess>;
   lists: UserLists;
   log: Logger;
 }
@@ -173,7 +174,7 @@ export class McpRegistry {
       const { record, lists } = this.#options;
       if (!isPerUser(server)) return { ...listed, tools: await record.setTools(server, listed) };
       await record.setConnected(server);
-      return { ...listed, tools: user === null ? [] : await lists.set(server, user, listed) };
+      return { ...listed, tools: user === null ? [] : await lists.setList(server, user, listed) };
     } catch (error) {
       const failure = signal.aborted ? new McpFailure('timeout', { cause: error }) : mcpFailure(error);
       if (failure.kind !== 'busy') await this.#note(server, failure);
@@ -192,7 +193,7 @@ export class McpRegistry {
   ): Promise<Result> {
     const { tenantId, connectionId } = server;
     for (;;) {
-      const access = await this.#options.accesses.of(server, user);
+      const access = await this.#options.accessOf(server, user);
       const key: SessionKey = { tenantId, connectionId, loginId: access.loginId };
       const { connection, isNew, release } = await this.#sessions
         .take(key, signal, () =>

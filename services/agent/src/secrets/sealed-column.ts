@@ -1,8 +1,8 @@
-import type { Logger } from '@gatehouse/kit/log';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { ResealingOptions } from '@gatehouse/secrets/resealing';
-import { findStale, replaceSealed, sealedColumns, type SealedRow, type SealedTable } from './sealed-store.ts';
+
+/** Tables with a column of secrets. */
+export const sealedColumns = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
+export type SealedTable = keyof typeof sealedColumns;
 
 interface Row {
   tenantId: string;
@@ -31,24 +31,4 @@ export class SealedColumn {
   #contextOf({ tenantId, id }: Row): string {
     return `${tenantId}/agent.${this.#table}/${sealedColumns[this.#table]}/${id}`;
   }
-}
-
-/** How the secrets of all tables are encrypted again. */
-export function secretsToReseal(
-  { app, system }: { app: Pool; system: Pool },
-  keyRing: KeyRing,
-  log: Logger,
-): ResealingOptions<SealedRow> {
-  const tables = Object.keys(sealedColumns) as SealedTable[];
-  return {
-    freshPrefix: keyRing.freshPrefix,
-    find: async (prefix, limit) =>
-      (await Promise.all(tables.map((table) => findStale(system, table, prefix, limit)))).flat(),
-    reseal: ({ table, sealed, ...row }) => {
-      const column = new SealedColumn(keyRing, table);
-      return column.seal(row, column.open(row, sealed));
-    },
-    replace: (row, again) => replaceSealed(app, row, again),
-    log,
-  };
 }

@@ -1,8 +1,5 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-
-/** Tables with a column of secrets. */
-export const sealedColumns = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
-export type SealedTable = keyof typeof sealedColumns;
+import { sealedColumns, type SealedTable } from './sealed-column.ts';
 
 /** A row of any tenant with its encrypted secret. */
 export interface SealedRow {

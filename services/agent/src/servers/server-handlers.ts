@@ -16,24 +16,13 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { z } from 'zod';
+import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
+import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
-import type { Verification } from './verification.ts';
-import {
-  connectsDifferently,
-  hasAuth,
-  isPerUser,
-  newSettings,
-  patchedSettings,
-  showServer,
-  splitAuth,
-  type AuthSecrets,
-  type McpServer,
-  type McpSettings,
-} from '../mcp/mcp-server.ts';
+import { hasAuth, isPerUser, type AuthSecrets, type McpServer, type McpSettings } from '../mcp/mcp-server.ts';
 import { digestOf } from '../mcp/tool-review.ts';
-import type { SealedColumn } from '../secrets/sealed-column.ts';
-import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
+import { connectsDifferently, newSettings, patchedSettings, splitAuth } from './server-settings.ts';
 import {
   acceptTool,
   countMcpServers,
@@ -43,8 +32,10 @@ import {
   noteTools,
   takenName,
   updateMcpServer,
-  type McpServerStore,
+  type ServerStore,
 } from './server-store.ts';
+import { showServer } from './server-view.ts';
+import type { Verification } from './verification.ts';
 
 type List = Call<unknown, z.output<typeof listMcpServers>>;
 type Create = Call<CreateMcpServer>;
@@ -54,19 +45,18 @@ type Accept = Call<AcceptMcpTool>;
 const what = 'MCP server';
 const needsConsent = 'A user must open a consent link.';
 
-export interface McpServerDependencies {
-  servers: McpServerStore;
+export interface ServerDependencies {
+  servers: ServerStore;
   registry: McpRegistry;
   lists: UserLists;
   verification: Verification;
   guard: Guard;
-  /** Encrypts what authenticates requests. */
-  secrets: SealedColumn;
+  secrets: ServerSecrets;
   changes: Changes;
 }
 
 /** `/v1/mcp/servers*` */
-export function mcpServerHandlers(dependencies: McpServerDependencies): Record<string, Handler> {
+export function serverHandlers(dependencies: ServerDependencies): Record<string, Handler> {
   const { servers, registry, lists, guard, changes } = dependencies;
   return {
     'mcp.servers.list': async (call: List) => {
@@ -82,7 +72,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
       const server = found(await servers.find(tenantId, resourceId(call.params, what)), what);
       // Users see only their own list.
       const isOwn = isPerUser(server) && actingUser !== null;
-      const own = isOwn ? await lists.find(server, actingUser) : null;
+      const own = isOwn ? await lists.findList(server, actingUser) : null;
       return { body: showServer(server, own && { ...own, tools: own.tools ?? [] }) };
     },
 
@@ -139,7 +129,7 @@ export function mcpServerHandlers(dependencies: McpServerDependencies): Record<s
 
 async function create(
   call: Create,
-  { servers, verification, guard, secrets, changes }: McpServerDependencies,
+  { servers, verification, guard, secrets, changes }: ServerDependencies,
 ): Promise<Reply> {
   const [{ tenantId }, id] = [tenantOf(call), newId()];
   const settings = newSettings(call.body);
@@ -169,7 +159,7 @@ async function create(
   });
 }
 
-async function accept(call: Accept, { changes }: McpServerDependencies): Promise<Reply> {
+async function accept(call: Accept, { changes }: ServerDependencies): Promise<Reply> {
   const id = resourceId(call.params, what);
   const { name = '' } = call.params;
   const { digest } = call.body;
@@ -195,7 +185,7 @@ async function known(db: Db, server: McpServer, listed: Listed | null): Promise<
 function patched(
   { before, isConsented }: { before: McpServer; isConsented: boolean },
   body: PatchMcpServer,
-  { secrets }: Pick<McpServerDependencies, 'secrets'>,
+  { secrets }: Pick<ServerDependencies, 'secrets'>,
 ): Parameters<typeof updateMcpServer>[2] {
   const settings: McpSettings = patchedSettings(before, body);
   const moved = new URL(settings.url).origin !== new URL(before.url).origin;
@@ -219,11 +209,11 @@ function patched(
 }
 
 function seal(
-  column: SealedColumn,
+  column: ServerSecrets,
   row: { tenantId: string; id: string },
   secrets: AuthSecrets | null,
 ): Buffer | null {
-  return secrets === null ? null : column.seal(row, JSON.stringify(secrets));
+  return secrets === null ? null : column.seal(row, secrets);
 }
 
 function unreachable(error: unknown): never {

@@ -1,5 +1,4 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { cutText } from '@gatehouse/events/cut-text';
 import { isUuid, newId } from '@gatehouse/kit/ids';
 import { assertUnlocked } from '@gatehouse/transfers/store/rows';
 import type { PageRequest, PageRows } from '@gatehouse/kit/page';
@@ -11,15 +10,9 @@ import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { Listed, ServerRecord } from '../mcp/mcp-registry.ts';
 import type { KnownHead, KnownServer, McpServer, McpServerHead, McpSettings } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
-import type { ListTexts } from '../tools/offered-tools.ts';
-import {
-  acceptance,
-  digestOf,
-  maxAccepted,
-  reviewed,
-  type AcceptedTool,
-  type ToolChange,
-} from '../mcp/tool-review.ts';
+import { changedToolAlerts } from '../mcp/tool-changes.ts';
+import { goodSecondsOf, type ListTexts } from '../mcp/tool-lists.ts';
+import { acceptance, maxAccepted, reviewed, type AcceptedTool, type ToolChange } from '../mcp/tool-review.ts';
 
 /** The column of each setting. */
 const settingColumns = {
@@ -52,12 +45,11 @@ const valuesOf = (settings: McpSettings): unknown[] =>
     return typeof value === 'object' ? JSON.stringify(value) : value;
   });
 
-const ttlS = { usual: 300, least: 10, most: 3_600 };
 /** The longest time that a server which does not answer is left alone, in seconds. */
 const longestRetryS = 300;
 
 /** The MCP servers of one tenant at a time. */
-export class McpServerStore implements ServerRecord {
+export class ServerStore implements ServerRecord {
   readonly #pool: Pool;
   readonly #raise: RaiseAlert;
 
@@ -99,20 +91,6 @@ export class McpServerStore implements ServerRecord {
     return server ?? null;
   }
 
-  /** Replaces secrets that have not changed meanwhile. */
-  async replaceSecrets(
-    { tenantId, id, connectionId }: McpServerHead,
-    { before, after }: { before: Buffer | null; after: Buffer | null },
-  ): Promise<void> {
-    await withTenant(this.#pool, tenantId, (db) =>
-      db.query(
-        `update agent.mcp_servers set secrets = $4
-         where id = $1 and connection_id = $2 and secrets is not distinct from $3`,
-        [id, connectionId, before, after],
-      ),
-    );
-  }
-
   /** Those of these names that agents may use. */
   async findEnabled(tenantId: string, names: readonly string[]): Promise<KnownHead[]> {
     const where = 'tenant_id = $1 and enabled and name = any ($2)';
@@ -149,7 +127,7 @@ export class McpServerStore implements ServerRecord {
     return withTenant(this.#pool, server.tenantId, async (db) => {
       const noted = await noteTools(db, server, listed);
       if (noted === null) return [];
-      await raiseChanged(db, { server, userId: null, changes: noted.changes }, this.#raise);
+      for (const alert of changedToolAlerts(server, null, noted.changes)) await this.#raise(db, alert);
       return noted.server.tools.filter(acceptance(noted.server));
     });
   }
@@ -284,11 +262,6 @@ export async function updateMcpServer(
   return only(await updated.catch(nameTaken));
 }
 
-/** How long a list of tools is good, in seconds, by what its server says. */
-export function goodSecondsOf(ttlMs: number | null): number {
-  return ttlMs === null ? ttlS.usual : Math.min(Math.max(ttlMs / 1_000, ttlS.least), ttlS.most);
-}
-
 /** Stores what a server listed, if its connection is still the same, and finds definitions that have changed. */
 export async function noteTools(
   db: Queryable,
@@ -313,32 +286,6 @@ export async function noteTools(
     [id, connectionId, protocolVersion, JSON.stringify(tools), goodS, JSON.stringify(accepted)],
   );
   return { server: only(noted), changes };
-}
-
-/** Alerts of one list; the API shows all changes. */
-const maxRaised = 20;
-/** The length of a description in an event. */
-const maxDescriptionChars = 1_000;
-
-/** Raises an alert for tools whose definition has changed. */
-export async function raiseChanged(
-  db: Queryable,
-  {
-    server,
-    userId,
-    changes,
-  }: { server: McpServerHead; userId: string | null; changes: readonly ToolChange[] },
-  raise: RaiseAlert,
-): Promise<void> {
-  const { id, name, tenantId } = server;
-  for (const { tool, accepted } of changes.slice(0, maxRaised)) {
-    const data = {
-      ...{ mcp_server_id: id, name, user_id: userId, tool: tool.name, digest: digestOf(tool) },
-      description: cutText(tool.description, maxDescriptionChars),
-      accepted_description: accepted && cutText(accepted.description, maxDescriptionChars),
-    };
-    await raise(db, { id: newId(), tenant_id: tenantId, type: 'mcp.tool_changed', data });
-  }
 }
 
 /** Accepts the definition of this digest for a tool. */

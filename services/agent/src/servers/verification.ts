@@ -1,7 +1,7 @@
 import type { Listed, McpRegistry } from '../mcp/mcp-registry.ts';
 import type { AuthSecrets, McpSettings } from '../mcp/mcp-server.ts';
 import { clientSecretOf, type OAuthClient } from '../mcp/oauth-client.ts';
-import { headersOf } from '../logins/server-accesses.ts';
+import { headersOf } from '../mcp/server-access.ts';
 
 /** The result of a verification, before a server is stored. */
 export interface Verified {

@@ -1,5 +1,5 @@
-import { modelNames } from '../mcp/model-names.ts';
 import type { McpServer } from '../mcp/mcp-server.ts';
+import { modelNames } from '../mcp/model-names.ts';
 import { connectTool, type OfferedTool } from './offered-tools.ts';
 
 /** A tool that an agent may use. */

@@ -4,11 +4,11 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CallToolRequest, CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
+import { agentOf } from '../agents/agent-of-rpc.ts';
 import type { Agent } from '../agents/agent.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
 import { isOffered } from './agent-tools.ts';
-import { agentOf } from '../agents/agent-of-rpc.ts';
 import type { ToolDependencies } from './list-tools-rpc.ts';
 
 /** Calls a tool that the agent may use now, whatever it might use when the model got its tools. */

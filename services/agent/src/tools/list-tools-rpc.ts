@@ -10,14 +10,14 @@ import { settledWithin } from '@gatehouse/kit/clock';
 import { Turns } from '@gatehouse/kit/turns';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import { version } from '@gatehouse/kit/version';
+import { agentOf } from '../agents/agent-of-rpc.ts';
+import type { AgentStore } from '../agents/agent-store.ts';
 import type { Agent } from '../agents/agent.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
-import type { AgentStore } from '../agents/agent-store.ts';
-import type { McpServerStore } from '../servers/server-store.ts';
+import type { ServerStore } from '../servers/server-store.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { AgentTools, serverNames, type AgentTool } from './agent-tools.ts';
 import type { OfferedTools, SeenServer } from './offered-tools.ts';
-import { agentOf } from '../agents/agent-of-rpc.ts';
 
 /** Listings of a tenant at the same time. */
 const listings = { perKey: 4, maxWaiting: 1_000 };
@@ -26,7 +26,7 @@ const maxWaitMs = 2_000;
 
 export interface ToolDependencies {
   agents: AgentStore;
-  servers: McpServerStore;
+  servers: ServerStore;
   offered: OfferedTools;
   registry: McpRegistry;
   webFetch: WebFetch;

@@ -4,6 +4,7 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { TenantCache } from '@gatehouse/kit/tenant-cache';
 import { isEnabled, isPerUser, type KnownHead, type McpSettings } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';
+import type { ListHead, ListTexts } from '../mcp/tool-lists.ts';
 import { acceptance, type AcceptedTool } from '../mcp/tool-review.ts';
 import { judgedSchema } from '../mcp/tool-schema.ts';
 
@@ -11,20 +12,6 @@ import { judgedSchema } from '../mcp/tool-schema.ts';
 export interface OfferedTool extends Omit<McpTool, 'inputSchema' | 'digest' | 'unusable'> {
   /** Its schema as JSON text. */
   schemaJson: string;
-}
-
-/** The head of a list of a server. */
-export interface ListHead {
-  /** Another one after each change of the list and of what decides which of its tools may be used. */
-  revision: string;
-  isStale: boolean;
-}
-
-/** Lists as JSON texts. */
-export interface ListTexts {
-  revision: string;
-  tools: string | null;
-  accepted: string;
 }
 
 export interface ListSources {

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
-import { showServer, type McpServer } from './mcp-server.ts';
-import type { McpTool } from './mcp-tool.ts';
+import type { McpServer } from '../mcp/mcp-server.ts';
+import type { McpTool } from '../mcp/mcp-tool.ts';
+import { showServer } from './server-view.ts';
 
 const server: McpServer = {
   ...{
