@@ -13,6 +13,20 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 const rooms = {
   tenant: ['shared', 'limits', 'keys', 'tenants', 'audit', 'deletions', 'transfers'],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],
+  agent: [
+    'shared',
+    'secrets',
+    'agents',
+    'cookies',
+    'mcp',
+    'logins',
+    'servers',
+    'consents',
+    'web',
+    'tools',
+    'transfers',
+    'forgetting',
+  ],
 };
 
 /** What the end of a file's name says that it may touch; a file with none of these ends is a rule. */

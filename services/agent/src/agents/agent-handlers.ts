@@ -6,11 +6,11 @@ import { found } from '@gatehouse/http/resource';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import type { agentTasks } from './forget-agent-job.ts';
-import { modelsOf, newSettings, patchedSettings, type Agent } from './agent.ts';
-import { viewerOf } from './viewer.ts';
-import type { ModelClient } from './model-peer.ts';
 import { deleteAgent, insertAgent, lockAgent, updateAgent, type AgentStore } from './agent-store.ts';
+import { modelsOf, newSettings, patchedSettings, type Agent } from './agent.ts';
+import type { agentTasks } from './forget-agent-job.ts';
+import type { ModelClient } from './model-peer.ts';
+import { viewerOf } from './viewer.ts';
 
 type List = Call<unknown, z.output<typeof listAgents>>;
 type Create = Call<CreateAgent>;

@@ -1,8 +1,8 @@
 import { actorOf, tenantOf, type RpcContext } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
+import type { AgentStore } from './agent-store.ts';
 import type { Agent } from './agent.ts';
 import { viewerOf, type Viewer } from './viewer.ts';
-import type { AgentStore } from './agent-store.ts';
 
 /**
  * The agent of a call, its tenant and the acting user. Throws `not_found` when the principal may not see it, or there is none with the

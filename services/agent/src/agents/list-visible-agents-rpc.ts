@@ -2,9 +2,9 @@ import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { ListVisibleAgentsRequest, ListVisibleAgentsResponse } from '@gatehouse/proto/agent/v1/agent';
-import { viewerOf } from './viewer.ts';
 import type { AgentStore } from './agent-store.ts';
 import { epochSeconds } from './epoch-seconds.ts';
+import { viewerOf } from './viewer.ts';
 
 const pageSize = 1_000;
 

@@ -7,9 +7,9 @@ import type {
   ResolveAgentResponse,
   ToolSettings,
 } from '@gatehouse/proto/agent/v1/agent';
-import type { Agent } from './agent.ts';
-import type { AgentStore } from './agent-store.ts';
 import { agentOf } from './agent-of-rpc.ts';
+import type { AgentStore } from './agent-store.ts';
+import type { Agent } from './agent.ts';
 import { epochSeconds } from './epoch-seconds.ts';
 
 /** The agent with this id or key; `not_found` when the principal may not see it, or there is none with the delegation's id; `resource_locked` when it is about to move. */

@@ -7,12 +7,12 @@ import { newId } from '@gatehouse/kit/ids';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
+import type { AgentStore } from '../agents/agent-store.ts';
 import { viewerOf } from '../agents/viewer.ts';
+import type { SealedColumn } from '../secrets/sealed-column.ts';
+import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from './cookie-store.ts';
 import { placeOf } from './cookie.ts';
 import { readCookie, type ReadCookie } from './read-cookie.ts';
-import type { SealedColumn } from '../secrets/sealed-column.ts';
-import type { AgentStore } from '../agents/agent-store.ts';
-import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from './cookie-store.ts';
 
 type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;

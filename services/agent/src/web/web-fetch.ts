@@ -2,9 +2,9 @@ import { argumentProblem, builtinTools, webFetchArguments } from '@gatehouse/con
 import { isRedirect, type Egress, type EgressResponse } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
 import { AppError } from '@gatehouse/kit/errors';
-import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
-import type { CookieOwner } from '../cookies/cookie.ts';
 import { Turns } from '@gatehouse/kit/turns';
+import type { CookieOwner } from '../cookies/cookie.ts';
+import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
 import { isNamedHost } from './host-pattern.ts';
 import { pageText } from './page-content.ts';

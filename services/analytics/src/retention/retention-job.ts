@@ -4,8 +4,6 @@ import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { deadLetterDays, traceAges } from './trace-ages.ts';
-import type { TenantRetention } from './tenant-retention-peer.ts';
 import {
   blankTraces,
   deleteDeadLetters,
@@ -13,6 +11,8 @@ import {
   dropExpiredPartition,
   nextTenant,
 } from './retention-system-store.ts';
+import type { TenantRetention } from './tenant-retention-peer.ts';
+import { deadLetterDays, traceAges } from './trace-ages.ts';
 
 export interface RetentionTimes {
   /** The longest time from the start to the first sweep; the shortest is half of it. The same holds for the others. */

@@ -3,8 +3,8 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
-import { decodeCursor, encodeCursor } from './trace-cursor.ts';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
+import { decodeCursor, encodeCursor } from './trace-cursor.ts';
 import { positionAfter, type ChangeFilter, type TraceStore } from './trace-store.ts';
 import { showTrace } from './trace-view.ts';
 

@@ -3,9 +3,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
 import { Turns } from '@gatehouse/kit/turns';
+import { viewerOf } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
 import type { Summary, Totals } from './summary.ts';
-import { viewerOf } from '../shared/viewer.ts';
 import type { UsageStore } from './usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;

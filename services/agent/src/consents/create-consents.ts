@@ -1,0 +1,42 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import { Refusals } from '@gatehouse/keyless/refusals';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { AgentConfig } from '../config.ts';
+import type { Logins } from '../logins/logins.ts';
+import type { McpRegistry } from '../mcp/mcp-registry.ts';
+import type { OAuthClient } from '../mcp/oauth-client.ts';
+import type { ServerStore } from '../servers/server-store.ts';
+import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
+import { storeLogin } from './consent-store.ts';
+import { McpConsents } from './mcp-consents.ts';
+
+export interface ConsentsOptions {
+  config: AgentConfig;
+  app: Pool;
+  system: Pool;
+  changes: Changes;
+  logins: { logins: Logins; oauth: OAuthClient };
+  servers: { servers: ServerStore; registry: McpRegistry };
+}
+
+/** Consents of users for MCP servers with OAuth. */
+export function createConsents({ log }: Shell, options: ConsentsOptions) {
+  const { config, app, system, changes } = options;
+  const { logins, oauth } = options.logins;
+  const { servers, registry } = options.servers;
+  const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
+  const refusals = new Refusals({ service: 'agent', system, log });
+  const tickets = new ConsentTickets({ service: 'agent', app, system, keyRing, log });
+  const kind = new McpConsents({
+    findServer: (tenantId, id) => servers.find(tenantId, id),
+    store: storeLogin(app, changes),
+    ...{ tickets, logins, oauth, registry, log },
+  });
+  return {
+    handlers: consentLinkHandlers({ servers, tickets, logins, changes, publicUrl }),
+    rawHandlers: consentPageHandlers({ kind, tickets, refusals, publicUrl }),
+    parts: [refusals, tickets],
+  };
+}

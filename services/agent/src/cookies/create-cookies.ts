@@ -1,0 +1,45 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import { AgentStore } from '../agents/agent-store.ts';
+import type { AgentConfig } from '../config.ts';
+import { SealedColumn } from '../secrets/sealed-column.ts';
+import { cookieHandlers } from './cookie-handlers.ts';
+import { CookieStore, deleteOldCookies } from './cookie-store.ts';
+import type { CookieOwner } from './cookie.ts';
+import type { OpenCookie } from './fetch-cookies.ts';
+
+export interface CookiesOptions {
+  config: AgentConfig;
+  app: Pool;
+  system: Pool;
+  /** For calls of tools: completions wait for them. */
+  rpc: Pool;
+}
+
+const cleanup = { everyMs: 600_000, batch: 500 };
+
+/** Cookies that users give to agents. */
+export function createCookies({ log }: Shell, { config, app, system, rpc }: CookiesOptions) {
+  const values = new SealedColumn(config.SECRETS_KEYRING, 'cookies');
+  const cookies = new CookieStore(app);
+  const ofRpcs = new CookieStore(rpc);
+  return {
+    handlers: cookieHandlers({ agents: new AgentStore(app), cookies, app, values }),
+    parts: [
+      new PeriodicWork({
+        task: 'delete old cookies',
+        log,
+        everyMs: cleanup.everyMs,
+        round: async () => (await deleteOldCookies(system, cleanup.batch)) === cleanup.batch,
+      }),
+    ],
+    /** The cookies of an owner for some domains, decrypted. */
+    openCookies: async (owner: CookieOwner, domains: readonly string[]): Promise<OpenCookie[]> =>
+      (await ofRpcs.findOf(owner, domains)).map((cookie) => ({
+        ...cookie,
+        value: values.open({ tenantId: owner.tenantId, id: cookie.id }, cookie.value),
+      })),
+    cookies,
+  };
+}

@@ -1,0 +1,13 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { resealing } from '@gatehouse/secrets/resealing';
+import type { Shell } from '@gatehouse/service/shell';
+import type { AgentConfig } from '../config.ts';
+import { secretsToReseal } from './resealing-job.ts';
+
+/** Encryption of stored secrets, again with another key once there is one. */
+export function createSecrets(
+  { log }: Shell,
+  { config, app, system }: { config: AgentConfig; app: Pool; system: Pool },
+) {
+  return { parts: [resealing(secretsToReseal({ app, system }, config.SECRETS_KEYRING, log))] };
+}

@@ -1,0 +1,28 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import { runStep } from '@gatehouse/transfers/run-step';
+import { transferUpkeep } from '@gatehouse/transfers/upkeep';
+import type { AgentConfig } from '../config.ts';
+import { SealedColumn } from '../secrets/sealed-column.ts';
+import { describeTransfer } from './describe-transfer-rpc.ts';
+import { AgentSteps } from './run-step-rpc.ts';
+import { TransferStore } from './transfer-store.ts';
+
+/** The part of agents and MCP servers in transfers between tenants. */
+export function createTransfers(
+  { log }: Shell,
+  { config, app, system }: { config: AgentConfig; app: Pool; system: Pool },
+) {
+  const keyRing = config.SECRETS_KEYRING;
+  const { steps } = new AgentSteps({
+    servers: new SealedColumn(keyRing, 'mcp_servers'),
+    logins: new SealedColumn(keyRing, 'mcp_logins'),
+  });
+  return {
+    rpcs: {
+      describe: describeTransfer(new TransferStore(app)),
+      runStep: runStep({ service: 'agent', app, steps }),
+    },
+    parts: [transferUpkeep('agent', { system, log })],
+  };
+}
