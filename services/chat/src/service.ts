@@ -31,7 +31,7 @@ import { LeaseClient } from './peers/leases.ts';
 import { MemoryClient } from './peers/memory.ts';
 import { ToolClient } from './peers/tools.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
-import { loadTokenizer } from './openai/token-estimate.ts';
+import { loadTokenizer } from './usage/token-estimate.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderWatch } from './providers/provider-watch.ts';
 import { ProviderRegistry } from './providers/registry.ts';

@@ -6,7 +6,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 import type { Attempt } from '../src/runs/run.ts';
-import { noUsage } from '../src/openai/usage.ts';
+import { noUsage } from '../src/usage/usage.ts';
 import { Instance } from '../src/runs/instance.ts';
 import { interruptedEnd } from '../src/runs/interrupted.ts';
 import { RunRecorder } from '../src/runs/run-recorder.ts';

@@ -6,7 +6,7 @@ import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/
 import type { FrameConsumer, ProviderCall, ProviderStream } from '../src/providers/adapter.ts';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import { ProviderFailure } from '../src/providers/provider-failure.ts';
-import { frameData } from '../src/openai/sse-frames.ts';
+import { frameData } from '../src/wire/sse-frames.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { OpenAiAdapter } from '../src/providers/openai-adapter.ts';
 

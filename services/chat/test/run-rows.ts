@@ -4,7 +4,7 @@ import { sumCosts } from '../src/catalogue/price.ts';
 import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import type { AttemptStart } from '../src/runs/run.ts';
-import { noUsage } from '../src/openai/usage.ts';
+import { noUsage } from '../src/usage/usage.ts';
 import type { EndRow } from '../src/store/run-end-system-store.ts';
 import type { StartRow } from '../src/store/run-system-store.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { completeRates, parseRate, priceList, type PriceList, type StatedRates } from './price.ts';
-import type { TokenClass } from '../openai/usage.ts';
+import type { TokenClass } from '../usage/usage.ts';
 
 /** The price of a model in the operator's catalogue. */
 

@@ -1,6 +1,6 @@
 import type { calcPrice, ModelPrice } from '@pydantic/genai-prices';
 import { parseRate, type StatedRates } from './price.ts';
-import type { TokenClass } from '../openai/usage.ts';
+import type { TokenClass } from '../usage/usage.ts';
 
 /** What a public list says of one model. It has no prices of service tiers: all are those of the standard one. */
 export interface KnownList {

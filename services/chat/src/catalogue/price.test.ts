@@ -18,7 +18,7 @@ import {
   partsOf,
   type Usage,
   type UsageParts,
-} from '../openai/usage.ts';
+} from '../usage/usage.ts';
 
 const oneUsd = 10n ** 12n;
 

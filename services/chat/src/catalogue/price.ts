@@ -1,4 +1,4 @@
-import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } from '../openai/usage.ts';
+import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } from '../usage/usage.ts';
 
 /** Money is integer pico-USD (10^-12 USD). */
 

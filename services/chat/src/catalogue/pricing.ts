@@ -14,7 +14,7 @@ import {
   type StatedRates,
 } from './price.ts';
 import type { AttemptStart } from '../runs/run.ts';
-import type { TokenClass, Usage } from '../openai/usage.ts';
+import type { TokenClass, Usage } from '../usage/usage.ts';
 
 /** The prices of one model. */
 interface Prices {

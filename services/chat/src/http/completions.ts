@@ -11,8 +11,8 @@ import {
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
-} from '../openai/completion-request.ts';
-import { RequestSource } from '../openai/request-source.ts';
+} from '../dialects/openai/request.ts';
+import { RequestSource } from '../dialects/openai/request-source.ts';
 import { requestActor } from '../peers/actor.ts';
 import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';

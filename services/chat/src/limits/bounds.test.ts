@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { leastTokens, mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { readChatRequest, readEmbeddingsRequest } from '../openai/completion-request.ts';
+import { readChatRequest, readEmbeddingsRequest } from '../dialects/openai/request.ts';
 import type { Target } from '../catalogue/target.ts';
-import { estimateTokens, sampleOf } from '../openai/token-estimate.ts';
+import { estimateTokens, sampleOf } from '../usage/token-estimate.ts';
 
 const model = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],

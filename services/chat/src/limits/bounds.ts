@@ -1,10 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { CompletionRequest } from '../openai/completion-request.ts';
+import type { CompletionRequest } from '../dialects/openai/request.ts';
 import type { CostBounds } from '../catalogue/price.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
-import { limitNames } from '../openai/request-rewrite.ts';
-import type { TokenClass } from '../openai/usage.ts';
+import { limitNames } from '../dialects/openai/request-rewrite.ts';
+import type { TokenClass } from '../usage/usage.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
 

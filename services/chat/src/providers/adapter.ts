@@ -1,5 +1,5 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation } from '../openai/completion-request.ts';
+import type { Operation } from '../dialects/openai/request.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
-import { StreamReader } from '../openai/stream-reader.ts';
+import { StreamReader } from '../dialects/openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { FramePipe, type FrameSink } from './frame-pipe.ts';
 

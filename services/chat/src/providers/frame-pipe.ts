@@ -1,7 +1,7 @@
-import { frameData, frameEvent } from '../openai/sse-frames.ts';
-import type { ProviderError } from '../openai/provider-error.ts';
-import { assertReadable } from '../openai/readable.ts';
-import type { StreamReader } from '../openai/stream-reader.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import type { ProviderError } from '../dialects/openai/provider-error.ts';
+import { assertReadable } from '../wire/readable.ts';
+import type { StreamReader } from '../dialects/openai/stream-reader.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 

@@ -1,4 +1,4 @@
-import type { UnaryAnswer } from './unary-answer.ts';
+import type { UnaryAnswer } from '../dialects/openai/whole-answer.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
 import type { Breaker } from './breaker.ts';
 import { ProviderFailure } from './provider-failure.ts';

@@ -3,7 +3,7 @@ import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/catalogue.ts';
-import type { Operation } from '../openai/completion-request.ts';
+import type { Operation } from '../dialects/openai/request.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';

@@ -1,11 +1,11 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { RequestHead } from '../openai/completion-request.ts';
-import { limitNameAt, type TokenLimit, type ToolRewrite } from '../openai/request-rewrite.ts';
-import type { RequestSource } from '../openai/request-source.ts';
-import { StreamReader } from '../openai/stream-reader.ts';
-import { noUsage } from '../openai/usage.ts';
+import type { RequestHead } from '../dialects/openai/request.ts';
+import { limitNameAt, type TokenLimit, type ToolRewrite } from '../dialects/openai/request-rewrite.ts';
+import type { RequestSource } from '../dialects/openai/request-source.ts';
+import { StreamReader } from '../dialects/openai/stream-reader.ts';
+import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
@@ -14,7 +14,7 @@ import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
 import { retryDelay } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
 
 /** What waits for the answer of a chain. */
 export interface AnswerReceiver {

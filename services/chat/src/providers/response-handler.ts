@@ -1,6 +1,6 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import type { Dispatcher } from 'undici';
-import { errorWords, type ProviderError } from '../openai/provider-error.ts';
+import { errorWords, type ProviderError } from '../dialects/openai/provider-error.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { ProviderCall } from './adapter.ts';

@@ -1,5 +1,5 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { Usage } from '../openai/usage.ts';
+import type { Usage } from '../usage/usage.ts';
 import type { FramePipe, FrameSink } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 

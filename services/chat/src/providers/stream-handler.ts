@@ -1,8 +1,8 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { answerKind, withoutMark } from '../openai/answer-kind.ts';
-import { framesOf } from '../openai/other-kind.ts';
-import { assertReadable } from '../openai/readable.ts';
-import { FrameSplitter, frameData, maxFrameBytes } from '../openai/sse-frames.ts';
+import { answerKind, withoutMark } from '../wire/answer-kind.ts';
+import { framesOf } from '../dialects/openai/other-kind.ts';
+import { assertReadable } from '../wire/readable.ts';
+import { FrameSplitter, frameData, maxFrameBytes } from '../wire/sse-frames.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';

@@ -1,11 +1,11 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { answerKind, withoutMark } from '../openai/answer-kind.ts';
-import { AnswerAssembler } from '../openai/other-kind.ts';
-import { FrameSplitter } from '../openai/sse-frames.ts';
+import { answerKind, withoutMark } from '../wire/answer-kind.ts';
+import { AnswerAssembler } from '../dialects/openai/other-kind.ts';
+import { FrameSplitter } from '../wire/sse-frames.ts';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import { ResponseHandler } from './response-handler.ts';
-import { maxAnswerBytes } from './unary-answer.ts';
+import { maxAnswerBytes } from '../dialects/openai/whole-answer.ts';
 
 /** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
 const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);

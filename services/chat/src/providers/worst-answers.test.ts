@@ -2,12 +2,12 @@ import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { longestBlock } from '@gatehouse/test/longest-block';
-import { StreamReader } from '../openai/stream-reader.ts';
+import { StreamReader } from '../dialects/openai/stream-reader.ts';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { ToolStream } from '../turns/tool-stream.ts';
+import { ToolStream } from '../dialects/openai/tool-stream.ts';
 import { StreamHandler } from './stream-handler.ts';
-import { readUnaryAnswer } from './unary-answer.ts';
+import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
 
 /** Ten times as long as the event loop may be held up. */
 const blockMs = 500;

@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
-import { readChatRequest, type CompletionRequest } from '../openai/completion-request.ts';
+import { readChatRequest, type CompletionRequest } from '../dialects/openai/request.ts';
 import { delegatedActor, requestActor, type Actor } from '../peers/actor.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { Completions } from '../runs/completions.ts';

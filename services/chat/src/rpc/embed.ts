@@ -4,8 +4,8 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { soleTarget } from '../catalogue/target.ts';
-import { readEmbeddingsRequest, type CompletionRequest } from '../openai/completion-request.ts';
-import { readEmbeddings } from '../openai/embeddings-answer.ts';
+import { readEmbeddingsRequest, type CompletionRequest } from '../dialects/openai/request.ts';
+import { readEmbeddings } from '../dialects/openai/embeddings-answer.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import { answerInside, memoryChannel, signalUntil, type InnerTurnDependencies } from './inner-turn.ts';
 

@@ -19,9 +19,9 @@ import type {
   StoredAnswer,
   ToolSpan,
 } from './run.ts';
-import type { StreamReader } from '../openai/stream-reader.ts';
-import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../openai/token-estimate.ts';
-import { noUsage, sumUsage, withCounted, type Usage } from '../openai/usage.ts';
+import type { StreamReader } from '../dialects/openai/stream-reader.ts';
+import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
+import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { RunRecorder } from './run-recorder.ts';
 import type { RunTelemetry } from './run-telemetry.ts';

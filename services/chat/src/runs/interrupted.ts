@@ -1,7 +1,7 @@
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { Attempt, AttemptStart } from './run.ts';
-import { noUsage, sumUsage } from '../openai/usage.ts';
+import { noUsage, sumUsage } from '../usage/usage.ts';
 import type { Orphan } from '../store/orphan-system-store.ts';
 import type { EndRow } from '../store/run-end-system-store.ts';
 

@@ -4,7 +4,7 @@ import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from './run.ts';
-import { partsOf, type Usage } from '../openai/usage.ts';
+import { partsOf, type Usage } from '../usage/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
 /** The place of an ended operation in its trace. Times are by `monotonicMs`. */

@@ -1,7 +1,7 @@
 import type { Recall } from '@gatehouse/events/run-event';
-import type { Operation } from '../openai/completion-request.ts';
+import type { Operation } from '../dialects/openai/request.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
-import type { Usage } from '../openai/usage.ts';
+import type { Usage } from '../usage/usage.ts';
 
 /** A run is one accepted request; an attempt is one provider call for it. */
 

@@ -6,7 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
-import { lastUserText, type CompletionRequest } from '../openai/completion-request.ts';
+import { lastUserText, type CompletionRequest } from '../dialects/openai/request.ts';
 import type { Actor } from '../peers/actor.ts';
 import type { MemoryClient } from '../peers/memory.ts';
 import { Breaker } from '../providers/breaker.ts';

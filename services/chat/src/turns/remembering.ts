@@ -1,7 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
-import { lastUserText } from '../openai/completion-request.ts';
-import { maxKeptChars } from '../openai/kept-text.ts';
+import { lastUserText } from '../dialects/openai/request.ts';
+import { maxKeptChars } from '../usage/kept-text.ts';
 import type { RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
 import type { OnAnswer } from './turn.ts';

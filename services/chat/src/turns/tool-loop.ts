@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
-import { isParsable, parsedPart, wholeOf } from '../openai/json-parts.ts';
+import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import {
   addedUsage,
   callsIn,
@@ -13,10 +13,10 @@ import {
   readMessage,
   type Said,
   type ToolCall,
-} from '../openai/tool-calls.ts';
-import type { ToolRewrite } from '../openai/request-rewrite.ts';
-import { usageChunk } from '../openai/stream-reader.ts';
-import type { Usage } from '../openai/usage.ts';
+} from '../dialects/openai/tool-calls.ts';
+import type { ToolRewrite } from '../dialects/openai/request-rewrite.ts';
+import { usageChunk } from '../dialects/openai/stream-reader.ts';
+import type { Usage } from '../usage/usage.ts';
 import type { FrameSink } from '../providers/frame-pipe.ts';
 import {
   ProviderChain,
@@ -27,7 +27,7 @@ import {
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
-import { ToolStream } from './tool-stream.ts';
+import { ToolStream } from '../dialects/openai/tool-stream.ts';
 import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {

@@ -1,5 +1,5 @@
 import type { Tool } from '@gatehouse/proto/agent/v1/agent';
-import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
+import { sampleOf, type TextSample } from '../usage/token-estimate.ts';
 
 /** A tool that another service calls. */
 export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;

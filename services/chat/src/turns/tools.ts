@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../openai/completion-request.ts';
+import type { CompletionRequest } from '../dialects/openai/request.ts';
 import type { Actor } from '../peers/actor.ts';
 import type { ToolClient } from '../peers/tools.ts';
 import type { ServerTool, ToolDefinitions } from './tool-set.ts';

@@ -1,8 +1,8 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
-import type { RequestHead } from '../openai/completion-request.ts';
-import type { RequestSource } from '../openai/request-source.ts';
+import type { RequestHead } from '../dialects/openai/request.ts';
+import type { RequestSource } from '../dialects/openai/request-source.ts';
 import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';

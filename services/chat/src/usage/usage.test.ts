@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { estimateTokens, guessTokens, sampleOf } from './token-estimate.ts';
-import { readUnaryAnswer } from '../providers/unary-answer.ts';
-import { readUsage } from './usage-reader.ts';
+import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
+import { readUsage } from '../dialects/openai/usage-reader.ts';
 import {
   inputClasses,
   noUsage,

@@ -1,13 +1,13 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields } from '@gatehouse/kit/fields';
-import { KeptText } from './kept-text.ts';
+import { KeptText } from '../../usage/kept-text.ts';
 import { messageText } from './message-text.ts';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
-import { SampleBuilder, type TextSample } from './token-estimate.ts';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
-import { laterUsage, type Usage } from './usage.ts';
+import { laterUsage, type Usage } from '../../usage/usage.ts';
 
 /** What one frame of a completion stream is. */
 export type FrameKind =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { StreamReader } from './stream-reader.ts';
-import { noUsage } from './usage.ts';
+import { noUsage } from '../../usage/usage.ts';
 
 const head = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm-2026' };
 const chunk = (choices: unknown, more: object = {}): string => JSON.stringify({ ...head, choices, ...more });

@@ -1,5 +1,5 @@
 import { cutText } from '@gatehouse/events/cut-text';
-import { spokenText } from './message-text.ts';
+import { spokenText } from '../dialects/openai/message-text.ts';
 
 /** UTF-16 units: the most of a question, and of an answer, that memory gets. */
 export const maxKeptChars = 32 * 1024;

@@ -2,7 +2,7 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
 import { listOf } from '@gatehouse/kit/fields';
 import { messageText, tokensIn } from './message-text.ts';
-import { SampleBuilder, type TextSample } from './token-estimate.ts';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 
 export type Operation = 'chat' | 'embeddings';
 

@@ -1,11 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
-import { assertReadable } from './readable.ts';
-import { frameData, frameEvent } from './sse-frames.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import { ChunkHead, shownUsage } from './stream-reader.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { usageIn } from './usage-reader.ts';
-import { laterUsage, type Usage } from './usage.ts';
+import { laterUsage, type Usage } from '../../usage/usage.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { callsIn, frameOf, identified, plainCall, type Said } from './tool-calls.ts';
 

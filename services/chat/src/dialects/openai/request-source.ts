@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { objectMembers, type Member } from './json-members.ts';
+import { objectMembers, type Member } from '../../wire/json-members.ts';
 import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
 /** OpenAI's API has about forty. Each provider call goes through all of them. */

@@ -1,7 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { ProviderFailure } from './provider-failure.ts';
+import { ProviderFailure } from '../../providers/provider-failure.ts';
 import {
   elementRanges,
   isParsable,
@@ -9,13 +9,13 @@ import {
   parsedPart,
   wholeOf,
   type Range,
-} from '../openai/json-parts.ts';
-import { KeptText } from '../openai/kept-text.ts';
-import { messageText } from '../openai/message-text.ts';
-import { errorIn, errorInChoice, type ProviderError } from '../openai/provider-error.ts';
-import { sampleOf, type TextSample } from '../openai/token-estimate.ts';
-import { readServiceTier, usageIn } from '../openai/usage-reader.ts';
-import type { Usage } from '../openai/usage.ts';
+} from '../../wire/json-parts.ts';
+import { KeptText } from '../../usage/kept-text.ts';
+import { messageText } from './message-text.ts';
+import { errorIn, errorInChoice, type ProviderError } from './provider-error.ts';
+import { sampleOf, type TextSample } from '../../usage/token-estimate.ts';
+import { readServiceTier, usageIn } from './usage-reader.ts';
+import type { Usage } from '../../usage/usage.ts';
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
 

@@ -1,9 +1,9 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { MessageBuilder } from '../openai/message-builder.ts';
-import { chunkOf, frameOf, type Said } from '../openai/tool-calls.ts';
-import { hasFinished } from '../openai/provider-error.ts';
-import { ChunkHead } from '../openai/stream-reader.ts';
-import type { FrameSink } from '../providers/frame-pipe.ts';
+import { MessageBuilder } from './message-builder.ts';
+import { chunkOf, frameOf, type Said } from './tool-calls.ts';
+import { hasFinished } from './provider-error.ts';
+import { ChunkHead } from './stream-reader.ts';
+import type { FrameSink } from '../../providers/frame-pipe.ts';
 
 /** What the client may see of a call of a tool. */
 export interface ToolEvent {

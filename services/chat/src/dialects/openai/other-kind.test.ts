@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { answerKind } from './answer-kind.ts';
+import { answerKind } from '../../wire/answer-kind.ts';
 import { AnswerAssembler, framesOf } from './other-kind.ts';
-import { frameData } from './sse-frames.ts';
+import { frameData } from '../../wire/sse-frames.ts';
 import { StreamReader } from './stream-reader.ts';
-import { readUnaryAnswer } from '../providers/unary-answer.ts';
+import { readUnaryAnswer } from './whole-answer.ts';
 
 it.each<[string, ReturnType<typeof answerKind>]>([
   ['{"id":1}', 'object'],

@@ -1,4 +1,4 @@
-import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from './json-parts.ts';
+import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from '../../wire/json-parts.ts';
 
 /** More than any model has, and little enough that 64 vectors fit in one message of gRPC. */
 const maxDimensions = 8_192;

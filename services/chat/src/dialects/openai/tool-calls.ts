@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { assertReadable } from './readable.ts';
-import { frameData } from './sse-frames.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import { frameData } from '../../wire/sse-frames.ts';
 
 /** A call that a model asks for. */
 export interface ToolCall {

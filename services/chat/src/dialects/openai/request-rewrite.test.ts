@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { objectMembers } from './json-members.ts';
+import { objectMembers } from '../../wire/json-members.ts';
 import { limitNameAt, rewriteRequest, type Rewrite } from './request-rewrite.ts';
 
 const nothing: Rewrite = {

@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { chatCompletionRequest, embeddingsRequest } from '@gatehouse/contract/openai';
 import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
-import { estimateTokens } from './token-estimate.ts';
+import { estimateTokens } from '../../usage/token-estimate.ts';
 import {
   inputPreview,
   promptSample,
   readChatRequest,
   readEmbeddingsRequest,
   type CompletionRequest,
-} from './completion-request.ts';
+} from './request.ts';
 
 const least = { model: 'small', messages: [{ role: 'user', content: 'hi' }] };
 const chat = (value: unknown): CompletionRequest => readChatRequest(Buffer.from(''), value);

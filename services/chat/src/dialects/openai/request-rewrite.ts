@@ -1,5 +1,5 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import { elementStart, objectMembers, type Member } from './json-members.ts';
+import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
 
 /** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
