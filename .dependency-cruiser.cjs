@@ -118,7 +118,10 @@ module.exports = {
       comment:
         "chat's folders of rules know neither database nor wire; providers/ calls providers with undici",
       severity: 'error',
-      from: { path: '^services/chat/src/(catalogue|openai|providers|turns|limits)/', pathNot: tests },
+      from: {
+        path: '^services/chat/src/(catalogue|dialects|usage|wire|providers|turns|limits)/',
+        pathNot: tests,
+      },
       to: {
         path: '(node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http|service|changes)/|/src/(store|http|rpc|delivery)/|^(node:)?https?$)',
       },
@@ -128,6 +131,16 @@ module.exports = {
       severity: 'error',
       from: { path: '^services/chat/src/', pathNot: `^services/chat/src/providers/|${tests}` },
       to: { path: 'node_modules/undici/' },
+    },
+    {
+      name: 'chat-one-door-for-dialects',
+      comment: 'a format is known behind dialect.ts only',
+      severity: 'error',
+      from: {
+        path: '^services/chat/src/',
+        pathNot: `^services/chat/src/dialects/(dialects\\.ts|([^/]+)/)|${tests}`,
+      },
+      to: { path: '^services/chat/src/dialects/[^/]+/' },
     },
     {
       name: 'chat-runs-know-no-wire',

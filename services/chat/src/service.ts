@@ -31,6 +31,7 @@ import { LeaseClient } from './peers/leases.ts';
 import { MemoryClient } from './peers/memory.ts';
 import { ToolClient } from './peers/tools.ts';
 import { TenantSettingsClient } from './peers/tenant-settings.ts';
+import { dialects } from './dialects/dialects.ts';
 import { loadTokenizer } from './usage/token-estimate.ts';
 import { answerBudget } from './providers/answer-metrics.ts';
 import { ProviderWatch } from './providers/provider-watch.ts';
@@ -146,7 +147,7 @@ export async function createChatService(
     log,
     recall: new RecallStep({ memory: memories, telemetry, budgetMs: recallBudgetMs }),
     remember,
-    tools: new ToolClient(agent, memory),
+    tools: new ToolClient(agent, memory, dialects.chat),
   };
   return shell.createService({
     handler: shell.createApp({

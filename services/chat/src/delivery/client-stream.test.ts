@@ -3,6 +3,7 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
+import { dialects } from '../dialects/dialects.ts';
 import { ClientStream } from './client-stream.ts';
 
 let server: Server;
@@ -38,6 +39,8 @@ async function seenBy(work: (response: ServerResponse) => void): Promise<Seen> {
   return { status, headers, text: Buffer.concat(chunks).toString(), complete };
 }
 
+const streamTo = (response: ServerResponse, headers: Record<string, string>, silenceMs: number) =>
+  new ClientStream(response, { marks: dialects.chat.stream, headers, silenceMs });
 const after = (ms: number, work: () => void): void => void setTimeout(work, ms);
 const frame = (data: string): Buffer => Buffer.from(`data: ${data}\n\n`);
 
@@ -45,7 +48,7 @@ describe('the client’s end of a stream', () => {
   it('begins with the first byte for the client, under the headers that were named last', async () => {
     const begun: boolean[] = [];
     const seen = await seenBy((response) => {
-      const client = new ClientStream(response, { 'x-gateway-provider': 'first' }, 10_000);
+      const client = streamTo(response, { 'x-gateway-provider': 'first' }, 10_000);
       client.setHeaders({ 'x-gateway-provider': 'second' });
       begun.push(client.begun);
       client.write([]);
@@ -73,12 +76,12 @@ describe('the client’s end of a stream', () => {
 
   it('bridges silence with comments, as often as it lasts, and not while there are frames', async () => {
     const silent = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 60);
+      const client = streamTo(response, {}, 60);
       after(300, () => client.finish([]));
     });
     expect(silent.text).toMatch(/^(: keep-alive\n\n){2,5}data: \[DONE\]\n\n$/);
     const busy = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 400);
+      const client = streamTo(response, {}, 400);
       const writing = setInterval(() => client.write([frame('x')]), 50);
       after(900, () => {
         clearInterval(writing);
@@ -90,7 +93,7 @@ describe('the client’s end of a stream', () => {
 
   it('says nothing more once it is over', async () => {
     const seen = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 30);
+      const client = streamTo(response, {}, 30);
       client.write([frame('1')]);
       client.abandon();
       after(120, () => response.end());
@@ -100,7 +103,7 @@ describe('the client’s end of a stream', () => {
 
   it('reports an error as an event, without [DONE], and closes in order', async () => {
     const seen = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 10_000);
+      const client = streamTo(response, {}, 10_000);
       client.write([frame('1')]);
       client.fail(new AppError('provider_timeout', 'Too slow.'), 'r-1');
     });
@@ -120,7 +123,7 @@ describe('the client’s end of a stream', () => {
   it('takes no notice of a client that is gone', async () => {
     const done = Promise.withResolvers<boolean>();
     const seen = seenBy((response) => {
-      const client = new ClientStream(response, {}, 20);
+      const client = streamTo(response, {}, 20);
       client.write([frame('1')]);
       response.on('close', () => {
         const goesOn = client.write([frame('2')]);
@@ -137,7 +140,7 @@ describe('the client’s end of a stream', () => {
   it('says when the client reads slower than it is written to, and when it caught up', async () => {
     const drained = Promise.withResolvers<undefined>();
     const seen = await seenBy((response) => {
-      const client = new ClientStream(response, {}, 10_000);
+      const client = streamTo(response, {}, 10_000);
       client.onDrain(() => drained.resolve(undefined));
       while (client.write([Buffer.alloc(64 * 1024, 'x')]));
       void drained.promise.then(() => client.finish([]));

@@ -1,24 +1,27 @@
 import type { ServerResponse } from 'node:http';
-import { errorBody, type AppError } from '@gatehouse/kit/errors';
+import type { AppError } from '@gatehouse/kit/errors';
+import type { FrameSink, StreamMarks } from '../dialects/dialect.ts';
 
-/** After so much silence of a provider, the client gets a comment, so that no proxy closes the connection. */
+/** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;
 
-const comment = Buffer.from(': keep-alive\n\n');
-const done = Buffer.from('data: [DONE]\n\n');
-
 /** Writes a stream to a client. */
-export class ClientStream {
+export class ClientStream implements FrameSink {
   readonly #response: ServerResponse;
+  readonly #marks: StreamMarks;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
 
   /** Silence counts from now on; the response begins with the first byte for the client. */
-  constructor(response: ServerResponse, headers: Record<string, string>, silenceMs: number) {
+  constructor(
+    response: ServerResponse,
+    { marks, headers, silenceMs }: { marks: StreamMarks; headers: Record<string, string>; silenceMs: number },
+  ) {
     this.#response = response;
+    this.#marks = marks;
     this.#headers = headers;
     this.#keepAlive = setTimeout(() => {
-      this.write([comment]);
+      this.write([marks.keepAlive]);
       this.#keepAlive.refresh();
     }, silenceMs);
   }
@@ -47,7 +50,7 @@ export class ClientStream {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(Buffer.concat([...lastFrames, done]));
+    this.#response.end(Buffer.concat([...lastFrames, this.#marks.end]));
   }
 
   /** Ends a cut stream with the error as an event and a normal close. A reset would lose the message. */
@@ -55,7 +58,7 @@ export class ClientStream {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(`data: ${JSON.stringify(errorBody(error, requestId))}\n\n`);
+    this.#response.end(this.#marks.errorFrame(error, requestId));
   }
 
   /** Stops the keep-alive without sending anything. */

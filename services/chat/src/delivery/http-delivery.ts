@@ -5,6 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
+import type { Dialect } from '../dialects/dialect.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { Delivery, TurnFailure } from '../turns/delivery.ts';
@@ -12,6 +13,7 @@ import { ClientStream, keepAliveMs } from './client-stream.ts';
 
 export interface HttpDeliveryOptions {
   response: ServerResponse;
+  dialect: Dialect;
   requestId: string;
   tenantId: string;
   runId: string;
@@ -80,9 +82,9 @@ export class HttpDelivery implements Delivery, AnswerClient {
   }
 
   openStream(model: Model): ClientStream {
-    const { response, silenceMs } = this.#options;
+    const { response, dialect, silenceMs = keepAliveMs } = this.#options;
     const headers = this.#answerHeaders(model);
-    this.#stream ??= new ClientStream(response, headers, silenceMs ?? keepAliveMs);
+    this.#stream ??= new ClientStream(response, { marks: dialect.stream, headers, silenceMs });
     this.#stream.setHeaders(headers);
     return this.#stream;
   }

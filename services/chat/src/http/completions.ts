@@ -7,12 +7,8 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { HttpDelivery } from '../delivery/http-delivery.ts';
 import type { Admission } from '../limits/admission.ts';
-import {
-  readChatRequest,
-  readEmbeddingsRequest,
-  type CompletionRequest,
-} from '../dialects/openai/request.ts';
-import { RequestSource } from '../dialects/openai/request-source.ts';
+import type { Dialect, Operation } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { requestActor } from '../peers/actor.ts';
 import type { KeySettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
@@ -34,16 +30,24 @@ export interface CompletionDependencies
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
   return {
     'chat.completions': (request, response, call) =>
-      complete(dependencies, request, response, { ...call, read: readChatRequest }),
+      complete(dependencies, request, response, {
+        ...call,
+        dialect: dialects.chat,
+        operation: 'chat',
+      }),
     'embeddings.create': (request, response, call) =>
-      complete(dependencies, request, response, { ...call, read: readEmbeddingsRequest }),
+      complete(dependencies, request, response, {
+        ...call,
+        dialect: dialects.chat,
+        operation: 'embeddings',
+      }),
   };
 }
 
 /** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
-type CompletionCall = RawCall & { read: (body: Buffer, parsed: unknown) => CompletionRequest };
+type CompletionCall = RawCall & { dialect: Dialect; operation: Operation };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(
@@ -66,10 +70,11 @@ async function complete(
   });
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
-  const { requestId } = call;
+  const { requestId, dialect } = call;
   await turn.complete(
     new HttpDelivery({
       response,
+      dialect,
       requestId,
       tenantId,
       runId,
@@ -100,8 +105,9 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
   const parsed = await parseBody(body, tenantId);
-  const request = await readPart(body, tenantId, () => call.read(body, parsed));
-  const source = await readPart(body, tenantId, () => new RequestSource(body, share));
+  const { dialect, operation } = call;
+  const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed));
+  const source = await readPart(body, tenantId, () => request.source(share));
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
@@ -114,6 +120,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     withTools(dependencies, { ...turn, shown: wantsToolEvents(incoming) }),
   ]);
   return beginTurn(dependencies, {
+    dialect,
     request,
     source,
     caller: { tenantId, apiKeyId, userId, requestId, trace },

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { leastTokens, mostInputTokens, mostOutputTokens, mostTokens } from './bounds.ts';
+import { leastTokens, mostTokens } from './bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { readChatRequest, readEmbeddingsRequest } from '../dialects/openai/request.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { Target } from '../catalogue/target.ts';
 import { estimateTokens, sampleOf } from '../usage/token-estimate.ts';
 
@@ -24,8 +24,16 @@ const target = (fields: Partial<Target> = {}): Target => ({
 
 function chatRequest(fields: Record<string, unknown>) {
   const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...fields };
-  return readChatRequest(Buffer.from(JSON.stringify(body)), body);
+  return dialects.chat.readRequest('chat', Buffer.from(JSON.stringify(body)), body);
 }
+
+function embeddingsRequest() {
+  const body = { model: 'm', input: 'text' };
+  return dialects.chat.readRequest('embeddings', Buffer.from(JSON.stringify(body)), body);
+}
+
+const mostInputTokens = (...asked: Parameters<typeof mostTokens>) => mostTokens(...asked)[0]?.input ?? 0;
+const mostOutputTokens = (...asked: Parameters<typeof mostTokens>) => mostTokens(...asked)[0]?.output;
 
 describe('the most that a prompt comes to', () => {
   it('is never below what a tokenizer counts', async () => {
@@ -88,12 +96,13 @@ describe('the most that the answers come to', () => {
     [{ max_tokens: 10, max_completion_tokens: -1 }, {}, 1_000],
     [{ max_tokens: 10, n: 3 }, {}, 30],
     [{}, { max_tokens: 7, n: 2 }, 14],
+    [{ n: 1 }, { max_tokens: 7, n: 2 }, 7],
     [{ max_tokens: 9 }, { max_tokens: 7 }, 9],
     [{ max_tokens: null }, { max_tokens: 7 }, 1_000],
     [{ max_completion_tokens: null }, { max_tokens: 7 }, 1_000],
     [{ max_tokens: 10, n: 1e300 }, {}, 1e9],
   ])('of %j with the agent’s %j is %d', (fields, defaults, most) => {
-    expect(mostOutputTokens(chatRequest(fields), target({ defaults }), model)).toBe(most);
+    expect(mostOutputTokens(chatRequest(fields), target({ defaults }))).toBe(most);
   });
 
   it.each([
@@ -102,13 +111,11 @@ describe('the most that the answers come to', () => {
     [{ max_tokens: 100_000 }, 100_000],
   ])('of %j for a model without max_output_tokens is %d', (fields, most) => {
     const { max_output_tokens: _limit, ...unlimited } = model;
-    expect(mostOutputTokens(chatRequest(fields), target(), unlimited)).toBe(most);
+    expect(mostOutputTokens(chatRequest(fields), target({ chain: [unlimited] }))).toBe(most);
   });
 
   it('is nothing of embeddings', () => {
-    const body = { model: 'm', input: 'text' };
-    const request = readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body);
-    expect(mostOutputTokens(request, target(), model)).toBe(0);
+    expect(mostOutputTokens(embeddingsRequest(), target())).toBe(0);
   });
 });
 
@@ -128,8 +135,7 @@ describe('the limit of an answer may be lowered', () => {
   });
 
   it('not of embeddings', () => {
-    const body = { model: 'm', input: 'text' };
-    expect(leastTokens(readEmbeddingsRequest(Buffer.from(JSON.stringify(body)), body), target())).toBeNull();
+    expect(leastTokens(embeddingsRequest(), target())).toBeNull();
   });
 });
 

@@ -9,6 +9,7 @@ import type {
   ListToolsResponse,
 } from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import type { RequestFormat } from '../dialects/dialect.ts';
 import { ToolSet, type ServerTool } from '../turns/tool-set.ts';
 import type { Actor } from './actor.ts';
 
@@ -35,10 +36,17 @@ const callSpareMs = 5_000;
 export class ToolClient {
   readonly #agent: Peer<AgentServiceClient>;
   readonly #memory: Peer<MemoryServiceClient>;
+  readonly #format: Pick<RequestFormat, 'toolText'>;
   readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
   readonly #lists = new SharedCalls<ToolSet>();
 
-  constructor(agent: Peer<AgentServiceClient>, memory: Peer<MemoryServiceClient>) {
+  /** `format`: in which models get the tools. */
+  constructor(
+    agent: Peer<AgentServiceClient>,
+    memory: Peer<MemoryServiceClient>,
+    format: Pick<RequestFormat, 'toolText'>,
+  ) {
+    this.#format = format;
     this.#agent = agent;
     this.#memory = memory;
   }
@@ -52,13 +60,13 @@ export class ToolClient {
     };
     const { revision: current, tools: sent } = await list(true);
     // From a release without revisions.
-    if (current === '') return ToolSet.of(sent);
+    if (current === '') return ToolSet.of(sent, this.#format);
     const known = this.#kept.get(tenantId, current);
     if (known !== undefined) return known;
     return this.#lists.get(cacheKey(tenantId, agentId, actingUser, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
-      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools));
+      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, this.#format));
       this.#kept.set(tenantId, revision, set);
       return set;
     });

@@ -1,9 +1,9 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation } from '../dialects/openai/request.ts';
+import type { AnswerFormat, Operation } from '../dialects/dialect.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 
-/** One call of a provider, in OpenAI's wire format. */
+/** One call of a provider. */
 export interface ProviderCall {
   operation: Operation;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
@@ -15,6 +15,13 @@ export interface ProviderCall {
   onHeaders: () => void;
   /** The memory for the answer. The caller closes it once the answer is delivered or has failed. */
   room: AnswerRoom;
+}
+
+/** Who answers, and how. */
+export interface AnswerOrigin {
+  /** Name of the provider. */
+  name: string;
+  format: AnswerFormat;
 }
 
 /** Takes the frames of a stream as they come. */
@@ -37,11 +44,10 @@ export interface ProviderStream {
   cancel(): void;
 }
 
-/**
- * Calls one provider. It returns OpenAI's format, whatever the provider's own is. Every rejection is a
- * `ProviderFailure`.
- */
+/** Calls one provider. Every rejection is a `ProviderFailure`. */
 export interface ProviderAdapter {
+  /** How it answers. */
+  readonly format: AnswerFormat;
   /** The whole answer: the bytes of a JSON document. */
   complete(call: ProviderCall): Promise<Buffer>;
   /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */

@@ -4,9 +4,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
-import { StreamReader } from '../dialects/openai/stream-reader.ts';
+import type { FrameSink } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
-import { FramePipe, type FrameSink } from './frame-pipe.ts';
+import { FramePipe } from './frame-pipe.ts';
 
 let fixture: ProviderFixture;
 beforeAll(async () => {
@@ -35,7 +36,7 @@ class Sink implements FrameSink {
 
 async function open(x_simulator: object): Promise<FramePipe> {
   const source = await fixture.adapter().stream(streamCall(x_simulator));
-  const stream = new FramePipe('acme', source, new StreamReader(1));
+  const stream = new FramePipe('acme', source, dialects.chat.streamReader(1));
   await stream.open();
   return stream;
 }
@@ -99,9 +100,11 @@ describe('a streamed answer', () => {
         response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);
       });
       const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
-      await expect(new FramePipe('acme', source, new StreamReader(1)).open()).rejects.toMatchObject({
-        kind,
-      });
+      await expect(new FramePipe('acme', source, dialects.chat.streamReader(1)).open()).rejects.toMatchObject(
+        {
+          kind,
+        },
+      );
     },
   );
 
@@ -114,7 +117,7 @@ describe('a streamed answer', () => {
       response.end(`${ping}${azure.repeat(3)}${first}${ping}${first}data: [DONE]\n\n`);
     });
     const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
-    const stream = new FramePipe('acme', source, new StreamReader(1));
+    const stream = new FramePipe('acme', source, dialects.chat.streamReader(1));
     await stream.open();
     const sink = new Sink();
     await stream.passTo(sink);
@@ -129,7 +132,7 @@ describe('a streamed answer', () => {
       response.end(`${padded.repeat(1_000)}${first}data: [DONE]\n\n`);
     });
     const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
-    const stream = new FramePipe('acme', source, new StreamReader(1));
+    const stream = new FramePipe('acme', source, dialects.chat.streamReader(1));
     await stream.open();
     const sink = new Sink();
     await stream.passTo(sink);
@@ -146,7 +149,7 @@ describe('a streamed answer', () => {
       response.end(`\ufeff${chunks.join('')}data: [DONE]\n\n`);
     });
     const source = await fixture.adapter({ base_url: baseUrl }).stream(streamCall());
-    const stream = new FramePipe('acme', source, new StreamReader(1));
+    const stream = new FramePipe('acme', source, dialects.chat.streamReader(1));
     await stream.open();
     const sink = new Sink();
     await stream.passTo(sink);
@@ -170,7 +173,7 @@ describe('a streamed answer', () => {
     });
     const adapter = fixture.adapter({ base_url: baseUrl });
     for (const _call of [1, 2]) {
-      const stream = new FramePipe('acme', await adapter.stream(streamCall()), new StreamReader(1));
+      const stream = new FramePipe('acme', await adapter.stream(streamCall()), dialects.chat.streamReader(1));
       await stream.open();
       const sink = new Sink();
       await stream.passTo(sink);
@@ -208,7 +211,7 @@ describe('a streamed answer', () => {
       resume: () => undefined,
       cancel: () => undefined,
     };
-    const stream = new FramePipe('acme', source, new StreamReader(1));
+    const stream = new FramePipe('acme', source, dialects.chat.streamReader(1));
     const opened = stream.open();
     const feed = (...frames: Buffer[]) => consumer?.frames(frames);
     feed(comment, comment);

@@ -1,7 +1,4 @@
-import { frameData, frameEvent } from '../wire/sse-frames.ts';
-import type { ProviderError } from '../dialects/openai/provider-error.ts';
-import { assertReadable } from '../wire/readable.ts';
-import type { StreamReader } from '../dialects/openai/stream-reader.ts';
+import type { FrameSink, ProviderError, StreamReader } from '../dialects/dialect.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
@@ -12,13 +9,6 @@ const badGateway = 502;
 
 /** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
 const endMs = 1_000;
-
-/** Passes the frames of an answer to its client. */
-export interface FrameSink {
-  /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
-  write(frames: readonly Buffer[]): boolean;
-  onDrain(listener: () => void): void;
-}
 
 /**
  * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
@@ -142,8 +132,7 @@ export class FramePipe implements FrameConsumer {
   }
 
   #read(frame: Buffer, chunks: Buffer[]): void {
-    assertReadable(frame);
-    switch (this.reader.read(frameData(frame), frameEvent(frame))) {
+    switch (this.reader.read(frame)) {
       case 'usage':
         this.#usageFrame = frame;
         break;

@@ -2,17 +2,17 @@ import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import fc from 'fast-check';
-import { readMessage, type Said as Message } from '../dialects/openai/tool-calls.ts';
-import { StreamReader } from '../dialects/openai/stream-reader.ts';
-import { ToolStream } from '../dialects/openai/tool-stream.ts';
+import type { Said as Message } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { ProviderCall } from './adapter.ts';
 import { FramePipe } from './frame-pipe.ts';
 import { chunksOf, chunkWays, frameWays, said, wholeOf, type Said } from './odd-answers.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { StreamHandler } from './stream-handler.ts';
-import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
+import { readUnaryAnswer } from './unary-answer.ts';
 import { UnaryHandler } from './unary-handler.ts';
 
+const acme = { name: 'acme', format: dialects.chat };
 const MiB = 1024 * 1024;
 const controller = {
   ...{ aborted: false, paused: false, reason: null },
@@ -35,8 +35,8 @@ interface Read {
   usage: unknown;
 }
 
-function shown({ message, calls }: Message, usage: unknown): Read {
-  const { content } = message;
+function shown({ text: message, calls }: Message, usage: unknown): Read {
+  const { content } = JSON.parse(message) as { content?: unknown };
   const text = Array.isArray(content)
     ? content.map((part: { text: string }) => part.text).join('')
     : (content ?? '');
@@ -67,11 +67,11 @@ function deliver(handler: StreamHandler | UnaryHandler, answer: string, size: nu
 
 /** As a turn of an agent with tools reads a stream. */
 async function asStream(answer: string, size: number): Promise<Read> {
-  const handler = new StreamHandler('acme', callOf());
+  const handler = new StreamHandler(acme, callOf());
   const opened = handler.opened.then(async (source) => {
-    const pipe = new FramePipe('acme', source, new StreamReader(1, true));
+    const pipe = new FramePipe('acme', source, acme.format.streamReader(1, true));
     await pipe.open();
-    const stream = new ToolStream({ write: () => true, onDrain: () => undefined }, () => true);
+    const stream = acme.format.toolStream({ write: () => true, onDrain: () => undefined }, () => true);
     await pipe.passTo(stream);
     return shown(stream.answered, pipe.reader.usage);
   });
@@ -81,12 +81,13 @@ async function asStream(answer: string, size: number): Promise<Read> {
 
 /** As a turn reads a whole answer. */
 async function asWhole(answer: string, size: number): Promise<Read> {
-  const handler = new UnaryHandler('acme', callOf());
+  const handler = new UnaryHandler(acme, callOf());
   deliver(handler, answer, size);
   const bytes = await handler.answer;
-  const { usage, broken } = await readUnaryAnswer('acme', bytes, { tenantId: 'a' });
+  const { usage, broken } = await readUnaryAnswer(acme, bytes, { tenantId: 'a' });
   if (broken !== null) throw new ProviderFailure('cut', 'acme');
-  const message = readMessage(JSON.parse(bytes.toString()) as Record<string, unknown>);
+  const answers = acme.format.toolAnswers(() => true);
+  const message = answers.add(JSON.parse(bytes.toString()) as Record<string, unknown>);
   if (message === null) throw new Error('no message');
   return shown(message, usage);
 }

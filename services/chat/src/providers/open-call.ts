@@ -1,4 +1,4 @@
-import type { UnaryAnswer } from '../dialects/openai/whole-answer.ts';
+import type { MeteredAnswer } from '../dialects/dialect.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
 import type { Breaker } from './breaker.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -9,7 +9,7 @@ export type AttemptRecord = Pick<
   'startAttempt' | 'noteAccepted' | 'noteFirstToken' | 'endAttempt' | 'failAttempt'
 >;
 
-type BegunAnswer = Pick<UnaryAnswer, 'usage' | 'serviceTier' | 'answer'>;
+type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 
 /** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
 export class OpenCall {
@@ -29,12 +29,7 @@ export class OpenCall {
     this.#record.noteFirstToken();
   }
 
-  succeeded({
-    responseModel,
-    usage,
-    serviceTier,
-    answer,
-  }: Omit<UnaryAnswer, 'text' | 'broken'>): Promise<void> {
+  succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
     this.#breaker.succeeded(this.#tenantId);
     return this.#record.endAttempt({
       status: 'ok',

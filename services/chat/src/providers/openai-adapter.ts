@@ -3,8 +3,9 @@ import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/catalogue.ts';
-import type { Operation } from '../dialects/openai/request.ts';
-import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
+import type { Operation } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
+import type { AnswerOrigin, ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
 
@@ -40,7 +41,8 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
 
 /** Passes requests to a server with OpenAI's wire format, whose answers stay byte for byte. */
 export class OpenAiAdapter implements ProviderAdapter {
-  readonly #provider: Provider;
+  readonly format = dialects.chat;
+  readonly #origin: AnswerOrigin;
   readonly #pool: Pool;
   readonly #unpacking: Dispatcher;
   readonly #basePath: string;
@@ -49,7 +51,7 @@ export class OpenAiAdapter implements ProviderAdapter {
   /** `apiKey`: undefined for servers that want none. */
   constructor(provider: Provider, apiKey: string | undefined) {
     const url = new URL(provider.base_url);
-    this.#provider = provider;
+    this.#origin = { name: provider.name, format: this.format };
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
     this.#authorization = apiKey === undefined ? null : `Bearer ${apiKey}`;
     this.#pool = new Pool(url.origin, {
@@ -63,13 +65,13 @@ export class OpenAiAdapter implements ProviderAdapter {
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
-    const handler = new UnaryHandler(this.#provider.name, call);
+    const handler = new UnaryHandler(this.#origin, call);
     this.#dispatch(call, handler);
     return handler.answer;
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
-    const handler = new StreamHandler(this.#provider.name, call);
+    const handler = new StreamHandler(this.#origin, call);
     this.#dispatch(call, handler);
     return handler.opened;
   }

@@ -4,8 +4,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
-import { readChatRequest } from '../dialects/openai/request.ts';
-import { RequestSource } from '../dialects/openai/request-source.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { AttemptRecord } from './open-call.ts';
 import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';
@@ -69,11 +68,12 @@ function setUp(x_simulator: object, fields: object = {}) {
   registry = new ProviderRegistry(catalogue, { good: providerKey }, createRegistry('test'));
   const body = { model: 'broken', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));
+  const request = dialects.chat.readRequest('chat', bytes, body);
   const words: string[] = [];
   const receiver = new Collector();
   const made = new ProviderChain({
-    request: readChatRequest(bytes, body),
-    source: new RequestSource(bytes, { release: () => words.push('released') }),
+    request,
+    source: request.source({ release: () => words.push('released') }),
     target: modelTarget(catalogue, 'broken', null),
     tenantId: 'tenant',
     providers: registry,

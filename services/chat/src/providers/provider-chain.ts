@@ -1,10 +1,7 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { RequestHead } from '../dialects/openai/request.ts';
-import { limitNameAt, type TokenLimit, type ToolRewrite } from '../dialects/openai/request-rewrite.ts';
-import type { RequestSource } from '../dialects/openai/request-source.ts';
-import { StreamReader } from '../dialects/openai/stream-reader.ts';
+import type { RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
@@ -14,7 +11,7 @@ import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
 import { retryDelay } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
+import { readUnaryAnswer } from './unary-answer.ts';
 
 /** What waits for the answer of a chain. */
 export interface AnswerReceiver {
@@ -51,7 +48,7 @@ export type Answer = ObjectAnswer | StreamAnswer;
 export interface ObjectAnswer {
   kind: 'object';
   model: Model;
-  /** A JSON document in OpenAI's format, as the provider sent it. */
+  /** A JSON document, as the provider sent it. */
   bytes: Buffer;
   /** What the model says in it, cut; empty unless it is kept. */
   text: string;
@@ -148,7 +145,8 @@ export class ProviderChain {
     try {
       const bytes = await adapter.complete(call);
       const { tenantId, keepsText } = this.#options;
-      const answer = await readUnaryAnswer(model.provider.name, bytes, { tenantId, keepsText });
+      const from = { name: model.provider.name, format: adapter.format };
+      const answer = await readUnaryAnswer(from, bytes, { tenantId, keepsText });
       if (answer.broken !== null) {
         const { message } = answer.broken;
         return await open.failed(new ProviderFailure('cut', model.provider.name, { message }), answer);
@@ -169,7 +167,7 @@ export class ProviderChain {
   ): Promise<StreamAnswer | ProviderFailure> {
     const { request, source, keepsText } = this.#options;
     const open = this.#openCall(model);
-    const reader = new StreamReader(request.choices, keepsText);
+    const reader = adapter.format.streamReader(request.choices, keepsText);
     try {
       const stream = new FramePipe(model.provider.name, await adapter.stream(call), reader);
       await stream.open();
@@ -196,5 +194,5 @@ export class ProviderChain {
 }
 
 function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {
-  return { most: Math.min(most, ofModel), name: limitNameAt(provider.base_url) };
+  return { most: Math.min(most, ofModel), baseUrl: provider.base_url };
 }

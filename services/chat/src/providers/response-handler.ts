@@ -1,9 +1,10 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
+import type { Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
-import { errorWords, type ProviderError } from '../dialects/openai/provider-error.ts';
+import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
-import type { ProviderCall } from './adapter.ts';
+import type { AnswerOrigin, ProviderCall } from './adapter.ts';
 import type { AnswerReader, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
@@ -28,6 +29,7 @@ export type ResponseHeaders = Record<string, string | string[] | undefined>;
  */
 export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {
   protected readonly provider: string;
+  protected readonly format: AnswerFormat;
   protected controller: Dispatcher.DispatchController | null = null;
   readonly #room: AnswerRoom;
   #hasRoom = true;
@@ -41,8 +43,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #over = false;
   #hints = 0;
 
-  constructor(provider: string, { signal, onHeaders, room }: ProviderCall) {
-    this.provider = provider;
+  constructor({ name, format }: AnswerOrigin, { signal, onHeaders, room }: ProviderCall) {
+    this.provider = name;
+    this.format = format;
     this.#signal = signal;
     this.#onHeaders = onHeaders;
     this.#room = room;
@@ -89,24 +92,20 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     } else if (this.#errorResponse.chunks.size < maxErrorBytes) {
       this.#errorResponse.chunks.push(chunk);
     } else {
-      this.stop(errorOf(this.provider, this.#errorResponse));
+      this.stop(this.#failureIn(this.#errorResponse));
     }
   }
 
   onResponseEnd(): void {
     if (this.#over) return;
     const response = this.#errorResponse;
-    this.#finish(
-      response === null ? () => this.#guardEnd() : () => this.fail(errorOf(this.provider, response)),
-    );
+    this.#finish(response === null ? () => this.#guardEnd() : () => this.fail(this.#failureIn(response)));
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#over) return;
     const response = this.#errorResponse;
-    this.#finish(() =>
-      this.fail(response === null ? this.#failureOf(error) : errorOf(this.provider, response)),
-    );
+    this.#finish(() => this.fail(response === null ? this.#failureOf(error) : this.#failureIn(response)));
   }
 
   onRoom(): void {
@@ -196,6 +195,26 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     report();
   }
 
+  /** The failure with the provider's own message, if the response has one in its format. */
+  #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
+    const words = this.#wordsOf(chunks.concat().toString('utf8'));
+    const retryAfterMs = parseRetryAfter(
+      single(headers['retry-after']),
+      single(headers['retry-after-ms']),
+      Date.now(),
+    );
+    return new ProviderFailure('status', this.provider, { ...words, status, retryAfterMs });
+  }
+
+  #wordsOf(text: string): ProviderError {
+    try {
+      return this.format.errorWords(Object(JSON.parse(text)) as Fields);
+    } catch {
+      // For example the HTML page of a proxy, which is of no use to the client.
+      return {};
+    }
+  }
+
   #failureOf(error: Error): ProviderFailure {
     const code = (error as NodeJS.ErrnoException).code ?? '';
     if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
@@ -217,27 +236,6 @@ interface ErrorResponse {
   chunks: ChunkList;
 }
 
-/** The failure with the provider's own message, if the response has OpenAI's error shape or a similar one. */
-function errorOf(provider: string, response: ErrorResponse): ProviderFailure {
-  const { status, headers } = response;
-  const words = wordsOf(response.chunks.concat().toString('utf8'));
-  const retryAfterMs = parseRetryAfter(
-    single(headers['retry-after']),
-    single(headers['retry-after-ms']),
-    Date.now(),
-  );
-  return new ProviderFailure('status', provider, { ...words, status, retryAfterMs });
-}
-
 function single(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
-}
-
-function wordsOf(text: string): ProviderError {
-  try {
-    return errorWords(Object(JSON.parse(text)) as Record<string, unknown>);
-  } catch {
-    // For example the HTML page of a proxy, which is of no use to the client.
-    return {};
-  }
 }

@@ -1,6 +1,7 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '../usage/usage.ts';
-import type { FramePipe, FrameSink } from './frame-pipe.ts';
+import type { FrameSink } from '../dialects/dialect.ts';
+import type { FramePipe } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 
 /** A streamed answer whose first chunk arrived. */
@@ -32,8 +33,8 @@ export class StreamAnswer {
     return this.#stream.reader.keptText;
   }
 
-  /** The provider's usage chunk, or one with `usage` if it sent none. */
+  /** The provider's usage, or a frame with `usage` if it sent none. */
   usageFrame(usage: Usage): Buffer {
-    return this.#stream.usageFrame ?? this.#stream.reader.usageChunk(usage);
+    return this.#stream.usageFrame ?? this.#stream.reader.usageFrame(usage);
   }
 }

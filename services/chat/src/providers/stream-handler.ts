@@ -1,11 +1,10 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '../wire/answer-kind.ts';
-import { framesOf } from '../dialects/openai/other-kind.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { FrameSplitter, frameData, maxFrameBytes } from '../wire/sse-frames.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
+import type { AnswerOrigin, FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
 import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
 
 /**
@@ -29,8 +28,8 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   #resolve!: (stream: ProviderStream) => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  constructor(provider: string, call: ProviderCall) {
-    super(provider, call);
+  constructor(origin: AnswerOrigin, call: ProviderCall) {
+    super(origin, call);
     this.opened = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -117,7 +116,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   #takeWhole(answer: Buffer): void {
     this.#begun = new ChunkList();
     assertReadable(answer);
-    this.#take(framesOf(answer));
+    this.#take(this.format.framesOf(answer));
   }
 
   #take(frames: Buffer[]): void {

@@ -1,11 +1,11 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '../wire/answer-kind.ts';
-import { AnswerAssembler } from '../dialects/openai/other-kind.ts';
+import type { AnswerAssembler } from '../dialects/dialect.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
-import type { ProviderCall } from './adapter.ts';
+import type { AnswerOrigin, ProviderCall } from './adapter.ts';
 import { ResponseHandler } from './response-handler.ts';
-import { maxAnswerBytes } from '../dialects/openai/whole-answer.ts';
+import { maxAnswerBytes } from './unary-answer.ts';
 
 /** Failures of a connection after which an answer that has begun in pieces is one that broke off. */
 const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);
@@ -21,8 +21,8 @@ export class UnaryHandler extends ResponseHandler {
   #resolve!: (answer: Buffer) => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  constructor(provider: string, call: ProviderCall) {
-    super(provider, call);
+  constructor(origin: AnswerOrigin, call: ProviderCall) {
+    super(origin, call);
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -63,7 +63,7 @@ export class UnaryHandler extends ResponseHandler {
     if (kind === null) return;
     this.#isKnown = true;
     if (kind !== 'events') return;
-    this.#assembler = new AnswerAssembler();
+    this.#assembler = this.format.assembler();
     this.#chunks = new ChunkList();
     this.#assemble(this.#splitter.push(begun));
   }

@@ -2,15 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { longestBlock } from '@gatehouse/test/longest-block';
-import { StreamReader } from '../dialects/openai/stream-reader.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { ToolStream } from '../dialects/openai/tool-stream.ts';
 import { StreamHandler } from './stream-handler.ts';
-import { readUnaryAnswer } from '../dialects/openai/whole-answer.ts';
+import { readUnaryAnswer } from './unary-answer.ts';
 
 /** Ten times as long as the event loop may be held up. */
 const blockMs = 500;
+const acme = { name: 'acme', format: dialects.chat };
 const MiB = 1024 * 1024;
 const repeated = (text: string, bytes: number): string => text.repeat(Math.floor(bytes / text.length));
 const usage = '"model":"m-1","usage":{"prompt_tokens":3,"completion_tokens":2}';
@@ -40,7 +40,7 @@ describe('a whole answer as large as it may be', () => {
     const bytes = Buffer.from(json);
     let outcome: unknown;
     const blocked = await longestBlock(async () => {
-      outcome = await readUnaryAnswer('acme', bytes, { tenantId: 'a' }).catch((error: unknown) => error);
+      outcome = await readUnaryAnswer(acme, bytes, { tenantId: 'a' }).catch((error: unknown) => error);
     });
     if (typeof expected === 'object') expect(outcome).toMatchObject(expected);
     else expect(outcome).toMatchObject({ kind: expected, constructor: ProviderFailure });
@@ -51,14 +51,14 @@ describe('a whole answer as large as it may be', () => {
     const logprobs = `{"content":[${repeated('{"token":"a","logprob":-0.1},', 20 * MiB)}{}]}`;
     const message = '{"role":"assistant","content":"Hello, \\"you\\"."}';
     const json = `{ "choices": [ {"message":${message} , "logprobs":${logprobs}}, {} ], "error": null, ${usage} }`;
-    const answer = await readUnaryAnswer('acme', Buffer.from(json), { tenantId: 'a', keepsText: true });
+    const answer = await readUnaryAnswer(acme, Buffer.from(json), { tenantId: 'a', keepsText: true });
     expect(answer).toMatchObject({ ...expectedOf, text: 'Hello, "you".' });
     expect(answer.answer).toEqual({ beginning: 'Hello, "you".\n', chars: 14 });
   });
 
   it('counts a message that is too large as it is written', async () => {
     const json = `{"choices":[{"message":{"content":"${'x'.repeat(20 * MiB)}"}}]}`;
-    const { answer } = await readUnaryAnswer('acme', Buffer.from(json), { tenantId: 'a' });
+    const { answer } = await readUnaryAnswer(acme, Buffer.from(json), { tenantId: 'a' });
     expect(Math.abs(answer.chars - 20 * MiB)).toBeLessThan(50);
     expect(answer.beginning).toContain('xxxx');
   });
@@ -80,15 +80,15 @@ describe('a stream', () => {
       trace: continueTrace(undefined),
       ...{ signal: new AbortController().signal, onHeaders: () => undefined },
     };
-    const handler = new StreamHandler('acme', call);
+    const handler = new StreamHandler(acme, call);
     let failure: unknown;
     handler.onRequestStart(controller);
     handler.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
     handler.onResponseData(controller, first);
-    const pipe = new FramePipe('acme', await handler.opened, new StreamReader(1));
+    const pipe = new FramePipe('acme', await handler.opened, acme.format.streamReader(1));
     await pipe.open();
     // As agents with tools read it.
-    const sink = new ToolStream({ write: () => true, onDrain: () => undefined }, () => false);
+    const sink = acme.format.toolStream({ write: () => true, onDrain: () => undefined }, () => false);
     pipe.passTo(sink).catch((error: unknown) => {
       failure = error;
     });

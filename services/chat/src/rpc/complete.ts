@@ -6,7 +6,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
-import { readChatRequest, type CompletionRequest } from '../dialects/openai/request.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { delegatedActor, requestActor, type Actor } from '../peers/actor.ts';
 import type { TenantSettingsClient } from '../peers/tenant-settings.ts';
 import type { Completions } from '../runs/completions.ts';
@@ -121,7 +122,7 @@ function readRequest(agent: string, requestJson: string): CompletionRequest {
   const members = text.slice(1);
   const separator = members.trimStart() === '}' ? '' : ',';
   const body = Buffer.from(`{"model":${JSON.stringify(model)}${separator}${members}`);
-  return readChatRequest(body, { model, ...given });
+  return dialects.chat.readRequest('chat', body, { model, ...given });
 }
 
 function parse(text: string): unknown {

@@ -4,8 +4,8 @@ import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { soleTarget } from '../catalogue/target.ts';
-import { readEmbeddingsRequest, type CompletionRequest } from '../dialects/openai/request.ts';
-import { readEmbeddings } from '../dialects/openai/embeddings-answer.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { TenantSettings, TenantSettingsClient } from '../peers/tenant-settings.ts';
 import { answerInside, memoryChannel, signalUntil, type InnerTurnDependencies } from './inner-turn.ts';
 
@@ -39,7 +39,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         signal: signalUntil(context),
       });
       const { tenantId } = caller;
-      const vectors = await readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
+      const vectors = await dialects.chat.readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
       if (vectors === null) throw invalidAnswer(answer.model);
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
     },
@@ -71,7 +71,7 @@ function embeddingModel(catalogue: Catalogue, { allowedModels }: TenantSettings)
 
 function requestOf({ id: model }: Model, texts: readonly string[]): CompletionRequest {
   const fields = { model, input: texts };
-  return readEmbeddingsRequest(Buffer.from(JSON.stringify(fields)), fields);
+  return dialects.chat.readRequest('embeddings', Buffer.from(JSON.stringify(fields)), fields);
 }
 
 function invalidAnswer({ id, provider }: Model): AppError {

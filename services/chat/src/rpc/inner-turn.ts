@@ -2,8 +2,8 @@ import type { RpcContext } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Target } from '../catalogue/target.ts';
 import { CollectedDelivery } from '../delivery/collected-delivery.ts';
-import type { CompletionRequest } from '../dialects/openai/request.ts';
-import { RequestSource } from '../dialects/openai/request-source.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
@@ -80,8 +80,9 @@ async function answer(
   const begin = async (): Promise<Turn> =>
     beginTurn(dependencies, {
       ...(await prepare(arrivedAt)),
+      dialect: dialects.chat,
       request,
-      source: new RequestSource(request.body, noShare),
+      source: request.source(noShare),
       caller: { ...turn.caller, apiKeyId: null },
       settings,
       channel,

@@ -19,7 +19,7 @@ import type {
   StoredAnswer,
   ToolSpan,
 } from './run.ts';
-import type { StreamReader } from '../dialects/openai/stream-reader.ts';
+import type { MeteredAnswer } from '../dialects/dialect.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
@@ -214,7 +214,7 @@ export class ActiveRun {
   /** Ends the call under way with a failure. Errors and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
-    answer: Pick<StreamReader, 'usage' | 'serviceTier' | 'answer'> | null,
+    answer: Omit<MeteredAnswer, 'responseModel'> | null,
   ): Promise<void> {
     const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
     const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);

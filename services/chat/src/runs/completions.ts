@@ -5,7 +5,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { plainAnswer } from '../dialects/openai/plain-answer.ts';
+import { dialects } from '../dialects/dialects.ts';
 import {
   claimCompletion,
   deleteExpiredCompletions,
@@ -151,5 +151,5 @@ function responseOf(...[{ bytes, model }, run]: Parameters<StoreAnswer>): Comple
       'provider_invalid_response',
       `The answer of the model ${model.id} is larger than ${maxAnswerBytes} bytes.`,
     );
-  return { runId: run.id, traceId: run.traceId, completionJson: plainAnswer(bytes) };
+  return { runId: run.id, traceId: run.traceId, completionJson: dialects.chat.plainAnswer(bytes) };
 }

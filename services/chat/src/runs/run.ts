@@ -1,5 +1,5 @@
 import type { Recall } from '@gatehouse/events/run-event';
-import type { Operation } from '../dialects/openai/request.ts';
+import type { Operation } from '../dialects/dialect.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
 import type { Usage } from '../usage/usage.ts';
 

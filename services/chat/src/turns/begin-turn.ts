@@ -8,8 +8,7 @@ import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
-import { inputPreview, promptSample, type CompletionRequest } from '../dialects/openai/request.ts';
-import type { RequestSource } from '../dialects/openai/request-source.ts';
+import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
 import type { KeySettings } from '../peers/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
@@ -39,6 +38,8 @@ export interface TurnCaller {
 
 /** What a turn is asked for. */
 export interface TurnRequest {
+  /** Of the request and its answer. */
+  dialect: Dialect;
   request: CompletionRequest;
   source: RequestSource;
   caller: TurnCaller;
@@ -66,7 +67,7 @@ export interface TurnRequest {
  * parsed request nor its text for longer than a provider call may need them.
  */
 export async function beginTurn(dependencies: TurnDependencies, asked: TurnRequest): Promise<Turn> {
-  const { caller, settings, request, source, target, admission, onAnswer } = asked;
+  const { caller, settings, dialect, request, source, target, admission, onAnswer } = asked;
   const { tenantId, apiKeyId } = caller;
   const { providers, log, limiter, pricing } = dependencies;
   const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
@@ -77,6 +78,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const run = createRun(dependencies, asked);
   const { operation, model, stream, wantsUsage, choices } = request;
   return new Turn({
+    dialect,
     request: { operation, model, stream, wantsUsage, choices },
     source,
     target,
@@ -122,7 +124,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
       agentId: target.agentId,
       requestModel: request.model,
       streamed: request.stream,
-      inputPreview: previewChars === 0 ? null : inputPreview(request, previewChars),
+      inputPreview: previewChars === 0 ? null : request.inputPreview(previewChars),
       recall,
       charges: admission.charges,
     },
@@ -130,7 +132,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     pricing,
     telemetry,
     trace,
-    prompt: promptSample(request, [
+    prompt: request.promptSample([
       ...addedTexts(target),
       ...(asked.tools === null ? [] : [asked.tools.definitions.sample]),
     ]),

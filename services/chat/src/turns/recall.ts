@@ -6,7 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
-import { lastUserText, type CompletionRequest } from '../dialects/openai/request.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../peers/actor.ts';
 import type { MemoryClient } from '../peers/memory.ts';
 import { Breaker } from '../providers/breaker.ts';
@@ -65,7 +65,7 @@ export class RecallStep {
   async run(turn: RecallTurn): Promise<Recalled> {
     const { target, request } = turn;
     const { memory } = target;
-    const asked = memory === null ? null : lastUserText(request);
+    const asked = memory === null ? null : request.lastUserText();
     if (memory === null || asked === null) return { target, recall: null };
     const startedAt = monotonicMs();
     const { outcome, mode, passages } = await this.#search(turn, memory, asked.text, startedAt);

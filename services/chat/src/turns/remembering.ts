@@ -1,6 +1,5 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
-import { lastUserText } from '../dialects/openai/request.ts';
 import { maxKeptChars } from '../usage/kept-text.ts';
 import type { RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
@@ -14,8 +13,9 @@ export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | 
   const { request, actor, target, sessionId, arrivedAt } = turn;
   const { tenantId, actingUser: userId } = actor;
   const { memory, agentId } = target;
-  if (memory?.write !== true || agentId === null || userId === null || asksSeveral(turn)) return null;
-  const asked = lastUserText(request);
+  if (memory?.write !== true || agentId === null || userId === null) return null;
+  if (request.choicesWith(target.defaults) > 1) return null;
+  const asked = request.lastUserText();
   if (asked === null) return null;
   const input = cutText(asked.text, maxKeptChars);
   const startedAtMs = BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt)));
@@ -35,10 +35,4 @@ export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | 
       startedAtMs,
     });
   };
-}
-
-/** Whether the client, or else the agent, asks for several answers. */
-function asksSeveral({ request, target }: RecallTurn): boolean {
-  const n = Object.hasOwn(request.fields, 'n') ? request.fields['n'] : target.defaults['n'];
-  return typeof n === 'number' && n > 1;
 }

@@ -1,23 +1,19 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
-import {
-  addedUsage,
-  callsIn,
-  identified,
-  nameOf,
-  plainCall,
-  readMessage,
-  type Said,
-  type ToolCall,
-} from '../dialects/openai/tool-calls.ts';
-import type { ToolRewrite } from '../dialects/openai/request-rewrite.ts';
-import { usageChunk } from '../dialects/openai/stream-reader.ts';
+import type {
+  Dialect,
+  FrameSink,
+  Said,
+  ToolAnswers,
+  ToolCall,
+  ToolRewrite,
+  ToolStream,
+} from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
-import type { FrameSink } from '../providers/frame-pipe.ts';
 import {
   ProviderChain,
   type AnswerReceiver,
@@ -27,10 +23,10 @@ import {
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../runs/active-run.ts';
-import { ToolStream } from '../dialects/openai/tool-stream.ts';
 import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {
+  dialect: Dialect;
   /** Of each call of the model. */
   chain: Omit<ProviderChainOptions, 'record' | 'tools'>;
   run: ActiveRun;
@@ -84,33 +80,28 @@ export class ToolLoop {
   }
 
   async #complete(first: ObjectAnswer): Promise<ObjectAnswer> {
+    const answers = this.#options.dialect.toolAnswers((name) => this.#owns(name));
     let answer = first;
-    let whole = await this.#parsed(answer);
-    let usage = whole['usage'];
     for (;;) {
-      const said = this.#saidIn(whole, answer);
-      if (said === null || !(await this.#execute(said))) return this.#shown(answer, whole, usage);
+      const said = await this.#said(answer, answers);
+      if (said === null || !(await this.#execute(said))) break;
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
-      whole = await this.#parsed(answer);
-      usage = addedUsage(usage, whole['usage']);
     }
+    this.#options.chain.source.release();
+    return { ...answer, bytes: answers.shown ?? answer.bytes };
   }
 
   /** Throws an `invalid` failure for an answer that can't be parsed within 50 ms. */
-  async #parsed({ bytes, model }: ObjectAnswer): Promise<Fields> {
+  async #said({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<Said | null> {
     const { tenantId } = this.#options.chain;
     const whole = wholeOf(bytes);
     const isParsed = await isParsable(bytes, whole, tenantId);
     const answer = isParsed ? await parsedPart(bytes, whole, tenantId) : undefined;
     if (!isFields(answer)) throw new ProviderFailure('invalid', model.provider.name);
-    return answer;
-  }
-
-  #saidIn(whole: Fields, { model }: ObjectAnswer): Said | null {
     try {
-      return readMessage(whole);
+      return answers.add(answer);
     } catch (error) {
       throw new ProviderFailure('invalid', model.provider.name, { cause: error });
     }
@@ -123,7 +114,7 @@ export class ToolLoop {
       kind: 'stream',
       model: first.model,
       passTo: async (sink: FrameSink) => {
-        stream = new ToolStream(sink, (name) => this.#owns(name));
+        stream = this.#options.dialect.toolStream(sink, (name) => this.#owns(name));
         if (this.#options.tools.shown) this.#events = stream;
         for (;;) {
           await last.passTo(stream);
@@ -140,7 +131,7 @@ export class ToolLoop {
         return last.text;
       },
       usageFrame: (usage: Usage) =>
-        last === first ? first.usageFrame(usage) : usageChunk(stream?.head ?? {}, usage),
+        last === first || stream === null ? first.usageFrame(usage) : stream.usageFrame(usage),
     };
   }
 
@@ -193,13 +184,13 @@ export class ToolLoop {
   async #execute(said: Said): Promise<boolean> {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
-    const { message, calls } = identified(said, this.#ids);
+    const known = said.identified(this.#ids);
     this.#options.callEnded();
-    const results = await Promise.all(calls.map((call, index) => this.#call(call, index)));
+    const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
-    this.#add({ ...message, role: 'assistant' });
-    for (const [index, call] of calls.entries())
-      this.#add({ role: 'tool', tool_call_id: call.id, content: this.#fitting(results[index] ?? '') });
+    this.#add(known.text);
+    for (const [index, call] of known.calls.entries())
+      this.#add(known.resultText(call, this.#fitting(results[index] ?? '')));
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
     this.#mayCall = this.#calls < this.#options.tools.maxIterations && !this.#isSpent && !isRepeating;
     return true;
@@ -212,8 +203,7 @@ export class ToolLoop {
       : 'The result is left out: the conversation is too large for it.';
   }
 
-  #add(message: Fields): void {
-    const text = JSON.stringify(message);
+  #add(text: string): void {
     this.#messages.push(text);
     this.#addedBytes += Buffer.byteLength(text);
     this.#options.run.addPrompt(text);
@@ -239,27 +229,6 @@ export class ToolLoop {
     this.#events?.show({ type: 'tool.finished', id, name, outcome });
     run.noteTool({ name, outcome, startedAt });
     return quoted(content, outcome);
-  }
-
-  /** The last answer as the client gets it: the usage of all calls, and no call of a tool that is not the client's. */
-  #shown(answer: ObjectAnswer, whole: Fields, usage: unknown): ObjectAnswer {
-    this.#options.chain.source.release();
-    const choices = Array.isArray(whole['choices']) ? (whole['choices'] as unknown[]) : [];
-    const shown = choices.map((choice) => (isFields(choice) ? this.#withoutOwn(choice) : choice));
-    if (this.#calls === 1 && shown.every((choice, index) => choice === choices[index])) return answer;
-    const body = { ...whole, choices: shown, ...(usage !== undefined && { usage }) };
-    return { ...answer, bytes: Buffer.from(JSON.stringify(body)) };
-  }
-
-  #withoutOwn(choice: Fields): Fields {
-    const { message } = choice;
-    if (!isFields(message)) return choice;
-    const calls = callsIn(message);
-    const kept = calls.filter((call) => !this.#owns(nameOf(plainCall(call))));
-    if (kept.length === calls.length) return choice;
-    const { tool_calls: _calls, function_call: _old, ...others } = message;
-    if (kept.length > 0) return { ...choice, message: { ...others, tool_calls: kept } };
-    return { ...choice, message: others, finish_reason: 'stop' };
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Tool } from '@gatehouse/proto/agent/v1/agent';
+import type { RequestFormat } from '../dialects/dialect.ts';
 import { sampleOf, type TextSample } from '../usage/token-estimate.ts';
 
 /** A tool that another service calls. */
@@ -6,7 +7,7 @@ export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
 
 /** Tools as models get them. */
 export interface ToolDefinitions {
-  /** The elements of OpenAI's `tools[]`, joined with commas. */
+  /** Of each tool, joined with commas. */
   text: Buffer;
   sample: TextSample;
 }
@@ -33,12 +34,12 @@ export class ToolSet {
     this.byName = new Map(parts.map((part) => [part.name, part]));
   }
 
-  static of(tools: readonly Tool[]): ToolSet {
+  static of(tools: readonly Tool[], { toolText }: Pick<RequestFormat, 'toolText'>): ToolSet {
     const parts: Part[] = [];
     const texts: string[] = [];
     let at = 0;
     for (const { schemaJson, description, ...tool } of tools) {
-      const text = `{"type":"function","function":{"name":${JSON.stringify(tool.name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`;
+      const text = toolText({ name: tool.name, description, schemaJson });
       const until = at + Buffer.byteLength(text);
       parts.push({ ...tool, from: at, until });
       texts.push(text);

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/openai/request.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../peers/actor.ts';
 import type { ToolClient } from '../peers/tools.ts';
 import type { ServerTool, ToolDefinitions } from './tool-set.ts';
@@ -50,8 +50,7 @@ export async function withTools(
   const { agentId, tools: settings } = target;
   if (settings === null || agentId === null) return null;
   const { analyser, ...limits } = settings;
-  const several = Math.max(request.choices, numberOf(target.defaults['n']));
-  if (several > 1)
+  if (request.choicesWith(target.defaults) > 1)
     throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', { param: 'n' });
   const offered = await tools.list(actor, agentId).catch((error: unknown) => {
     log.warn(
@@ -60,7 +59,7 @@ export async function withTools(
     );
     return null;
   });
-  const set = offered?.without(namesOf(request.fields['tools']));
+  const set = offered?.without(request.toolNames);
   if (set === undefined || set.byName.size === 0) return null;
   return {
     ...{ byName: set.byName, definitions: set.definitions },
@@ -71,13 +70,4 @@ export async function withTools(
       return tools.call(actor, { agentId, analyser, tool, argumentsJson }, signal);
     },
   };
-}
-
-function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : 1;
-}
-
-function namesOf(tools: unknown): unknown[] {
-  if (!Array.isArray(tools)) return [];
-  return tools.map((tool) => (Object(tool) as { function?: { name?: unknown } }).function?.name);
 }

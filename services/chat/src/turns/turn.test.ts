@@ -10,10 +10,9 @@ import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
 import { modelTarget } from '../catalogue/target.ts';
 import { Admission } from '../limits/admission.ts';
-import { promptSample, readChatRequest } from '../dialects/openai/request.ts';
-import { RequestSource } from '../dialects/openai/request-source.ts';
+import type { FrameSink } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
-import type { FrameSink } from '../providers/frame-pipe.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../runs/active-run.ts';
@@ -95,7 +94,7 @@ async function setUp(
   const steps: string[] = [];
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));
-  const request = readChatRequest(bytes, body);
+  const request = dialects.chat.readRequest('chat', bytes, body);
   const trace = continueTrace(undefined);
   const run = new ActiveRun({
     identity: {
@@ -110,15 +109,16 @@ async function setUp(
     pricing: await Pricing.create(catalogue),
     telemetry: new RunTelemetry(registry, undefined, undefined),
     trace,
-    prompt: promptSample(request),
+    prompt: request.promptSample(),
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
   });
-  const source = new RequestSource(bytes, { release: () => undefined });
+  const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
   const log = createLogger('test', 'silent');
   const turn = new Turn({
+    dialect: dialects.chat,
     request,
     source,
     target,

@@ -1,8 +1,7 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
-import type { RequestHead } from '../dialects/openai/request.ts';
-import type { RequestSource } from '../dialects/openai/request-source.ts';
+import type { Dialect, RequestHead, RequestSource } from '../dialects/dialect.ts';
 import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
@@ -16,6 +15,7 @@ import type { TurnTools } from './tools.ts';
 export type OnAnswer = (ended: { runId: string; text: string }) => void;
 
 export interface TurnOptions {
+  dialect: Dialect;
   request: RequestHead;
   source: RequestSource;
   target: Target;
@@ -77,14 +77,14 @@ export class Turn {
   }
 
   #calls(receiver: Delivery): ProviderChain | ToolLoop {
-    const { request, source, target, run, providers, onAnswer, tools } = this.#options;
+    const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
     const { maxTokens } = this.#options;
     const keepsText = onAnswer !== null;
     const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     const { admitMore, callEnded } = tools;
-    return new ToolLoop({ chain, run, tools, admitMore, callEnded });
+    return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
   }
 
   async #giveUp(delivery: Delivery, thrown: unknown): Promise<void> {

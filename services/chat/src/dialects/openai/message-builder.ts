@@ -9,8 +9,7 @@ import {
   maxCalls,
   nameOf,
   plainCall,
-  withCalls,
-  type Said,
+  SaidMessage,
 } from './tool-calls.ts';
 
 /** All texts of a message, and as many for each of its pieces. */
@@ -63,14 +62,14 @@ export class MessageBuilder {
     return nameOf(this.#calls[place]?.fields ?? {});
   }
 
-  get built(): Said {
+  get built(): SaidMessage {
     const message = { role: 'assistant', content: null, ...this.#message };
     const isNumbered = this.#calls.every(({ index }) => index !== null);
     // As the provider numbers them, which need not be as they came.
     const calls = isNumbered
       ? this.#calls.toSorted((a, b) => Number(a.index) - Number(b.index))
       : this.#calls;
-    return withCalls(
+    return SaidMessage.of(
       message,
       calls.map(({ fields }) => fields),
     );

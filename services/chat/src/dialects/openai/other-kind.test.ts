@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { answerKind } from '../../wire/answer-kind.ts';
-import { AnswerAssembler, framesOf } from './other-kind.ts';
+import { ChunkAssembler, framesOf } from './other-kind.ts';
 import { frameData } from '../../wire/sse-frames.ts';
-import { StreamReader } from './stream-reader.ts';
-import { readUnaryAnswer } from './whole-answer.ts';
+import { ChunkReader } from './chunk-reader.ts';
+import { readWhole } from './whole-answer.ts';
 
 it.each<[string, ReturnType<typeof answerKind>]>([
   ['{"id":1}', 'object'],
@@ -48,7 +48,7 @@ const whole = {
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 function assembled(frames: readonly (object | string)[]): unknown {
-  const assembler = new AnswerAssembler();
+  const assembler = new ChunkAssembler();
   for (const frame of frames)
     assembler.add(Buffer.from(typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`));
   const { built } = assembler;
@@ -58,8 +58,8 @@ function assembled(frames: readonly (object | string)[]): unknown {
 describe('an answer of the other kind', () => {
   it('becomes frames that a stream would have, and these the same answer', () => {
     const frames = framesOf(bytesOf(whole));
-    const reader = new StreamReader(2);
-    const kinds = frames.map((frame) => reader.read(frameData(frame)));
+    const reader = new ChunkReader(2);
+    const kinds = frames.map((frame) => reader.read(frame));
     expect(kinds).toEqual(['chunk', 'chunk', 'usage', 'done']);
     expect(reader).toMatchObject({ complete: true, begun: true, responseModel: 'm-1', serviceTier: 'flex' });
     expect(reader.usage).toMatchObject({ inputTokens: 9, outputTokens: 2 });
@@ -83,11 +83,11 @@ describe('an answer of the other kind', () => {
       ...whole,
       choices: [{ index: 0, message, finish_reason: 'error', error: { message: 'lost' } }],
     };
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     expect(
       framesOf(bytesOf(broken))
         .slice(0, 2)
-        .map((frame) => reader.read(frameData(frame))),
+        .map((frame) => reader.read(frame)),
     ).toEqual(['chunk', 'error']);
     expect(reader.error).toMatchObject({ message: 'lost' });
   });
@@ -126,7 +126,7 @@ describe('an answer of the other kind', () => {
       [[{ ...begun, usage }, late], 'late'],
       [[begun, 'event: error\ndata: {"message":"late"}\n\n'], 'late'],
     ] as const) {
-      const answer = await readUnaryAnswer('acme', bytesOf(assembled(frames)), { tenantId: null });
+      const answer = await readWhole(bytesOf(assembled(frames)), { tenantId: null });
       expect(answer.broken?.message).toContain(message);
       expect(answer.answer.beginning).toBe('x');
     }
@@ -141,10 +141,8 @@ describe('an answer of the other kind', () => {
       { error: { code: 429, message: 'no' } },
       'event: error\ndata: {"code":429,"message":"no"}\n\n',
     ])
-      await expect(
-        readUnaryAnswer('acme', bytesOf(assembled([frame])), { tenantId: null }),
-      ).rejects.toMatchObject({
-        details: { status: 429, message: 'no' },
+      await expect(readWhole(bytesOf(assembled([frame])), { tenantId: null })).rejects.toMatchObject({
+        error: { status: 429, message: 'no' },
       });
     expect(() => assembled(['data: {"a"\n\n'])).toThrow();
     expect(() => assembled(['data: 7\n\n'])).toThrow();

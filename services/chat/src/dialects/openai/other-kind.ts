@@ -1,13 +1,14 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
+import type { AnswerAssembler, ProviderError } from '../dialect.ts';
+import { errorIn, errorInChoice, errorInEvent, hasFinished } from './provider-error.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
-import { ChunkHead, shownUsage } from './stream-reader.ts';
+import { ChunkHead, shownUsage } from './chunk-reader.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { usageIn } from './usage-reader.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
 import { MessageBuilder } from './message-builder.ts';
-import { callsIn, frameOf, identified, plainCall, type Said } from './tool-calls.ts';
+import { callsIn, frameOf, plainCall, type SaidMessage } from './tool-calls.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
@@ -64,7 +65,7 @@ interface OpenChoice {
 const maxChoices = 128;
 
 /** Puts a whole answer together of the frames of a stream. */
-export class AnswerAssembler {
+export class ChunkAssembler implements AnswerAssembler {
   readonly #head = new ChunkHead();
   readonly #choices = new Map<number, OpenChoice>();
   #others: Fields = {};
@@ -142,8 +143,8 @@ export class AnswerAssembler {
 }
 
 /** A message with its calls as the model wrote them. */
-function written(said: Said): { message: Fields; calls: readonly Fields[] } {
-  const { message, calls } = identified(said, new Set());
+function written(said: SaidMessage): { message: Fields; calls: readonly Fields[] } {
+  const { message, calls } = said.identified(new Set());
   const shown = calls.map(({ fields, argumentsText }) => ({
     ...fields,
     function: { ...(fields['function'] as Fields), arguments: argumentsText },

@@ -1,15 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-
-/** An error that a provider reports, in its own words as far as they are of use to a client. */
-export interface ProviderError {
-  /** The status that the error has or would have; absent where the provider does not say. */
-  status?: number;
-  message?: string | undefined;
-  code?: string | undefined;
-  param?: string | undefined;
-}
+import type { ProviderError } from '../dialect.ts';
 
 /**
  * The error in a body or a chunk that came with status 200, or null: OpenAI's shape and those of servers that imitate it.

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { objectMembers } from '../../wire/json-members.ts';
-import { limitNameAt, rewriteRequest, type Rewrite } from './request-rewrite.ts';
+import type { Rewrite } from '../dialect.ts';
+import { limitNameAt, rewriteRequest } from './request-rewrite.ts';
 
 const nothing: Rewrite = {
   model: 'upstream',
@@ -353,7 +354,7 @@ describe('the limit of an answer', () => {
       '{"model":"upstream","max_tokens":5000}',
     ],
   ])('of %s with the agent’s %j is lowered', (body, defaults, expected) => {
-    const maxTokens = { most: 5_000, name: 'max_tokens' } as const;
+    const maxTokens = { most: 5_000, baseUrl: 'http://127.0.0.1:1/v1' };
     expect(rewrite(body, { defaults, maxTokens })).toBe(expected);
   });
 

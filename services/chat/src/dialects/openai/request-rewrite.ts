@@ -1,38 +1,6 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
+import type { Rewrite, TokenLimit, ToolRewrite } from '../dialect.ts';
 import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
-
-/** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
-export interface Rewrite {
-  /** The provider's name of the model. */
-  model: string;
-  /** Ask for usage at the end of the stream, which the client may not have done. */
-  includeUsage: boolean;
-  /** Put before the client's messages. */
-  systemPrompt: string | null;
-  /** Put before the client's message with this index, as a message of the user. */
-  reference: { index: number; content: string } | null;
-  /** Added where the client gave no member of that name. */
-  defaults: Record<string, unknown>;
-  /** Lowers the limit of each answer; null leaves it. */
-  maxTokens: TokenLimit | null;
-  /** What the gateway's own tools need; null without them. */
-  tools: ToolRewrite | null;
-}
-
-export interface TokenLimit {
-  most: number;
-  /** The member to add where the request and its defaults have none. */
-  name: LimitName;
-}
-
-export interface ToolRewrite {
-  /** JSON texts, joined with commas, put behind the client's tools. Not empty. */
-  definitions: Buffer;
-  /** JSON texts, put behind the client's messages. */
-  messages: readonly string[];
-  /** Replaces `tool_choice`; null leaves it. */
-  choice: 'auto' | 'none' | null;
-}
 
 /** JSON text in parts, of which a buffer is not changed into a string. */
 type Text = string | Buffer | readonly (string | Buffer)[];
@@ -113,8 +81,9 @@ function isLimitName(name: string): name is LimitName {
 function lowerLimit(
   body: Buffer,
   members: readonly Member[],
-  { maxTokens: { most, name }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
+  { maxTokens: { most, baseUrl }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
 ): { edits: Edit[]; defaults: Record<string, unknown> } {
+  const name = limitNameAt(baseUrl);
   const given = members.filter((member) => isLimitName(member.name));
   const lowered = given.flatMap(({ valueStart: at, valueEnd: until }) => {
     const asked = Number(body.toString('latin1', at, until));
@@ -132,7 +101,10 @@ function lowerLimit(
 }
 
 /** Defaults whose own limits are lowered. */
-function withLimit(defaults: Record<string, unknown>, { most, name }: TokenLimit): Record<string, unknown> {
+function withLimit(
+  defaults: Record<string, unknown>,
+  { most, name }: { most: number; name: LimitName },
+): Record<string, unknown> {
   const own = Object.entries(defaults).filter(
     ([each, value]) => isLimitName(each) && typeof value === 'number',
   );

@@ -3,17 +3,12 @@ import { chatCompletionRequest, embeddingsRequest } from '@gatehouse/contract/op
 import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
 import { estimateTokens } from '../../usage/token-estimate.ts';
-import {
-  inputPreview,
-  promptSample,
-  readChatRequest,
-  readEmbeddingsRequest,
-  type CompletionRequest,
-} from './request.ts';
+import type { CompletionRequest } from '../dialect.ts';
+import { readRequest } from './request.ts';
 
 const least = { model: 'small', messages: [{ role: 'user', content: 'hi' }] };
-const chat = (value: unknown): CompletionRequest => readChatRequest(Buffer.from(''), value);
-const embed = (value: unknown): CompletionRequest => readEmbeddingsRequest(Buffer.from(''), value);
+const chat = (value: unknown): CompletionRequest => readRequest('chat', Buffer.from(''), value);
+const embed = (value: unknown): CompletionRequest => readRequest('embeddings', Buffer.from(''), value);
 
 /** Code and field of the 400, or what was read. */
 function outcomeOf(read: (value: unknown) => CompletionRequest, value: unknown): string {
@@ -143,8 +138,8 @@ describe('a chat request', () => {
     fc.assert(
       fc.property(fc.oneof(requests, fc.jsonValue()), (value) => {
         if (outcomeOf(chat, value) !== 'accepted') return;
-        expect(promptSample(chat(value)).chars).toBeGreaterThanOrEqual(0);
-        expect(inputPreview(chat(value), 10).length).toBeLessThanOrEqual(10);
+        expect(chat(value).promptSample().chars).toBeGreaterThanOrEqual(0);
+        expect(chat(value).inputPreview(10).length).toBeLessThanOrEqual(10);
       }),
       { numRuns: 1_000 },
     );
@@ -211,34 +206,36 @@ describe('the texts of a request', () => {
   };
 
   it('are the newest user message for a preview, and everything for an estimate', () => {
-    expect(inputPreview(chat(conversation), 500)).toBe('second\npart');
-    expect(inputPreview(chat(conversation), 3)).toBe('sec');
-    expect(promptSample(chat(conversation), ['system '])).toEqual({
+    expect(chat(conversation).inputPreview(500)).toBe('second\npart');
+    expect(chat(conversation).inputPreview(3)).toBe('sec');
+    expect(chat(conversation).promptSample(['system '])).toEqual({
       beginning: 'system rulesfirstsecondpart',
       chars: 27,
     });
-    expect(inputPreview(chat({ ...least, messages: [{ role: 'developer', content: 'alone' }] }), 500)).toBe(
+    expect(chat({ ...least, messages: [{ role: 'developer', content: 'alone' }] }).inputPreview(500)).toBe(
       'alone',
     );
-    expect(inputPreview(chat({ ...least, messages: [{ role: 'user' }] }), 500)).toBe('');
+    expect(chat({ ...least, messages: [{ role: 'user' }] }).inputPreview(500)).toBe('');
   });
 
   it('of embeddings are their inputs; a token of an array counts as one', async () => {
-    expect(inputPreview(embed({ model: 'm', input: ['a', 'b'] }), 500)).toBe('a\nb');
+    expect(embed({ model: 'm', input: ['a', 'b'] }).inputPreview(500)).toBe('a\nb');
     const inputs: [unknown, number][] = [
       [[[1, 2], [3]], 3],
       [Array<number>(700).fill(5), 700],
     ];
     for (const [input, tokens] of inputs)
-      expect(await estimateTokens(promptSample(embed({ model: 'm', input })))).toBe(tokens);
+      expect(await estimateTokens(embed({ model: 'm', input }).promptSample())).toBe(tokens);
   });
 
   it('of tools count, those beyond the sample by their average', () => {
     const tool = { type: 'function', function: { name: 'f', description: 'x'.repeat(9_000) } };
     const size = JSON.stringify(tool).length;
-    const { chars, beginning } = promptSample(
-      chat({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], tools: Array(100).fill(tool) }),
-    );
+    const { chars, beginning } = chat({
+      model: 'm',
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: Array(100).fill(tool),
+    }).promptSample();
     expect([chars, beginning.length]).toEqual([2 + 100 * size, 50_000]);
   });
 });

@@ -1,29 +1,8 @@
-import { cutText } from '@gatehouse/events/cut-text';
 import { AppError } from '@gatehouse/kit/errors';
-import { listOf } from '@gatehouse/kit/fields';
-import { messageText, tokensIn } from './message-text.ts';
-import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-
-export type Operation = 'chat' | 'embeddings';
-
-/** The fields of a client's request that the gateway needs while it is under way. */
-export interface RequestHead {
-  operation: Operation;
-  model: string;
-  stream: boolean;
-  /** Whether the client asked for the usage chunk. */
-  wantsUsage: boolean;
-  /** How many answers it asked for (`n`). */
-  choices: number;
-}
-
-/** A client's request as it is read, until it is accepted. */
-export interface CompletionRequest extends RequestHead {
-  /** The source text. */
-  body: Buffer;
-  /** The same, parsed. */
-  fields: Record<string, unknown>;
-}
+import type { Fields } from '@gatehouse/kit/fields';
+import type { CompletionRequest, Operation } from '../dialect.ts';
+import { choicesIn } from './asked.ts';
+import { OpenAiRequest } from './openai-request.ts';
 
 type Kind = 'string' | 'number' | 'boolean' | 'array' | 'object';
 
@@ -67,47 +46,43 @@ const embeddingFields: Record<string, readonly Kind[]> = {
   user: ['string'],
 };
 
-/** More than any provider gives. */
-const maxChoices = 1e9;
-
-/** Reads a chat completion request. Throws 400s that name the field. */
-export function readChatRequest(body: Buffer, parsed: unknown): CompletionRequest {
+/** See `RequestFormat`. */
+export function readRequest(operation: Operation, body: Buffer, parsed: unknown): CompletionRequest {
   const fields = objectOf(parsed);
+  return operation === 'chat' ? chatRequest(body, fields) : embeddingsRequest(body, fields);
+}
+
+function chatRequest(body: Buffer, fields: Fields): OpenAiRequest {
   const model = modelOf(fields);
   checkTypes(fields, chatFields);
   checkMessages(fields['messages']);
   const options = fields['stream_options'] as { include_usage?: unknown } | null | undefined;
-  return {
-    operation: 'chat',
-    body,
-    fields,
-    model,
+  return new OpenAiRequest(body, fields, {
+    ...{ operation: 'chat', model },
     stream: fields['stream'] === true,
     wantsUsage: options?.include_usage === true,
-    // JSON's 1e999 is Infinity.
-    choices: typeof fields['n'] === 'number' ? Math.min(maxChoices, Math.max(1, fields['n'])) : 1,
-  };
+    choices: choicesIn(fields, {}),
+  });
 }
 
-/** Reads an embeddings request. Throws 400s that name the field. */
-export function readEmbeddingsRequest(body: Buffer, parsed: unknown): CompletionRequest {
-  const fields = objectOf(parsed);
+function embeddingsRequest(body: Buffer, fields: Fields): OpenAiRequest {
   const model = modelOf(fields);
   checkTypes(fields, embeddingFields);
   const { input } = fields;
   if (input === undefined) throw missing('input');
   if (typeof input !== 'string' && !Array.isArray(input)) throw wrongType('input', ['string', 'array']);
   if (input.length === 0) throw new AppError('invalid_value', 'input must not be empty.', { param: 'input' });
-  return { operation: 'embeddings', body, fields, model, stream: false, wantsUsage: false, choices: 1 };
+  const head = { operation: 'embeddings', model, stream: false, wantsUsage: false, choices: 1 } as const;
+  return new OpenAiRequest(body, fields, head);
 }
 
-function objectOf(parsed: unknown): Record<string, unknown> {
+function objectOf(parsed: unknown): Fields {
   if (kindOf(parsed) !== 'object')
     throw new AppError('invalid_type', 'The request body must be a JSON object.');
-  return parsed as Record<string, unknown>;
+  return parsed as Fields;
 }
 
-function modelOf(fields: Record<string, unknown>): string {
+function modelOf(fields: Fields): string {
   const { model } = fields;
   if (model === undefined) throw missing('model');
   if (typeof model !== 'string') throw wrongType('model', ['string']);
@@ -115,7 +90,7 @@ function modelOf(fields: Record<string, unknown>): string {
   return model;
 }
 
-function checkTypes(fields: Record<string, unknown>, known: Record<string, readonly Kind[]>): void {
+function checkTypes(fields: Fields, known: Record<string, readonly Kind[]>): void {
   for (const name of Object.keys(fields)) {
     const value = fields[name];
     const kinds = Object.hasOwn(known, name) ? known[name] : undefined;
@@ -131,7 +106,7 @@ function checkTypes(fields: Record<string, unknown>, known: Record<string, reado
  * Servers that read field names in any case (Go's encoding/json does) would take `Model` for the model, and the gateway
  * has checked and priced another one.
  */
-function refuseVariant(name: string, known: Record<string, unknown>): void {
+function refuseVariant(name: string, known: Fields): void {
   const plain = name.toUpperCase().toLowerCase();
   if (plain === name || !(Object.hasOwn(known, plain) || decisive.has(plain))) return;
   const param = name.slice(0, 200);
@@ -148,7 +123,7 @@ function checkMessages(messages: unknown): void {
     throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
   for (const [index, message] of messages.entries()) {
     if (kindOf(message) !== 'object') throw wrongType(`messages[${index}]`, ['object']);
-    const { role, content } = message as Record<string, unknown>;
+    const { role, content } = message as Fields;
     if (role === undefined) throw missing(`messages[${index}].role`);
     if (typeof role !== 'string') throw wrongType(`messages[${index}].role`, ['string']);
     const kind = kindOf(content);
@@ -173,74 +148,4 @@ function wrongType(param: string, kinds: readonly Kind[]): AppError {
   return new AppError('invalid_type', `Invalid type for ${param}: expected ${kinds.join(' or ')}.`, {
     param,
   });
-}
-
-/** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
-export function inputPreview(request: CompletionRequest, maxChars: number): string {
-  const source =
-    request.operation === 'chat' ? lastUserMessage(request.fields['messages']) : request.fields['input'];
-  return cutText(textOf(source), maxChars);
-}
-
-/** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */
-export function lastUserText({ fields }: CompletionRequest): { index: number; text: string } | null {
-  const messages = fields['messages'] as { role?: unknown; content?: unknown }[];
-  const index = messages.findLastIndex(({ role }) => role === 'user');
-  const text = textOf(messages[index]?.content);
-  return text.trim() === '' ? null : { index, text };
-}
-
-/**
- * A sample of the prompt for estimating its tokens, so that the request itself need not be kept. `added`: texts that the
- * gateway adds to the client's messages.
- */
-export function promptSample(
-  { operation, fields }: CompletionRequest,
-  added: readonly (string | TextSample)[] = [],
-): TextSample {
-  const sample = new SampleBuilder();
-  for (const text of added) {
-    if (typeof text === 'string') sample.add(text);
-    else sample.addSample(text);
-  }
-  if (operation === 'chat') {
-    for (const message of fields['messages'] as Record<string, unknown>[]) sample.add(messageText(message));
-    addDefinitions(sample, fields);
-  } else {
-    sample.add(textOf(fields['input']));
-    sample.addTokens(tokensIn(fields['input']));
-  }
-  return sample.built;
-}
-
-/** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
-function addDefinitions(sample: SampleBuilder, { tools, functions }: Record<string, unknown>): void {
-  const definitions = [tools, functions].flatMap(listOf);
-  let chars = 0;
-  for (const [index, definition] of definitions.entries()) {
-    if (sample.isFull) {
-      sample.addChars((chars / index) * (definitions.length - index));
-      return;
-    }
-    const text = JSON.stringify(definition);
-    sample.add(text);
-    chars += text.length;
-  }
-}
-
-function lastUserMessage(messages: unknown): unknown {
-  const all = messages as { role?: unknown; content?: unknown }[];
-  return (all.findLast((message) => message.role === 'user') ?? all.at(-1))?.content;
-}
-
-/** Plain text of a string, of content parts, or of a list of inputs. */
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (!Array.isArray(value)) return '';
-  const texts = value.map((part: unknown) => {
-    if (typeof part === 'string') return part;
-    const text = (part as { text?: unknown } | null)?.text;
-    return typeof text === 'string' ? text : '';
-  });
-  return texts.filter((text) => text !== '').join('\n');
 }

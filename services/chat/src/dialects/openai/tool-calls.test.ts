@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MessageBuilder } from './message-builder.ts';
-import { argumentsObject, chunkOf, identified, readMessage, type Said } from './tool-calls.ts';
+import { argumentsObject, chunkOf, readMessage, type SaidMessage } from './tool-calls.ts';
 
 it('pieces of an answer never reach the prototype of all objects', () => {
   const frame = (delta: string) => Buffer.from(`data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`);
@@ -31,7 +31,7 @@ function streamed(deltas: readonly (Piece | Piece[])[]): string[] {
   return shown(answer.built);
 }
 
-const shown = ({ calls }: Said): string[] =>
+const shown = ({ calls }: SaidMessage): string[] =>
   calls.map(({ id, name, argumentsText }) => `${id === '' ? '' : `${id}:`}${name}(${argumentsText})`);
 
 const [a, b] = ['{"p":"a"}', '{"p":"b"}'];
@@ -179,7 +179,7 @@ describe('the calls of a stream', () => {
 });
 
 describe('the calls of a whole answer', () => {
-  const read = (message: object): Said | null => readMessage({ choices: [{ message }] });
+  const read = (message: object): SaidMessage | null => readMessage({ choices: [{ message }] });
 
   it('are read one by one, and go back in OpenAI’s shape', () => {
     const tool_calls = [
@@ -188,7 +188,7 @@ describe('the calls of a whole answer', () => {
       named(' g ', '{"p":', { id: null, extra_content: { signature: 's' } }),
       null,
     ];
-    const said = identified(read({ content: null, tool_calls }) as Said, new Set());
+    const said = (read({ content: null, tool_calls }) as SaidMessage).identified(new Set());
     expect(said.calls.map(({ name, argumentsText }) => name + argumentsText)).toEqual([
       `f${a}`,
       `f${b}`,
@@ -211,7 +211,7 @@ describe('the calls of a whole answer', () => {
   it('have ids that no earlier call of the run has', () => {
     const used = new Set<string>();
     const ids = [0, 1].map(
-      () => identified(read({ tool_calls: [named('f', a, { id: 'call_0' })] }) as Said, used).calls[0]?.id,
+      () => read({ tool_calls: [named('f', a, { id: 'call_0' })] })?.identified(used).calls[0]?.id,
     );
     expect(ids[0]).toBe('call_0');
     expect(ids[1]).toMatch(/^call_[0-9a-f]{32}$/);

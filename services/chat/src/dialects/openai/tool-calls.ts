@@ -1,34 +1,57 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
+import type { Said, ToolCall } from '../dialect.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 
-/** A call that a model asks for. */
-export interface ToolCall {
-  id: string;
-  name: string;
-  /** The text that the model wrote; JSON if it is right. An object or another value is written as JSON. */
-  argumentsText: string;
-  /** The object that the arguments are, as JSON; null if they are none, or take too long to parse. */
-  argumentsJson: string | null;
+interface FunctionCall extends ToolCall {
   /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
   fields: Fields;
 }
 
-/** What a model said: its message without the calls, and these. */
-export interface Said {
-  message: Fields;
-  calls: ToolCall[];
+/** A message of a model. */
+export class SaidMessage implements Said {
+  /** As it was said. In `identified` ones, with the calls for the next request. */
+  readonly message: Fields;
+  readonly calls: readonly FunctionCall[];
+
+  private constructor(message: Fields, calls: readonly FunctionCall[]) {
+    this.message = message;
+    this.calls = calls;
+  }
+
+  static of(message: Fields, calls: readonly Fields[]): SaidMessage {
+    const { tool_calls: _calls, function_call: _old, ...others } = message;
+    return new SaidMessage(others, readCalls(calls));
+  }
+
+  identified(used: Set<string>): SaidMessage {
+    if (this.calls.length === 0) return this;
+    const calls = this.calls.map((call) => {
+      const id = call.id === '' || used.has(call.id) ? `call_${newId().replaceAll('-', '')}` : call.id;
+      used.add(id);
+      return { ...call, id, fields: { ...call.fields, id } };
+    });
+    return new SaidMessage({ ...this.message, tool_calls: calls.map(({ fields }) => fields) }, calls);
+  }
+
+  get text(): string {
+    return JSON.stringify({ ...this.message, role: 'assistant' });
+  }
+
+  resultText({ id }: ToolCall, content: string): string {
+    return JSON.stringify({ role: 'tool', tool_call_id: id, content });
+  }
 }
 
 /** More than any model asks for at once. */
 export const maxCalls = 128;
 
 /** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
-export function readMessage({ choices }: Fields): Said | null {
+export function readMessage({ choices }: Fields): SaidMessage | null {
   const [choice] = listOf(choices);
   const { message } = Object(choice) as { message?: unknown };
-  return isFields(message) ? withCalls(message, callsIn(message).map(plainCall)) : null;
+  return isFields(message) ? SaidMessage.of(message, callsIn(message).map(plainCall)) : null;
 }
 
 /**
@@ -48,12 +71,10 @@ export function plainCall({ index: _index, ...call }: Fields): Fields {
   return { ...others, function: { name, arguments: given ?? parameters ?? input } };
 }
 
-/** A message and its calls. */
-export function withCalls(message: Fields, calls: readonly Fields[]): Said {
-  const { tool_calls: _calls, function_call: _old, ...others } = message;
+function readCalls(calls: readonly Fields[]): FunctionCall[] {
   const texts = calls.map(argumentsOf);
   const isSmall = areParsable(texts);
-  const read = calls.map((fields, index) => {
+  return calls.map((fields, index) => {
     const argumentsText = texts[index] ?? '';
     const argumentsJson =
       isSmall || argumentsText.length <= smallChars ? argumentsObject(argumentsText) : null;
@@ -64,7 +85,6 @@ export function withCalls(message: Fields, calls: readonly Fields[]): Said {
       fields: { ...fields, type: 'function', function: called },
     };
   });
-  return { message: others, calls: read };
 }
 
 /** Arguments that are parsed whatever the others are. */
@@ -78,17 +98,6 @@ function areParsable(texts: readonly string[]): boolean {
   } catch {
     return false;
   }
-}
-
-/** The message of the model for the next request. Each call gets an id that no other call of the run has. */
-export function identified({ message, calls }: Said, used: Set<string>): Said {
-  if (calls.length === 0) return { message, calls };
-  const named = calls.map((call) => {
-    const id = call.id === '' || used.has(call.id) ? `call_${newId().replaceAll('-', '')}` : call.id;
-    used.add(id);
-    return { ...call, id, fields: { ...call.fields, id } };
-  });
-  return { message: { ...message, tool_calls: named.map(({ fields }) => fields) }, calls: named };
 }
 
 function writtenArguments(given: unknown): string {

@@ -1,19 +1,10 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageBuilder } from './message-builder.ts';
-import { chunkOf, frameOf, type Said } from './tool-calls.ts';
+import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
+import { chunkOf, frameOf, type SaidMessage } from './tool-calls.ts';
 import { hasFinished } from './provider-error.ts';
-import { ChunkHead } from './stream-reader.ts';
-import type { FrameSink } from '../../providers/frame-pipe.ts';
-
-/** What the client may see of a call of a tool. */
-export interface ToolEvent {
-  type: 'tool.started' | 'tool.finished';
-  /** Of the call, from the model. */
-  id: string;
-  name: string;
-  /** `ok`, or why the call failed. */
-  outcome?: string;
-}
+import { ChunkHead, usageChunk } from './chunk-reader.ts';
+import type { Usage } from '../../usage/usage.ts';
 
 /** Pieces of a call before its name. */
 const maxUnnamed = 100;
@@ -22,7 +13,7 @@ const maxUnnamed = 100;
  * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
  * of the calls that the gateway makes itself. Frames that need no change stay as they are.
  */
-export class ToolStream implements FrameSink {
+export class ChunkToolStream implements ToolStream {
   readonly #sink: FrameSink;
   readonly #isOwn: (name: string) => boolean;
   /** Of the first call: the same in all chunks. */
@@ -58,7 +49,6 @@ export class ToolStream implements FrameSink {
     return this.#sink.write(passed);
   }
 
-  /** Begins the next call. With `mayCall` false, calls of the gateway's tools are left out of its answer. */
   next({ mayCall }: { mayCall: boolean }): void {
     this.#isFirst = false;
     this.#message = new MessageBuilder();
@@ -69,8 +59,7 @@ export class ToolStream implements FrameSink {
     this.#mayCall = mayCall;
   }
 
-  /** What the model said. */
-  get answered(): Said {
+  get answered(): SaidMessage {
     return this.#message.built;
   }
 
@@ -79,13 +68,12 @@ export class ToolStream implements FrameSink {
     this.#sink.write([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
   }
 
-  /** Passes on what was held: the answer is the last. */
   finish(): void {
     this.#sink.write(this.#held);
   }
 
-  get head(): Fields {
-    return this.#head.built;
+  usageFrame(usage: Usage): Buffer {
+    return usageChunk(this.#head.built, usage);
   }
 
   #read(frame: Buffer, chunk: Fields): Buffer[] {

@@ -1,7 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { ProviderFailure } from '../../providers/provider-failure.ts';
+import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import {
   elementRanges,
   isParsable,
@@ -11,76 +11,36 @@ import {
   type Range,
 } from '../../wire/json-parts.ts';
 import { KeptText } from '../../usage/kept-text.ts';
-import { messageText } from './message-text.ts';
-import { errorIn, errorInChoice, type ProviderError } from './provider-error.ts';
-import { sampleOf, type TextSample } from '../../usage/token-estimate.ts';
+import { messageText, spokenText } from './message-text.ts';
+import { errorIn, errorInChoice } from './provider-error.ts';
+import { sampleOf } from '../../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
-import type { Usage } from '../../usage/usage.ts';
-
-export const maxAnswerBytes = 64 * 1024 * 1024;
 
 /** Each is parsed by itself in an answer that is too large. */
 const maxMemberBytes = 64 * 1024;
 const maxChoices = 256;
 
-/** What the gateway reads from a whole answer; the client gets the bytes themselves. */
-export interface UnaryAnswer {
-  responseModel: string | null;
-  usage: Usage | null;
-  /** The tier that served the call, where the provider names it. */
-  serviceTier: string | null;
-  /** The text that was answered, for previews and estimates. */
-  answer: TextSample;
-  /** What the model says in its first choice, cut; empty unless it is kept. */
-  text: string;
-  /** Why the provider broke the answer off, if it did: it is to be paid for, and no answer. */
-  broken: ProviderError | null;
-}
-
-export interface ReadAnswerOptions {
-  /** Takes its turns at the event loop for large answers. */
-  tenantId: string | null;
-  keepsText?: boolean;
-}
-
 /**
- * Throws an `invalid` failure if the bytes are no answer, so that a broken provider does not count as a success. Of an
- * answer that can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
+ * Of an answer that can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
+ * Throws `NoAnswer`, so that a broken provider does not count as a success.
  */
-export async function readUnaryAnswer(
-  provider: string,
+export async function readWhole(
   bytes: Buffer,
-  options: ReadAnswerOptions,
-): Promise<UnaryAnswer> {
-  try {
-    return await readAnswer(provider, bytes, options);
-  } catch (error) {
-    // Such as the depth of an answer beyond the stack.
-    throw error instanceof ProviderFailure
-      ? error
-      : new ProviderFailure('invalid', provider, { cause: error });
-  }
-}
-
-async function readAnswer(
-  provider: string,
-  bytes: Buffer,
-  { tenantId, keepsText = false }: ReadAnswerOptions,
-): Promise<UnaryAnswer> {
+  { tenantId, keepsText = false }: ReadOptions,
+): Promise<WholeAnswer> {
   const whole = wholeOf(bytes);
   const isParsed = await isParsable(bytes, whole, tenantId);
   const read = isParsed
     ? { answer: await parsedPart(bytes, whole, tenantId), unreadChars: 0 }
     : await membersOf(bytes, tenantId);
   const { answer, unreadChars } = read;
-  if (!isFields(answer)) throw new ProviderFailure('invalid', provider);
+  if (!isFields(answer)) throw new NoAnswer(null);
   const error = errorIn(answer);
-  if (error !== null) throw statusOf(provider, error);
+  if (error !== null) throw new NoAnswer(error);
   const errors = listOf(answer['choices']).map((choice) => errorInChoice(Object(choice) as Fields));
   const broken = errors.find((each) => each !== null) ?? null;
   const messages = messagesOf(answer);
-  if (messages === null)
-    throw broken === null ? new ProviderFailure('invalid', provider) : statusOf(provider, broken);
+  if (messages === null) throw new NoAnswer(broken);
   const { model } = answer;
   const { beginning, chars } = sampleOf(messages.map(messageText).join('\n'));
   return {
@@ -191,11 +151,6 @@ async function largeMessage(
   return { message: read, unreadChars };
 }
 
-/** An error with status 200, as if it were the status. */
-function statusOf(provider: string, error: ProviderError): ProviderFailure {
-  return new ProviderFailure('status', provider, { ...error, status: error.status ?? 502 });
-}
-
 /** The messages of an answer's choices: none for embeddings; null if there is not one message and no embedding. */
 function messagesOf({ choices, data }: Fields): Fields[] | null {
   if (listOf(data).length > 0 && choices === undefined) return [];
@@ -205,6 +160,6 @@ function messagesOf({ choices, data }: Fields): Fields[] | null {
 
 function saidIn(message: Fields | undefined): string {
   const said = new KeptText();
-  said.add(message);
+  said.add(spokenText(message?.['content']));
   return said.text;
 }

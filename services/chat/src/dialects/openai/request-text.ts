@@ -1,17 +1,13 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { objectMembers, type Member } from '../../wire/json-members.ts';
-import { rewriteRequest, type Rewrite } from './request-rewrite.ts';
+import type { RequestSource, Rewrite, Share } from '../dialect.ts';
+import { rewriteRequest } from './request-rewrite.ts';
 
 /** OpenAI's API has about forty. Each provider call goes through all of them. */
 const maxMembers = 1_000;
 
-/** The share of the text in the memory for request bodies. */
-interface Share {
-  release(): void;
-}
-
-/** The text of a request, for as long as another provider call may need it. */
-export class RequestSource {
+/** A request as the client wrote it, and where its members are. */
+export class RequestText implements RequestSource {
   #text: { body: Buffer; members: readonly Member[] } | null;
   readonly #share: Share;
 
@@ -24,13 +20,11 @@ export class RequestSource {
     this.#share = share;
   }
 
-  /** The body for a provider. Throws once the text has been released. */
   rewritten(rewrite: Rewrite): Buffer {
     if (this.#text === null) throw new Error('the request was released already');
     return rewriteRequest(this.#text.body, rewrite, this.#text.members);
   }
 
-  /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void {
     this.#text = null;
     this.#share.release();

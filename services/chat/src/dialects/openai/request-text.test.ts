@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { RequestSource } from './request-source.ts';
+import { RequestText } from './request-text.ts';
 
 const rewrite = {
   ...{ model: 'm', includeUsage: false, systemPrompt: null, reference: null, defaults: {} },
@@ -7,10 +7,10 @@ const rewrite = {
   tools: null,
 };
 
-function sourceOf(body: object): { source: RequestSource; released: () => number } {
+function sourceOf(body: object): { source: RequestText; released: () => number } {
   let released = 0;
   const share = { grow: () => undefined, release: () => (released += 1) };
-  return { source: new RequestSource(Buffer.from(JSON.stringify(body)), share), released: () => released };
+  return { source: new RequestText(Buffer.from(JSON.stringify(body)), share), released: () => released };
 }
 
 it('gives the request out as often as a provider is called, and nothing once it is released', () => {
@@ -27,6 +27,6 @@ it('gives the request out as often as a provider is called, and nothing once it 
 it('refuses a request of more than a thousand members', () => {
   const members = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]));
-  expect(sourceOf(members(1_000)).source).toBeInstanceOf(RequestSource);
+  expect(sourceOf(members(1_000)).source).toBeInstanceOf(RequestText);
   expect(() => sourceOf(members(1_001))).toThrow(expect.objectContaining({ code: 'invalid_value' }));
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { StreamReader } from './stream-reader.ts';
+import { ChunkReader } from './chunk-reader.ts';
 import { noUsage } from '../../usage/usage.ts';
 
 const head = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm-2026' };
@@ -13,7 +13,7 @@ const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
 describe('a stream that is read along', () => {
   it('is sorted frame by frame', () => {
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     const kinds = [
       null,
       '',
@@ -25,7 +25,7 @@ describe('a stream that is read along', () => {
       chunk([], { usage }),
       JSON.stringify({ no: 'choices' }),
       '[DONE]',
-    ].map((data) => reader.read(data));
+    ].map((data) => reader.readData(data));
     expect(kinds).toEqual([
       'other',
       'other',
@@ -55,10 +55,10 @@ describe('a stream that is read along', () => {
       chunk([delta({ refusal: 'No.', tool_calls: [{ function: { arguments: '{}' } }] })]),
       chunk([null, delta({ content: 7 })]),
     ];
-    const [keeps, keepsNot] = [new StreamReader(1, true), new StreamReader(1)];
-    for (const data of said) for (const reader of [keeps, keepsNot]) reader.read(data);
+    const [keeps, keepsNot] = [new ChunkReader(1, true), new ChunkReader(1)];
+    for (const data of said) for (const reader of [keeps, keepsNot]) reader.readData(data);
     expect([keeps.keptText, keepsNot.keptText]).toEqual(['It is sunny.', '']);
-    for (let n = 0; n < 40; n += 1) keeps.read(chunk([delta({ content: '🐘'.repeat(500) })]));
+    for (let n = 0; n < 40; n += 1) keeps.readData(chunk([delta({ content: '🐘'.repeat(500) })]));
     expect(keeps.keptText.length).toBe(32_768);
     expect(keeps.keptText.isWellFormed()).toBe(true);
   });
@@ -81,15 +81,15 @@ describe('a stream that is read along', () => {
     [{ choices: [delta({}, 'insufficient_system_resource')] }, undefined, undefined],
     [{ choices: [delta({}, 'network_error')] }, undefined, undefined],
   ])('that reports an error says so: %j', (data, message, status) => {
-    const reader = new StreamReader(1);
-    expect(reader.read(JSON.stringify(data))).toBe('error');
+    const reader = new ChunkReader(1);
+    expect(reader.readData(JSON.stringify(data))).toBe('error');
     expect([reader.error?.message, reader.error?.status]).toEqual([message, status]);
   });
 
   it('that names an event an error is one, whatever its data', () => {
     for (const data of ['Internal error', '{"message":"Internal error"}', '"x"']) {
-      const reader = new StreamReader(1);
-      expect(reader.read(data, 'error')).toBe('error');
+      const reader = new ChunkReader(1);
+      expect(reader.readData(data, 'error')).toBe('error');
       expect(typeof reader.error?.message).toBe('string');
     }
   });
@@ -97,31 +97,33 @@ describe('a stream that is read along', () => {
   it.each([{}, '', false, [], null, 0, { message: '', code: null }])(
     'with %j as its error beside a choice is good',
     (error) => {
-      const reader = new StreamReader(1);
-      expect(reader.read(chunk([delta({ content: 'x' })], { error }))).toBe('chunk');
+      const reader = new ChunkReader(1);
+      expect(reader.readData(chunk([delta({ content: 'x' })], { error }))).toBe('chunk');
     },
   );
 
   it.each([{ type: 'ping' }, { type: 'ping', message: 'on', code: 1 }, { status: 'ok', message: 'on' }, {}])(
     'that holds %j holds nothing for the client',
     (data) => {
-      const reader = new StreamReader(1);
-      expect(reader.read(JSON.stringify(data))).toBe('foreign');
+      const reader = new ChunkReader(1);
+      expect(reader.readData(JSON.stringify(data))).toBe('foreign');
       expect(reader.begun).toBe(false);
     },
   );
 
   it('begins with its first choice, and takes its id, time and model where they first come', () => {
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     const empty = { id: '', object: '', created: 0, model: '' };
-    expect(reader.read(JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe('chunk');
+    expect(reader.readData(JSON.stringify({ ...empty, choices: [], prompt_filter_results: [] }))).toBe(
+      'chunk',
+    );
     expect([reader.begun, reader.responseModel]).toEqual([false, '']);
-    reader.read(chunk([delta({ content: 'x' })]));
-    reader.read(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
+    reader.readData(chunk([delta({ content: 'x' })]));
+    reader.readData(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
     expect([reader.begun, reader.responseModel]).toEqual([true, head.model]);
     const added = JSON.parse(
       reader
-        .usageChunk({ ...reader.usage, ...noUsage })
+        .usageFrame({ ...reader.usage, ...noUsage })
         .toString()
         .slice(6),
     ) as object;
@@ -129,13 +131,13 @@ describe('a stream that is read along', () => {
   });
 
   it.each(['', 'null', 'None', false, 0, {}])('is not complete with %j as its reason to finish', (reason) => {
-    const reader = new StreamReader(1);
-    reader.read(chunk([{ index: 0, delta: { content: 'x' }, finish_reason: reason }]));
+    const reader = new ChunkReader(1);
+    reader.readData(chunk([{ index: 0, delta: { content: 'x' }, finish_reason: reason }]));
     expect(reader.complete).toBe(false);
   });
 
   it.each(['{"a":', 'text', '"text"', '7', 'null', '[DONE', 'true'])('that holds %s is broken', (data) => {
-    expect(() => new StreamReader(1).read(data)).toThrow();
+    expect(() => new ChunkReader(1).readData(data)).toThrow();
   });
 
   it.each<[string, unknown, string?]>([
@@ -146,38 +148,38 @@ describe('a stream that is read along', () => {
     ['choices that are no list', { 0: {} }, 'foreign'],
     ['no choices', undefined, 'foreign'],
   ])('with %s is taken as it comes', (_name, choices, kind = 'chunk') => {
-    const reader = new StreamReader(1);
-    expect(reader.read(chunk(choices))).toBe(kind);
+    const reader = new ChunkReader(1);
+    expect(reader.readData(chunk(choices))).toBe(kind);
     expect(reader).toMatchObject({ answer: { beginning: '', chars: 0 }, complete: false });
   });
 
   it('is complete when every answer that was asked for has its reason to finish', () => {
-    const reader = new StreamReader(2);
-    reader.read(chunk([delta({ content: 'a' }, 'stop', 0)]));
-    reader.read(chunk([delta({}, 'stop', 0)]));
+    const reader = new ChunkReader(2);
+    reader.readData(chunk([delta({ content: 'a' }, 'stop', 0)]));
+    reader.readData(chunk([delta({}, 'stop', 0)]));
     expect(reader.complete).toBe(false);
-    reader.read(chunk([delta({ content: 'b' }, null, 1)]));
+    reader.readData(chunk([delta({ content: 'b' }, null, 1)]));
     expect(reader.complete).toBe(false);
-    reader.read(chunk([delta({}, 'length', 1)]));
+    reader.readData(chunk([delta({}, 'length', 1)]));
     expect(reader.complete).toBe(true);
   });
 
   it('takes the newest of running totals', () => {
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     for (const completion_tokens of [1, 2, 3])
-      reader.read(chunk([delta({})], { usage: { ...usage, completion_tokens } }));
-    reader.read(chunk([delta({}, 'stop')], { usage: null }));
+      reader.readData(chunk([delta({})], { usage: { ...usage, completion_tokens } }));
+    reader.readData(chunk([delta({}, 'stop')], { usage: null }));
     expect(reader.usage?.outputTokens).toBe(3);
   });
 
   it('keeps what was reported of its usage when later figures are missing or 0', () => {
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     const reports = [
       { input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 1 },
       { output_tokens: 9 },
       { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
     ];
-    for (const report of reports) reader.read(chunk([delta({})], { usage: report }));
+    for (const report of reports) reader.readData(chunk([delta({})], { usage: report }));
     expect(reader.usage).toMatchObject({ inputTokens: 100, cachedInputTokens: 60, outputTokens: 9 });
   });
 
@@ -191,16 +193,16 @@ describe('a stream that is read along', () => {
       },
     ],
   ])('finds its usage in %s', (_where, data) => {
-    const reader = new StreamReader(1);
-    expect(reader.read(JSON.stringify({ ...head, ...data }))).toBe('chunk');
+    const reader = new ChunkReader(1);
+    expect(reader.readData(JSON.stringify({ ...head, ...data }))).toBe('chunk');
     expect(reader.usage).toMatchObject({ inputTokens: 5, cachedInputTokens: 4, outputTokens: 3 });
   });
 
   it('gets a usage chunk in its own name when the provider sent none', () => {
-    const reader = new StreamReader(1);
-    reader.read(chunk([delta({ content: 'x' })]));
+    const reader = new ChunkReader(1);
+    reader.readData(chunk([delta({ content: 'x' })]));
     const made = reader
-      .usageChunk({
+      .usageFrame({
         inputTokens: 5,
         cacheWriteTokens: 0,
         cachedInputTokens: 1,
@@ -222,9 +224,9 @@ describe('a stream that is read along', () => {
   });
 
   it('keeps so much text and no more', () => {
-    const reader = new StreamReader(1);
+    const reader = new ChunkReader(1);
     const piece = '\ud800x'.repeat(15_000);
-    for (let round = 0; round < 8; round += 1) reader.read(chunk([delta({ content: piece })]));
+    for (let round = 0; round < 8; round += 1) reader.readData(chunk([delta({ content: piece })]));
     expect(reader.answer).toEqual({ beginning: piece.repeat(2).slice(0, 50_000), chars: 240_000 });
   });
 });

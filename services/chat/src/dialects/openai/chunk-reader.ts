@@ -2,29 +2,18 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
 import { isFields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
-import { messageText } from './message-text.ts';
-import { errorIn, errorInChoice, errorInEvent, hasFinished, type ProviderError } from './provider-error.ts';
+import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { messageText, spokenText } from './message-text.ts';
+import { errorIn, errorInChoice, errorInEvent, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from './usage-reader.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
 
-/** What one frame of a completion stream is. */
-export type FrameKind =
-  /** Goes to the client as it is. */
-  | 'chunk'
-  /** The usage chunk: empty choices and a usage object. */
-  | 'usage'
-  | 'done'
-  /** The provider reports an error inside the stream. */
-  | 'error'
-  /** A comment or an empty frame. */
-  | 'other'
-  /** Data that is no chunk, such as a ping of a relay: clients could not read it. */
-  | 'foreign';
-
 /** Reads usage, text and finish reasons from a stream of OpenAI chunks. */
-export class StreamReader {
+export class ChunkReader implements StreamReader {
   usage: Usage | null = null;
   /** The tier that serves the call, where the provider names it. */
   serviceTier: string | null = null;
@@ -44,8 +33,13 @@ export class StreamReader {
     this.#kept = keepsText ? new KeptText() : null;
   }
 
+  read(frame: Buffer): FrameKind {
+    assertReadable(frame);
+    return this.readData(frameData(frame), frameEvent(frame));
+  }
+
   /** Reads the data of one frame, whose event has a name or none. Throws if it is not the JSON of an object. */
-  read(data: string | null, event?: string): FrameKind {
+  readData(data: string | null, event?: string): FrameKind {
     if (data === null || data === '') return 'other';
     if (data === '[DONE]') return 'done';
     if (event === 'error') return this.#failed(errorInEvent(data));
@@ -90,8 +84,8 @@ export class StreamReader {
     return this.#kept?.text ?? '';
   }
 
-  /** A usage chunk in the stream's own id, time and model, for a client that asked and a provider that never sent one. */
-  usageChunk(usage: Usage): Buffer {
+  /** A usage chunk in the stream's own id, time and model. */
+  usageFrame(usage: Usage): Buffer {
     return usageChunk(this.#head.built, usage);
   }
 
@@ -111,7 +105,7 @@ export class StreamReader {
     const said = this.#spokenAt(at).newIn(choice);
     if (said === null) return null;
     this.#text.add(messageText(said));
-    this.#kept?.add(said);
+    if (this.#kept?.isFull === false) this.#kept.add(spokenText(said['content']));
     return null;
   }
 

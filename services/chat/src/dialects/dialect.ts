@@ -1,0 +1,297 @@
+import type { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { TextSample } from '../usage/token-estimate.ts';
+import type { TokenClass, Usage } from '../usage/usage.ts';
+
+/**
+ * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
+ * is a folder beside `openai/` and an entry in `dialects.ts`.
+ */
+export interface Dialect extends RequestFormat, AnswerFormat {
+  readonly name: 'chat';
+  readonly stream: StreamMarks;
+}
+
+export type Operation = 'chat' | 'embeddings';
+
+/** Requests, as clients write them and as providers of the same format read them. */
+export interface RequestFormat {
+  /** Reads a request. `parsed` is its body as JSON. Throws 400s that name the field. */
+  readRequest(operation: Operation, body: Buffer, parsed: unknown): CompletionRequest;
+  /** The definition of a tool as models get it: JSON text, to be joined with commas. */
+  toolText(tool: ToolDefinition): string;
+}
+
+export interface ToolDefinition {
+  name: string;
+  description: string;
+  /** JSON text. */
+  schemaJson: string;
+}
+
+/** The fields of a client's request that the gateway needs while it is under way. */
+export interface RequestHead {
+  operation: Operation;
+  model: string;
+  stream: boolean;
+  /** Whether the client asked for the usage of a stream. */
+  wantsUsage: boolean;
+  /** How many answers it asked for. */
+  choices: number;
+}
+
+/** A client's request as it is read, until it is accepted. */
+export interface CompletionRequest extends RequestHead {
+  /** Size of its text. */
+  readonly bytes: number;
+  /** Names of the tools that the client brings. */
+  readonly toolNames: readonly unknown[];
+  /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
+  inputPreview(maxChars: number): string;
+  /** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */
+  lastUserText(): { index: number; text: string } | null;
+  /**
+   * A sample of the prompt for estimating its tokens, so that the request itself need not be kept. `added`: texts that
+   * the gateway adds to the client's messages.
+   */
+  promptSample(added?: readonly (string | TextSample)[]): TextSample;
+  /**
+   * How many answers there will be. `defaults`: an agent's parameters. What the client names, if only with null, replaces
+   * them, here and below.
+   */
+  choicesWith(defaults: Fields): number;
+  /** Budgets of tokens for thinking, each by one of the names that providers know. */
+  thinkingTokens(defaults: Fields): readonly number[];
+  /** Everything that limits count. */
+  asked(defaults: Fields): Asked;
+  /** The text for provider calls. Throws a 400 for a request with too many members. */
+  source(share: Share): RequestSource;
+}
+
+/** Amounts that a request asks for. */
+export interface Asked {
+  choices: number;
+  /** Tokens of each answer at most; null without a limit. */
+  maxTokens: number | null;
+  serviceTier: string | null;
+  /** Classes of tokens that the prompt or an answer is certain to have beside text. */
+  classes: readonly TokenClass[];
+  /** Pictures, sounds and files: their number, and the bytes of the request that are no text for this reason. */
+  attachments: { count: number; bytes: number };
+}
+
+/** The share of a text in the memory for request bodies. */
+export interface Share {
+  release(): void;
+}
+
+/** The text of a request, for as long as another provider call may need it. */
+export interface RequestSource {
+  /** The body for a provider of the same format. Throws once the text has been released. */
+  rewritten(rewrite: Rewrite): Buffer;
+  /** Frees the text: the answer has begun, and no further provider call follows. */
+  release(): void;
+}
+
+/** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
+export interface Rewrite {
+  /** The provider's name of the model. */
+  model: string;
+  /** Ask for usage at the end of the stream, which the client may not have done. */
+  includeUsage: boolean;
+  /** Put before the client's messages. */
+  systemPrompt: string | null;
+  /** Put before the client's message with this index, as a message of the user. */
+  reference: { index: number; content: string } | null;
+  /** Added where the client gave no member of that name. */
+  defaults: Fields;
+  /** Lowers the limit of each answer; null leaves it. */
+  maxTokens: TokenLimit | null;
+  /** What the gateway's own tools need; null without them. */
+  tools: ToolRewrite | null;
+}
+
+export interface TokenLimit {
+  most: number;
+  /** Address of the provider: servers differ in the name of the limit. */
+  baseUrl: string;
+}
+
+export interface ToolRewrite {
+  /** Texts of `toolText`, joined with commas, put behind the client's tools. Not empty. */
+  definitions: Buffer;
+  /** JSON texts, put behind the client's messages. */
+  messages: readonly string[];
+  /** Replaces what the client says of the choice of tools; null leaves it. */
+  choice: 'auto' | 'none' | null;
+}
+
+/** Answers, as providers write them. */
+export interface AnswerFormat {
+  /** What a body of an error says. */
+  errorWords(body: Fields): ProviderError;
+  /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
+  readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
+  /** The frames of a whole answer that came in place of a stream. Throws if it is no answer. */
+  framesOf(whole: Buffer): Buffer[];
+  /** Puts a stream that came in place of a whole answer together. */
+  assembler(): AnswerAssembler;
+  streamReader(choices: number, keepsText?: boolean): StreamReader;
+  /** The answers of a turn with calls of tools, as the client gets them. */
+  toolAnswers(isOwn: (name: string) => boolean): ToolAnswers;
+  toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
+  /** A whole answer for other services, in which what a model says is one text. */
+  plainAnswer(whole: Buffer): string;
+  /** The vectors of an embeddings answer, one for each text; null if they are not there. */
+  readEmbeddings(
+    whole: Buffer,
+    asked: { texts: number; tenantId: string | null },
+  ): Promise<number[][] | null>;
+}
+
+/** An error that a provider reports, in its own words as far as they are of use to a client. */
+export interface ProviderError {
+  /** The status that the error has or would have; absent where the provider does not say. */
+  status?: number;
+  message?: string | undefined;
+  code?: string | undefined;
+  param?: string | undefined;
+}
+
+/** The bytes are no answer: with status 200 a provider reports an error, or sends something else (`error` is null). */
+export class NoAnswer extends Error {
+  readonly error: ProviderError | null;
+
+  constructor(error: ProviderError | null) {
+    super(error === null ? 'this is no answer' : 'the answer is an error');
+    this.error = error;
+  }
+}
+
+export interface ReadOptions {
+  /** Whose turns at the event loop a large answer takes. */
+  tenantId: string | null;
+  keepsText?: boolean;
+}
+
+/** Everything of an answer that is metered; the client gets the bytes themselves. */
+export interface MeteredAnswer {
+  usage: Usage | null;
+  /** The tier that served the call, where the provider names it. */
+  serviceTier: string | null;
+  /** The text that was answered so far, calls of tools included, for previews and estimates. */
+  answer: TextSample;
+  responseModel: string | null;
+}
+
+export interface WholeAnswer extends MeteredAnswer {
+  /** What the model says in its first choice, cut; empty unless it is kept. */
+  text: string;
+  /** Why the provider broke the answer off, if it did: it is to be paid for, and no answer. */
+  broken: ProviderError | null;
+}
+
+export interface AnswerAssembler {
+  /** Throws if the frame can't be read. */
+  add(frame: Buffer): void;
+  /** The whole answer; null if none has begun. */
+  readonly built: Buffer | null;
+}
+
+/** What one frame of a stream is. */
+export type FrameKind =
+  /** Goes to the client as it is. */
+  | 'chunk'
+  /** The usage of the whole stream. */
+  | 'usage'
+  | 'done'
+  /** The provider reports an error inside the stream. */
+  | 'error'
+  /** A comment or an empty frame. */
+  | 'other'
+  /** Data that is no part of an answer, such as a ping of a relay: clients could not read it. */
+  | 'foreign';
+
+/** Reads the frames of a stream on their way. */
+export interface StreamReader extends MeteredAnswer {
+  /** Throws if the frame can't be read, or not within 50 ms. */
+  read(frame: Buffer): FrameKind;
+  /** The provider's report of an error. */
+  readonly error: ProviderError | null;
+  /** Whether a choice of the answer arrived. */
+  readonly begun: boolean;
+  /** Whether every requested choice has its end, so that a clean close is no cut. */
+  readonly complete: boolean;
+  /** What the model said so far, cut; empty unless it is kept. */
+  readonly keptText: string;
+  /** A frame of usage for a client that asked and a provider that never sent one. */
+  usageFrame(usage: Usage): Buffer;
+}
+
+/** Where the frames of an answer go. */
+export interface FrameSink {
+  /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
+  write(frames: readonly Buffer[]): boolean;
+  onDrain(listener: () => void): void;
+}
+
+/** A call that a model asks for. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** The text that the model wrote; JSON if it is right. An object or another value is written as JSON. */
+  argumentsText: string;
+  /** The object that the arguments are, as JSON; null if they are none, or take too long to parse. */
+  argumentsJson: string | null;
+}
+
+/** What a model said: its message and the calls in it. */
+export interface Said {
+  readonly calls: readonly ToolCall[];
+  /** Gives each call an id that is not among `used`, and adds it there. */
+  identified(used: Set<string>): Said;
+  /** The message for the next request, as JSON. */
+  readonly text: string;
+  /** The message with the result of a call for the next request, as JSON. */
+  resultText(call: ToolCall, content: string): string;
+}
+
+/** The whole answers of a turn, in their order. */
+export interface ToolAnswers {
+  /** Reads a parsed answer; null if it has no message. Throws if it can't be read. */
+  add(answer: Fields): Said | null;
+  /** The last answer with the usage of all and without calls of the gateway's tools; null if nothing of it differs. */
+  readonly shown: Buffer | null;
+}
+
+/** An event of a call of a tool that a client may see. */
+export interface ToolEvent {
+  type: 'tool.started' | 'tool.finished';
+  /** Of the call, from the model. */
+  id: string;
+  name: string;
+  /** `ok`, or why the call failed. */
+  outcome?: string;
+}
+
+/** The streamed answers of a turn as one stream. */
+export interface ToolStream extends FrameSink {
+  /** What the model said in the answer that has just ended. */
+  readonly answered: Said;
+  /** Begins the next answer. With `mayCall` false, calls of the gateway's tools are left out of it. */
+  next(options: { mayCall: boolean }): void;
+  show(event: ToolEvent): void;
+  /** Passes on what was held: the answer is the last. */
+  finish(): void;
+  usageFrame(usage: Usage): Buffer;
+}
+
+/** What a stream to a client has beside the frames of the provider. */
+export interface StreamMarks {
+  /** Sent while the provider is silent. */
+  readonly keepAlive: Buffer;
+  /** The last bytes of a complete stream. */
+  readonly end: Buffer;
+  /** The last bytes of one that broke off. */
+  errorFrame(error: AppError, requestId: string): Buffer;
+}

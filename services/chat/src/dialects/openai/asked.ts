@@ -1,0 +1,111 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { TokenClass } from '../../usage/usage.ts';
+import type { Asked } from '../dialect.ts';
+import { limitNames } from './request-rewrite.ts';
+
+/** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
+const thinkingPaths = [
+  ['thinking', 'budget_tokens'],
+  ['thinking_budget'],
+  ['reasoning', 'max_tokens'],
+  ['thinking_config', 'thinking_budget'],
+  ['extra_body', 'google', 'thinking_config', 'thinking_budget'],
+];
+
+/** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */
+const attachmentNames: Fields = {
+  image_url: 'url',
+  video_url: 'url',
+  audio_url: 'url',
+  input_audio: 'data',
+  file: 'file_data',
+};
+
+export function askedIn(fields: Fields, defaults: Fields): Asked {
+  const found = attachmentsIn(fields);
+  const tier = askedValue(fields, defaults, 'service_tier');
+  return {
+    choices: choicesIn(fields, defaults),
+    maxTokens: maxTokensIn(fields, defaults),
+    serviceTier: typeof tier === 'string' ? tier : null,
+    classes: classesIn(askedValue(fields, defaults, 'modalities'), found.audio),
+    attachments: { count: found.count, bytes: found.bytes },
+  };
+}
+
+/** More than any provider gives. */
+const maxChoices = 1e9;
+
+export function choicesIn(fields: Fields, defaults: Fields): number {
+  const n = askedValue(fields, defaults, 'n');
+  // JSON's 1e999 is Infinity.
+  return typeof n === 'number' ? Math.min(maxChoices, Math.max(1, n)) : 1;
+}
+
+export function thinkingIn(fields: Fields, defaults: Fields): number[] {
+  return thinkingPaths
+    .map(([first = '', ...others]) =>
+      others.reduce<unknown>(
+        (value, name) => (Object(value) as Fields)[name],
+        askedValue(fields, defaults, first),
+      ),
+    )
+    .filter((tokens) => typeof tokens === 'number');
+}
+
+/** What the client names, if only with null, replaces the default. */
+function askedValue(fields: Fields, defaults: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
+}
+
+/** A client that gives one name of the limit, if only with null, replaces the default of either. */
+function maxTokensIn(fields: Fields, defaults: Fields): number | null {
+  const isGiven = limitNames.some((name) => Object.hasOwn(fields, name));
+  const source = isGiven ? fields : defaults;
+  const given = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
+  // Some servers take a negative limit for none.
+  return given.length > 0 && given.every((value) => value >= 0) ? Math.max(...given) : null;
+}
+
+function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
+  const isAsked = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
+  return [
+    ...(hasAudio ? (['inputAudio'] as const) : []),
+    ...(isAsked('audio') ? (['outputAudio'] as const) : []),
+    ...(isAsked('image') ? (['outputImage'] as const) : []),
+  ];
+}
+
+interface Attachments {
+  count: number;
+  bytes: number;
+  /** Whether one of them is sent as audio. */
+  audio: boolean;
+}
+
+function attachmentsIn({ messages }: Fields): Attachments {
+  const found: Attachments = { count: 0, bytes: 0, audio: false };
+  for (const { content, audio } of Array.isArray(messages) ? (messages as Fields[]) : []) {
+    // An earlier answer in audio, by its id.
+    if (isObject(audio)) add(found, 'input_audio', audio);
+    if (!Array.isArray(content)) continue;
+    for (const part of content as (Fields | null)[]) {
+      for (const name of Object.keys(attachmentNames)) {
+        const value = part?.[name];
+        if (isObject(value)) add(found, name, value);
+      }
+    }
+  }
+  return found;
+}
+
+function add(found: Attachments, name: string, value: object): void {
+  const data = (value as Fields)[String(attachmentNames[name])];
+  found.count += 1;
+  found.bytes += typeof data === 'string' ? data.length : 0;
+  found.audio ||= name === 'input_audio' || name === 'audio_url';
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

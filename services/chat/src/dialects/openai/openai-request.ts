@@ -1,0 +1,115 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { listOf, type Fields } from '@gatehouse/kit/fields';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
+import type { Asked, CompletionRequest, Operation, RequestHead, Share } from '../dialect.ts';
+import { askedIn, choicesIn, thinkingIn } from './asked.ts';
+import { messageText, tokensIn } from './message-text.ts';
+import { RequestText } from './request-text.ts';
+
+/** A request whose types have been checked. */
+export class OpenAiRequest implements CompletionRequest {
+  readonly operation: Operation;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly wantsUsage: boolean;
+  readonly choices: number;
+  readonly #body: Buffer;
+  readonly #fields: Fields;
+
+  /** `fields`: the body, parsed. */
+  constructor(body: Buffer, fields: Fields, head: RequestHead) {
+    this.operation = head.operation;
+    this.model = head.model;
+    this.stream = head.stream;
+    this.wantsUsage = head.wantsUsage;
+    this.choices = head.choices;
+    this.#body = body;
+    this.#fields = fields;
+  }
+
+  get bytes(): number {
+    return this.#body.length;
+  }
+
+  get toolNames(): readonly unknown[] {
+    return listOf(this.#fields['tools']).map(
+      (tool) => (Object(tool) as { function?: { name?: unknown } }).function?.name,
+    );
+  }
+
+  inputPreview(maxChars: number): string {
+    const { messages, input } = this.#fields;
+    return cutText(textOf(this.operation === 'chat' ? lastUserMessage(messages) : input), maxChars);
+  }
+
+  lastUserText(): { index: number; text: string } | null {
+    const messages = this.#fields['messages'] as { role?: unknown; content?: unknown }[];
+    const index = messages.findLastIndex(({ role }) => role === 'user');
+    const text = textOf(messages[index]?.content);
+    return text.trim() === '' ? null : { index, text };
+  }
+
+  promptSample(added: readonly (string | TextSample)[] = []): TextSample {
+    const sample = new SampleBuilder();
+    for (const text of added) {
+      if (typeof text === 'string') sample.add(text);
+      else sample.addSample(text);
+    }
+    if (this.operation === 'chat') {
+      for (const message of this.#fields['messages'] as Fields[]) sample.add(messageText(message));
+      addDefinitions(sample, this.#fields);
+    } else {
+      sample.add(textOf(this.#fields['input']));
+      sample.addTokens(tokensIn(this.#fields['input']));
+    }
+    return sample.built;
+  }
+
+  choicesWith(defaults: Fields): number {
+    return choicesIn(this.#fields, defaults);
+  }
+
+  thinkingTokens(defaults: Fields): readonly number[] {
+    return thinkingIn(this.#fields, defaults);
+  }
+
+  asked(defaults: Fields): Asked {
+    return askedIn(this.#fields, defaults);
+  }
+
+  source(share: Share): RequestText {
+    return new RequestText(this.#body, share);
+  }
+}
+
+/** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
+function addDefinitions(sample: SampleBuilder, { tools, functions }: Fields): void {
+  const definitions = [tools, functions].flatMap(listOf);
+  let chars = 0;
+  for (const [index, definition] of definitions.entries()) {
+    if (sample.isFull) {
+      sample.addChars((chars / index) * (definitions.length - index));
+      return;
+    }
+    const text = JSON.stringify(definition);
+    sample.add(text);
+    chars += text.length;
+  }
+}
+
+function lastUserMessage(messages: unknown): unknown {
+  const all = messages as { role?: unknown; content?: unknown }[];
+  return (all.findLast((message) => message.role === 'user') ?? all.at(-1))?.content;
+}
+
+/** Plain text of a string, of content parts, or of a list of inputs. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (!Array.isArray(value)) return '';
+  const texts = value.map((part: unknown) => {
+    if (typeof part === 'string') return part;
+    const text = (part as { text?: unknown } | null)?.text;
+    return typeof text === 'string' ? text : '';
+  });
+  return texts.filter((text) => text !== '').join('\n');
+}
