@@ -4,16 +4,16 @@ import { newId } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { EndedRun } from '../src/runs/run-record.ts';
-import { claimCompletion } from '../src/store/completion-system-store.ts';
-import { insertInstance } from '../src/store/instance-system-store.ts';
-import { RunOutbox } from '../src/store/outbox-system-store.ts';
+import { claimCompletion } from '../src/completions/completion-system-store.ts';
+import { insertInstance } from '../src/recording/instance-system-store.ts';
+import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 import {
   correctEnds,
   deleteOldInterrupted,
   insertEnds,
   type EndRow,
-} from '../src/store/run-end-system-store.ts';
-import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
+} from '../src/recording/run-end-system-store.ts';
+import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
 import { ended, failed, someRun, start } from './run-rows.ts';
 import { reap } from './reap.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';

@@ -7,18 +7,18 @@ import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 import type { Attempt } from '../src/runs/run.ts';
 import { noUsage } from '../src/usage/usage.ts';
-import { Instance } from '../src/runs/instance.ts';
-import { interruptedEnd } from '../src/runs/interrupted.ts';
-import { RunRecorder } from '../src/runs/run-recorder.ts';
+import { Instance } from '../src/recording/instance-job.ts';
+import { interruptedEnd } from '../src/recording/interrupted.ts';
+import { RunRecorder } from '../src/recording/run-recorder-job.ts';
 import {
   beatOf,
   insertInstance,
   markSilentInstancesDead,
   type BeatRow,
-} from '../src/store/instance-system-store.ts';
-import { findOrphans } from '../src/store/orphan-system-store.ts';
-import { insertEnds } from '../src/store/run-end-system-store.ts';
-import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
+} from '../src/recording/instance-system-store.ts';
+import { findOrphans } from '../src/recording/orphan-system-store.ts';
+import { insertEnds } from '../src/recording/run-end-system-store.ts';
+import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
 import { ended, failed, pricing, someRun, start } from './run-rows.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 

@@ -5,7 +5,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import type { ChatServiceClient, ForgetUserResponse } from '@gatehouse/proto/chat/v1/chat';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { ForgottenUsers } from '../src/runs/forgotten-users.ts';
+import { ForgottenUsers } from '../src/recording/forgotten-users-job.ts';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
 
 const secret = 'my secret is 4711';

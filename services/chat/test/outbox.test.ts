@@ -4,7 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { query } from '@gatehouse/test/query';
-import { RunOutbox } from '../src/store/outbox-system-store.ts';
+import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 
 const limits = { rows: 500, bytes: 4_000_000 };
 const partitions = [0, 1, 2, 3, 4, 5, 6, 7];

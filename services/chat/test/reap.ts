@@ -2,7 +2,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { Reaper } from '../src/runs/reaper.ts';
+import { Reaper } from '../src/recording/reaper-job.ts';
 import { pricing } from './run-rows.ts';
 
 /** What another replica does that takes the instance for dead. `pool` acts as `chat_system`. */

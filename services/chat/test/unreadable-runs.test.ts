@@ -6,9 +6,9 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
-import { Reaper } from '../src/runs/reaper.ts';
-import { insertInstance } from '../src/store/instance-system-store.ts';
-import { insertStarts, type StartRow } from '../src/store/run-system-store.ts';
+import { Reaper } from '../src/recording/reaper-job.ts';
+import { insertInstance } from '../src/recording/instance-system-store.ts';
+import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
 import { largestRun } from './largest-run.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 

@@ -4,8 +4,8 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { Vacuum } from '../src/runs/vacuum.ts';
-import { mayVacuum } from '../src/store/vacuum-system-store.ts';
+import { Vacuum } from '../src/recording/vacuum-job.ts';
+import { mayVacuum } from '../src/recording/vacuum-system-store.ts';
 
 const log = createLogger('chat', 'silent');
 const tables = ['open_runs', 'outbox'];

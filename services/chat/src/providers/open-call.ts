@@ -1,5 +1,5 @@
 import type { MeteredAnswer } from '../dialects/dialect.ts';
-import type { ActiveRun } from '../runs/active-run.ts';
+import type { ActiveRun } from '../recording/active-run.ts';
 import type { Breaker } from './breaker.ts';
 import { ProviderFailure } from './provider-failure.ts';
 

@@ -9,12 +9,12 @@ import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
-import type { KeySettings } from '../peers/tenant-settings.ts';
+import type { KeySettings } from '../shared/tenant-settings-peer.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import { ActiveRun } from '../runs/active-run.ts';
-import type { RunRecorder } from '../runs/run-recorder.ts';
-import type { RunTelemetry } from '../runs/run-telemetry.ts';
-import type { TurnTools } from './tools.ts';
+import { ActiveRun } from '../recording/active-run.ts';
+import type { RunRecorder } from '../recording/run-recorder-job.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import type { TurnTools } from '../tools/tools.ts';
 import { Turn, type OnAnswer } from './turn.ts';
 
 export interface TurnDependencies {

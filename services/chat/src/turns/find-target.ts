@@ -2,9 +2,9 @@ import { textLimits } from '@gatehouse/events/run-event';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { Actor } from '../peers/actor.ts';
-import type { AgentClient } from '../peers/agents.ts';
-import type { TenantSettings } from '../peers/tenant-settings.ts';
+import type { Actor } from '../shared/actor.ts';
+import type { AgentClient } from '../catalogue/agent-peer.ts';
+import type { TenantSettings } from '../shared/tenant-settings-peer.ts';
 
 export interface TargetDependencies {
   catalogue: Catalogue;

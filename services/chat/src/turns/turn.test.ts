@@ -15,9 +15,9 @@ import { dialects } from '../dialects/dialects.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
-import { ActiveRun } from '../runs/active-run.ts';
-import { RunTelemetry } from '../runs/run-telemetry.ts';
-import type { Delivery, TurnFailure } from './delivery.ts';
+import { ActiveRun } from '../recording/active-run.ts';
+import { RunTelemetry } from '../recording/run-telemetry.ts';
+import type { Delivery, TurnFailure } from './answer-sink.ts';
 import { Turn } from './turn.ts';
 
 let fixture: ProviderFixture;

@@ -5,11 +5,11 @@ import type { Dialect, RequestHead, RequestSource } from '../dialects/dialect.ts
 import { ProviderChain } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import type { ActiveRun } from '../runs/active-run.ts';
+import type { ActiveRun } from '../recording/active-run.ts';
 import type { RunEnd } from '../runs/run.ts';
-import type { Delivery } from './delivery.ts';
-import { ToolLoop, type ToolLoopOptions } from './tool-loop.ts';
-import type { TurnTools } from './tools.ts';
+import type { Delivery } from './answer-sink.ts';
+import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
+import type { TurnTools } from '../tools/tools.ts';
 
 /** Takes the text of an answer, for what follows a turn. Must not throw. */
 export type OnAnswer = (ended: { runId: string; text: string }) => void;

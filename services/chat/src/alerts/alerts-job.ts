@@ -1,0 +1,114 @@
+import type { limitNames } from '@gatehouse/contract/alert-types';
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import type { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import { usdOf } from '@gatehouse/kit/money';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import { LimitRefusal } from '../limits/refusal.ts';
+import { ModelUnpriced } from '../limits/request-amounts.ts';
+import { GroupCommit } from '../shared/group-commit.ts';
+import type { Attempt, RunEnd } from '../runs/run.ts';
+import type { StartedRun } from '../runs/run-record.ts';
+import { Throttle } from './throttle.ts';
+
+/**
+ * What this replica publishes of one kind at most. Webhook has the exact rates over all replicas; this bounds the rows
+ * that a burst writes.
+ */
+const everyMs = 60_000;
+/** Kept through an outage of the database. */
+const maxWaiting = 1_000;
+const retryMs = 1_000;
+
+const nameOf = new Map<Resource, (typeof limitNames)[number]>([
+  [Resource.REQUESTS, 'requests'],
+  [Resource.TOKENS, 'tokens'],
+  [Resource.CONCURRENCY, 'concurrency'],
+  [Resource.BUDGET, 'budget'],
+]);
+
+/** Alerts about runs, limits and providers. */
+export class Alerts {
+  readonly #log: Logger;
+  readonly #throttle = new Throttle(everyMs);
+  readonly #writes: GroupCommit<NewAlert>;
+
+  constructor({ pool, raise, log }: { pool: Pool; raise: RaiseAlert; log: Logger }) {
+    this.#log = log;
+    this.#writes = new GroupCommit({
+      commit: (alerts) =>
+        withTransaction(pool, async (db) => {
+          for (const alert of alerts) await raise(db, alert);
+        }),
+      isOutage: isDatabaseOutage,
+      maxItems: 100,
+      retry: {
+        everyMs: retryMs,
+        maxWaiting,
+        onOutage: (error, waiting) => log.warn({ err: error, waiting }, 'alerts wait for the database'),
+      },
+    });
+  }
+
+  /** The alerts about a run that ends. Write them in the transaction that records the end. */
+  ofRun(run: StartedRun, end: RunEnd, attempts: readonly Attempt[]): NewAlert[] {
+    const unpriced = attempts
+      .filter(({ cost }) => cost === null)
+      .map(({ provider, model }) => this.#unpriced(provider, model));
+    return [this.#failed(run, end), ...unpriced].filter((alert) => alert !== null);
+  }
+
+  /** A request was refused before any provider call. */
+  refused(tenantId: string, error: AppError): void {
+    const alert = this.#ofRefusal(tenantId, error);
+    if (alert !== null) this.#raise(alert);
+  }
+
+  /** The breaker of a deployment has opened for all tenants. */
+  providerDown(provider: string, model: string): void {
+    if (this.#throttle.passes(`provider.down/${provider}/${model}`))
+      this.#raise({ id: newId(), tenant_id: null, type: 'provider.down', data: { provider, model } });
+  }
+
+  async stop(): Promise<void> {
+    await this.#writes.stop();
+  }
+
+  #failed(run: StartedRun, { status, errorType }: RunEnd): NewAlert | null {
+    if (status !== 'error' && status !== 'interrupted') return null;
+    const { run_id, tenant_id, trace_id, agent_id, request_model, channel } = run;
+    if (!this.#throttle.passes(`run.failed/${tenant_id}/${agent_id}`)) return null;
+    const data = { run_id, trace_id, agent_id, request_model, channel, status, error_type: errorType };
+    // One run fails once.
+    return { id: run_id, tenant_id, type: 'run.failed', data };
+  }
+
+  #ofRefusal(tenantId: string, error: AppError): NewAlert | null {
+    if (error instanceof ModelUnpriced) return this.#unpriced(error.model.provider.name, error.model.id);
+    if (!(error instanceof LimitRefusal)) return null;
+    const { subjectId, resource, max } = error.limit;
+    const limit = nameOf.get(resource);
+    if (limit === undefined || !this.#throttle.passes(`limit.exceeded/${tenantId}`)) return null;
+    const maximum = resource === Resource.BUDGET ? usdOf(max ?? 0n) : String(max ?? 0n);
+    const subject = subjectId === tenantId ? 'tenant' : 'api_key';
+    const data = { limit, maximum, subject_type: subject, subject_id: subjectId } as const;
+    return { id: newId(), tenant_id: tenantId, type: 'limit.exceeded', data };
+  }
+
+  #unpriced(provider: string, model: string): NewAlert | null {
+    if (!this.#throttle.passes(`model.unpriced/${provider}/${model}`)) return null;
+    return { id: newId(), tenant_id: null, type: 'model.unpriced', data: { provider, model } };
+  }
+
+  #raise(alert: NewAlert): void {
+    this.#writes
+      .submit(alert)
+      .catch((error: unknown) =>
+        this.#log.error({ err: error, type: alert.type }, 'failed to record an alert'),
+      );
+  }
+}

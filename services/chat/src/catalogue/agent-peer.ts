@@ -1,0 +1,81 @@
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
+import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { AppError } from '@gatehouse/kit/errors';
+import { OutageCache } from '@gatehouse/kit/outage-cache';
+import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import type { AgentName, ResolvedAgent } from './target.ts';
+import type { Actor } from '../shared/actor.ts';
+
+interface CachedAgent {
+  agent: ResolvedAgent;
+  /** In memory: a prompt may have 200,000 characters, and parameters a mebibyte. */
+  bytes: number;
+}
+
+/** Of a key; an id is shorter. */
+const maxRefLength = 64;
+const deadlineMs = 2_000;
+
+/**
+ * Agents that a caller may see. Each request asks the agent service, so that a change applies from the next request on.
+ * Concurrent requests for one agent share a call, and during an outage the last answer is valid for five minutes.
+ */
+export class AgentClient {
+  readonly #peer: Peer<AgentServiceClient>;
+  readonly #cache: OutageCache<CachedAgent>;
+
+  constructor(peer: Peer<AgentServiceClient>) {
+    this.#peer = peer;
+    this.#cache = new OutageCache({
+      max: 10_000,
+      size: { maxBytes: 64 * 1024 * 1024, of: ({ bytes }) => bytes },
+      freshMs: 0,
+      outageMs: 5 * 60_000,
+      isOutage,
+    });
+  }
+
+  /** The agent with this id or key, or null when the caller can't see one. */
+  async resolve(actor: Actor, ref: string): Promise<ResolvedAgent | null> {
+    if (ref.length > maxRefLength) return null;
+    try {
+      const key = cacheKey(actor.sees, ref);
+      return (await this.#cache.get(key, () => this.#load(actor, ref))).agent;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  /** Active agents that the caller may use, newest first, a page at a time. */
+  async *list(actor: Actor): AsyncGenerator<AgentName[]> {
+    let before = '';
+    for (let more = true; more;) {
+      const { agents, hasMore } = await this.#peer
+        .call('listVisibleAgents', { before }, await context(actor))
+        .catch(hangIsOutage);
+      yield agents.map(({ key, created }) => ({ key, created: Number(created) }));
+      before = agents.at(-1)?.id ?? '';
+      more = hasMore && before !== '';
+    }
+  }
+
+  async #load(actor: Actor, ref: string): Promise<CachedAgent> {
+    const { agent } = await this.#peer
+      .call('resolveAgent', { idOrKey: ref }, await context(actor))
+      .catch(hangIsOutage);
+    if (agent === undefined) throw new Error('the agent service answered without an agent');
+    const { systemPrompt, parametersJson } = agent;
+    return { agent: toResolved(agent), bytes: 2 * (systemPrompt.length + parametersJson.length) };
+  }
+}
+
+async function context({ requestId, trace, proofFor }: Actor): Promise<CallContext> {
+  return { deadlineMs, requestId, trace, assertion: await proofFor('agent') };
+}
+
+function toResolved({ parametersJson, created, ...agent }: Agent): ResolvedAgent {
+  const parameters = JSON.parse(parametersJson) as Record<string, unknown>;
+  return { ...agent, parameters, created: Number(created) };
+}

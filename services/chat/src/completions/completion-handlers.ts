@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { HttpDelivery } from './http-sink.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { Dialect, Operation } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { requestActor } from '../shared/actor.ts';
+import type { KeySettings, TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
+import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
+import { withTools, type ToolDependencies } from '../tools/tools.ts';
+import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
+import type { Turn } from '../turns/turn.ts';
+
+export interface CompletionDependencies
+  extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies {
+  settings: TenantSettingsClient;
+  answers: AnswerBudget;
+  bodyBudget: BodyBudget;
+  silenceMs?: number;
+}
+
+/** `POST /v1/chat/completions` and `POST /v1/embeddings`: the routes whose bodies pass through unparsed. */
+export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
+  return {
+    'chat.completions': (request, response, call) =>
+      complete(dependencies, request, response, {
+        ...call,
+        dialect: dialects.chat,
+        operation: 'chat',
+      }),
+    'embeddings.create': (request, response, call) =>
+      complete(dependencies, request, response, {
+        ...call,
+        dialect: dialects.chat,
+        operation: 'embeddings',
+      }),
+  };
+}
+
+/** The greatest age of settings when a request is accepted. */
+const settingsGoodMs = 1_000;
+
+type CompletionCall = RawCall & { dialect: Dialect; operation: Operation };
+
+/** Checks limits that need no body before the body is read, and all others afterwards. */
+async function complete(
+  dependencies: CompletionDependencies,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  call: CompletionCall,
+): Promise<void> {
+  const arrivedAt = monotonicMs();
+  const principal = tenantOf(call);
+  const { tenantId, keyId: apiKeyId } = principal;
+  const sessionId = sessionOf(incoming);
+  checkBodyHeaders(incoming, call.route);
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId, settings });
+  const arrival = { incoming, response, call, admission, settings, sessionId, arrivedAt };
+  const turn = await accept(dependencies, arrival).catch((error: unknown) => {
+    admission.release({ tokens: 0, costPico: 0n });
+    throw error;
+  });
+  const { runId, traceId, limitHeaders } = turn;
+  const { answers, log, silenceMs } = dependencies;
+  const { requestId, dialect } = call;
+  await turn.complete(
+    new HttpDelivery({
+      response,
+      dialect,
+      requestId,
+      tenantId,
+      runId,
+      traceId,
+      limitHeaders,
+      answers,
+      log,
+      silenceMs,
+    }),
+  );
+}
+
+interface Arrival {
+  incoming: IncomingMessage;
+  response: ServerResponse;
+  call: CompletionCall;
+  admission: Admission;
+  settings: KeySettings;
+  sessionId: string | null;
+  arrivedAt: number;
+}
+
+/** Reads and checks the body. Not part of `complete`, which would keep the parsed body as long as the run lasts. */
+async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
+  const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
+  const principal = tenantOf(call);
+  const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
+  const body = await readBody(incoming, call.route.bodyLimit, { share });
+  const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
+  const parsed = await parseBody(body, tenantId);
+  const { dialect, operation } = call;
+  const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed));
+  const source = await readPart(body, tenantId, () => request.source(share));
+  // A body may take hours.
+  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
+  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
+  const { requestId, trace } = call;
+  const actor = requestActor({ ...call, principal });
+  const found = await findTarget(dependencies, { request, actor, settings });
+  const turn = { request, actor, target: found, sessionId, arrivedAt };
+  const [{ target, recall, onAnswer }, tools] = await Promise.all([
+    withMemory(dependencies, turn),
+    withTools(dependencies, { ...turn, shown: wantsToolEvents(incoming) }),
+  ]);
+  return beginTurn(dependencies, {
+    dialect,
+    request,
+    source,
+    caller: { tenantId, apiKeyId, userId, requestId, trace },
+    settings,
+    target,
+    recall,
+    onAnswer,
+    tools,
+    channel: 'api',
+    sessionId,
+    arrivedAt,
+    admission,
+    signal: leaving(response),
+  });
+}
+
+/** The optional `X-Stream-Events: tools`. */
+function wantsToolEvents(incoming: IncomingMessage): boolean {
+  const value = incoming.headers['x-stream-events'];
+  if (value === undefined || value === 'tools') return value === 'tools';
+  throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
+}
+
+/** The optional `X-Session-Id`, which groups runs into a conversation. */
+function sessionOf(incoming: IncomingMessage): string | null {
+  const value = incoming.headers['x-session-id'];
+  if (value === undefined) return null;
+  if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
+  throw new AppError('invalid_value', 'X-Session-Id must be 1 to 255 printable ASCII characters.', {
+    param: 'X-Session-Id',
+  });
+}

@@ -1,0 +1,82 @@
+import { actorOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
+import { AppError } from '@gatehouse/kit/errors';
+import { isUuid } from '@gatehouse/kit/ids';
+import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { soleTarget } from '../catalogue/target.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
+import type { TenantSettings, TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { answerInside, memoryChannel, signalUntil, type InnerTurnDependencies } from './inner-turn.ts';
+
+export interface EmbedDependencies extends InnerTurnDependencies {
+  catalogue: Catalogue;
+  settings: TenantSettingsClient;
+}
+
+const maxTexts = 64;
+const maxBytes = 1024 * 1024;
+
+/** `Embed`: the vectors of texts by the embedding model of the catalogue. */
+export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedResponse> {
+  const { catalogue, settings } = dependencies;
+  return {
+    callers: ['memory'],
+    acceptsDelegation: true,
+    async handle({ texts, agentId }, context) {
+      const { requestId, trace } = context;
+      const caller = { ...callerOf(context, agentId), requestId, trace };
+      checkTexts(texts);
+      const ofTenant = await settings.getForTenant(caller.tenantId, { requestId, trace });
+      const model = embeddingModel(catalogue, ofTenant);
+      const answer = await answerInside(dependencies, {
+        request: requestOf(model, texts),
+        caller,
+        settings: ofTenant,
+        // Without fallbacks: vectors of another model could not be compared with those that are stored.
+        target: { ...soleTarget(model), agentId },
+        channel: memoryChannel,
+        signal: signalUntil(context),
+      });
+      const { tenantId } = caller;
+      const vectors = await dialects.chat.readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
+      if (vectors === null) throw invalidAnswer(answer.model);
+      return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
+    },
+  };
+}
+
+function callerOf(context: RpcContext, agentId: string): { tenantId: string; userId: string | null } {
+  if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
+  const { tenantId, actingUser } = actorOf(context, agentId);
+  return { tenantId, userId: actingUser };
+}
+
+function checkTexts(texts: readonly string[]): void {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (texts.length > 0 && texts.length <= maxTexts && bytes <= maxBytes && !texts.includes('')) return;
+  throw new AppError(
+    'invalid_value',
+    `texts must be 1 to ${maxTexts} texts, none of them empty, of ${maxBytes} bytes together at most.`,
+    { param: 'texts' },
+  );
+}
+
+function embeddingModel(catalogue: Catalogue, { allowedModels }: TenantSettings): Model {
+  const { embeddings } = catalogue;
+  const model = embeddings === null ? undefined : catalogue.find(embeddings, allowedModels);
+  if (model !== undefined) return model;
+  throw new AppError('embeddings_not_configured', 'There is no embedding model that the tenant may use.');
+}
+
+function requestOf({ id: model }: Model, texts: readonly string[]): CompletionRequest {
+  const fields = { model, input: texts };
+  return dialects.chat.readRequest('embeddings', Buffer.from(JSON.stringify(fields)), fields);
+}
+
+function invalidAnswer({ id, provider }: Model): AppError {
+  return new AppError(
+    'provider_invalid_response',
+    `The provider ${provider.name} did not return one vector for each text from the model ${id}.`,
+  );
+}

@@ -1,0 +1,152 @@
+import type { ServerResponse } from 'node:http';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { wasCutByStop } from '@gatehouse/http/server';
+import { AppError } from '@gatehouse/kit/errors';
+import { logFailure, type Logger } from '@gatehouse/kit/log';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
+import type { Dialect } from '../dialects/dialect.ts';
+import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import { Interruption } from '../providers/provider-failure.ts';
+import type { Delivery, TurnFailure } from '../turns/answer-sink.ts';
+import { ClientStream, keepAliveMs } from './client-stream.ts';
+
+export interface HttpDeliveryOptions {
+  response: ServerResponse;
+  dialect: Dialect;
+  requestId: string;
+  tenantId: string;
+  runId: string;
+  traceId: string;
+  /** Sent with every answer. */
+  limitHeaders: Record<string, string>;
+  answers: AnswerBudget;
+  log: Logger;
+  /** Shorter in tests. */
+  silenceMs?: number | undefined;
+}
+
+/** Writes the answer of a turn to an HTTP client, and notices when the client leaves. */
+export class HttpDelivery implements Delivery, AnswerClient {
+  readonly #options: HttpDeliveryOptions;
+  readonly #gone = new AbortController();
+  #stream: ClientStream | null = null;
+  /** Of the answer to the newest call. */
+  #room: AnswerRoom | null = null;
+
+  constructor(options: HttpDeliveryOptions) {
+    this.#options = options;
+    const { response } = options;
+    const leave = (): void => {
+      this.#room?.close();
+      const wasCut = wasCutByStop(response);
+      if (response.writableFinished && !wasCut) return;
+      this.#gone.abort(wasCut ? new Interruption() : new Error('the client left'));
+    };
+    // A client that left while its body was read has had its event already.
+    if (response.destroyed) leave();
+    else response.on('close', leave);
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get begun(): boolean {
+    return this.#stream?.begun === true;
+  }
+
+  /** A delivered answer keeps its room until the response closes. */
+  openRoom(): AnswerRoom {
+    const { answers, tenantId } = this.#options;
+    this.#room?.close();
+    this.#room = answers.open(tenantId);
+    this.#room.client = this;
+    return this.#room;
+  }
+
+  /** From now on, the client gets comments while the provider is silent. */
+  streamAccepted(model: Model): void {
+    this.openStream(model);
+  }
+
+  sendObject({ model, bytes }: ObjectAnswer): void {
+    const { response } = this.#options;
+    response.writeHead(200, {
+      ...this.#answerHeaders(model),
+      'content-type': 'application/json',
+      'content-length': bytes.length,
+    });
+    this.#room?.waitForClient(true);
+    response.end(bytes);
+  }
+
+  openStream(model: Model): ClientStream {
+    const { response, dialect, silenceMs = keepAliveMs } = this.#options;
+    const headers = this.#answerHeaders(model);
+    this.#stream ??= new ClientStream(response, { marks: dialect.stream, headers, silenceMs });
+    this.#stream.setHeaders(headers);
+    return this.#stream;
+  }
+
+  endStream(lastFrames: readonly Buffer[]): void {
+    this.#stream?.finish(lastFrames);
+  }
+
+  fail(error: AppError, { cause, hasRun }: TurnFailure): void {
+    const { requestId, runId, limitHeaders, log } = this.#options;
+    if (this.#stream?.begun === true) {
+      logFailure(log, { request_id: requestId, run_id: runId }, cause);
+      this.#stream.fail(error, requestId);
+    } else if (!this.#gone.signal.aborted) {
+      throw withHeaders(error, hasRun ? this.#runHeaders() : limitHeaders);
+    }
+  }
+
+  close(): void {
+    this.#stream?.abandon();
+    if (this.#options.response.closed) this.#room?.close();
+  }
+
+  /** See {@link AnswerClient}. */
+  cut(): void {
+    const { response, log, requestId } = this.#options;
+    log.warn(
+      { request_id: requestId },
+      'closed the connection of a slow client: other large answers wait for memory',
+    );
+    response.socket?.destroy();
+  }
+
+  #answerHeaders(model: Model): Record<string, string> {
+    return {
+      ...this.#runHeaders(),
+      'x-gateway-provider': model.provider.name,
+      'x-gateway-model': headerText(model.id),
+    };
+  }
+
+  #runHeaders(): Record<string, string> {
+    const { limitHeaders, runId, traceId, requestId } = this.#options;
+    return {
+      ...limitHeaders,
+      [requestIdHeader]: requestId,
+      'x-run-id': runId,
+      'x-trace-id': traceId,
+    };
+  }
+}
+
+/** Model ids come from the operator's file and may hold characters that a header can't. */
+function headerText(text: string): string {
+  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
+}
+
+function withHeaders(error: AppError, headers: Record<string, string>): AppError {
+  return new AppError(error.code, error.message, {
+    param: error.param ?? undefined,
+    publicCode: error.publicCode,
+    headers: { ...error.headers, ...headers },
+    cause: error.cause,
+  });
+}

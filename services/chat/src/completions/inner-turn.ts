@@ -1,0 +1,111 @@
+import type { RpcContext } from '@gatehouse/grpc/rpc';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Target } from '../catalogue/target.ts';
+import { CollectedDelivery } from './collecting-sink.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
+import type { KeySettings } from '../shared/tenant-settings-peer.ts';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import type { ObjectAnswer } from '../providers/provider-chain.ts';
+import type { Actor } from '../shared/actor.ts';
+import { beginTurn, type TurnCaller, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';
+import type { Turn } from '../turns/turn.ts';
+import { withTools, type ToolDependencies } from '../tools/tools.ts';
+import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
+import type { StoreAnswer } from '../runs/run.ts';
+
+export interface InnerTurnDependencies extends TurnDependencies {
+  answers: AnswerBudget;
+}
+
+export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDependencies, ToolDependencies {}
+
+export interface InnerTurn {
+  request: CompletionRequest;
+  caller: Omit<TurnCaller, 'apiKeyId'>;
+  settings: KeySettings;
+  target: Target;
+  channel: string;
+  /** Ends the provider call. */
+  signal: AbortSignal;
+  store?: StoreAnswer;
+}
+
+export interface AgentTurn extends InnerTurn {
+  actor: Actor;
+  sessionId: string | null;
+  /** Awaited before the turn does what must not be done again. */
+  act: () => Promise<void>;
+}
+
+const noShare = { release: () => undefined };
+
+/**
+ * One turn for another service: the same limits, provider calls and record as for a client. Its run has no key and no
+ * previews, since its texts are kept, and forgotten, elsewhere.
+ */
+export async function answerInside(
+  dependencies: InnerTurnDependencies,
+  turn: InnerTurn,
+): Promise<ObjectAnswer> {
+  const settings = { ...turn.settings, previewChars: 0 };
+  const nothing = { target: turn.target, recall: null, onAnswer: null, sessionId: null, tools: null };
+  return answer(dependencies, { ...turn, settings }, () => Promise.resolve(nothing));
+}
+
+/** One turn of an agent for somebody who is not a client: with its memory, tools, previews and a session. */
+export async function answerAsAgent(
+  dependencies: AgentTurnDependencies,
+  turn: AgentTurn,
+): Promise<ObjectAnswer> {
+  const { sessionId } = turn;
+  return answer(dependencies, turn, async (arrivedAt) => ({
+    ...(await withMemory(dependencies, { ...turn, arrivedAt })),
+    tools: await withTools(dependencies, turn),
+    sessionId,
+  }));
+}
+
+type Prepared = Pick<TurnRequest, 'target' | 'recall' | 'onAnswer' | 'sessionId' | 'tools'>;
+
+async function answer(
+  dependencies: InnerTurnDependencies,
+  turn: InnerTurn,
+  prepare: (arrivedAt: number) => Promise<Prepared>,
+): Promise<ObjectAnswer> {
+  const { request, settings, channel, signal, store } = turn;
+  const { tenantId } = turn.caller;
+  const arrivedAt = monotonicMs();
+  const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId: null, settings });
+  const begin = async (): Promise<Turn> =>
+    beginTurn(dependencies, {
+      ...(await prepare(arrivedAt)),
+      dialect: dialects.chat,
+      request,
+      source: request.source(noShare),
+      caller: { ...turn.caller, apiKeyId: null },
+      settings,
+      channel,
+      arrivedAt,
+      admission,
+      signal,
+    });
+  const begun = await begin().catch((error: unknown) => {
+    admission.release({ tokens: 0, costPico: 0n });
+    throw error;
+  });
+  const delivery = new CollectedDelivery({ tenantId, answers: dependencies.answers, signal, store });
+  await begun.complete(delivery);
+  return delivery.answer;
+}
+
+/** The channel of runs that memory asks for. */
+export const memoryChannel = 'memory';
+
+/** For a call without a deadline. */
+const longestMs = 60_000;
+
+/** Aborts when the caller stops waiting. */
+export function signalUntil({ deadline }: Pick<RpcContext, 'deadline'>): AbortSignal {
+  return AbortSignal.timeout(Math.max(0, Math.min(longestMs, deadline - Date.now())));
+}

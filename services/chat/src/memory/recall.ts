@@ -1,0 +1,138 @@
+import type { Recall } from '@gatehouse/events/run-event';
+import { cutText } from '@gatehouse/events/cut-text';
+import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { RecallResponse } from '@gatehouse/proto/memory/v1/memory';
+import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
+import type { Target } from '../catalogue/target.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { Actor } from '../shared/actor.ts';
+import type { MemoryClient } from './memory-peer.ts';
+import { Breaker } from '../providers/breaker.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import { referenceOf } from './reference.ts';
+
+/** The most that a search may delay a turn. */
+const recallBudgetMs = 150;
+/** The longest query that memory takes. */
+const maxQueryChars = 2_000;
+
+export interface RecallOptions {
+  memory: Pick<MemoryClient, 'recall'>;
+  telemetry: Pick<RunTelemetry, 'within' | 'recalled'>;
+  /** 150 ms by default. */
+  budgetMs?: number | undefined;
+}
+
+/** What is searched for. */
+export interface RecallTurn {
+  request: CompletionRequest;
+  actor: Actor;
+  target: Target;
+  sessionId: string | null;
+  /** By the monotonic clock. */
+  arrivedAt: number;
+}
+
+export interface Recalled {
+  /** The target, with the passages that were found. */
+  target: Target;
+  /** Null if there was no search. */
+  recall: Recall | null;
+}
+
+interface Outcome extends Pick<Recall, 'outcome' | 'mode'> {
+  passages: RecallResponse['passages'];
+}
+
+const nothing = { mode: null, passages: [] };
+
+/**
+ * Searches an agent's memory for the user's last message. Never throws, and never takes longer than its budget: without
+ * an answer by then, the turn goes on without passages. While memory is known to be down, it is not asked.
+ */
+export class RecallStep {
+  readonly #options: RecallOptions;
+  readonly #budgetMs: number;
+  readonly #breaker = new Breaker();
+
+  constructor(options: RecallOptions) {
+    this.#options = options;
+    this.#budgetMs = options.budgetMs ?? recallBudgetMs;
+  }
+
+  async run(turn: RecallTurn): Promise<Recalled> {
+    const { target, request } = turn;
+    const { memory } = target;
+    const asked = memory === null ? null : request.lastUserText();
+    if (memory === null || asked === null) return { target, recall: null };
+    const startedAt = monotonicMs();
+    const { outcome, mode, passages } = await this.#search(turn, memory, asked.text, startedAt);
+    const reference = referenceOf(passages);
+    const recall: Recall = {
+      id: newId(),
+      outcome,
+      mode,
+      passages: reference?.passages ?? 0,
+      offset_ms: Math.round(startedAt - turn.arrivedAt),
+      duration_ms: Math.round(monotonicMs() - startedAt),
+    };
+    if (reference === null) return { target, recall };
+    const { index } = asked;
+    return { target: { ...target, reference: { index, content: reference.content } }, recall };
+  }
+
+  async #search(
+    { actor, target, sessionId }: RecallTurn,
+    { analyser, recallLimit: limit, minScore }: MemorySettings,
+    text: string,
+    startedAt: number,
+  ): Promise<Outcome> {
+    const { memory, telemetry } = this.#options;
+    const { requestId, tenantId } = actor;
+    const agentId = target.agentId ?? '';
+    const trace = telemetry.within(actor.trace);
+    const found = this.#breaker.admits(tenantId)
+      ? await this.#within(tenantId, async () =>
+          memory.recall(
+            { agentId, analyser, limit, minScore, query: cutText(text, maxQueryChars) },
+            { deadlineMs: this.#budgetMs, requestId, trace, assertion: await actor.proofFor('memory') },
+          ),
+        )
+      : ({ outcome: 'unavailable', ...nothing } as const);
+    telemetry.recalled({
+      trace,
+      startedAt,
+      endedAt: monotonicMs(),
+      tenantId,
+      agentId,
+      sessionId,
+      outcome: found.outcome,
+      mode: found.mode,
+      passages: found.passages.length,
+    });
+    return found;
+  }
+
+  /** What the search has by the end of the budget. */
+  async #within(tenantId: string, search: () => Promise<RecallResponse>): Promise<Outcome> {
+    let found: Outcome = { outcome: 'timeout', ...nothing };
+    const answered = search().then(
+      ({ passages, mode }) => {
+        this.#breaker.answered(tenantId);
+        this.#breaker.succeeded(tenantId);
+        found = { outcome: 'ok', mode, passages };
+      },
+      (error: unknown) => {
+        const isLate = error instanceof AppError && error.code === 'service_timeout';
+        const isAway = error instanceof AppError && error.code === 'service_unavailable';
+        // A search that takes too long, or fails, may be due to its text or to one tenant's memory.
+        this.#breaker.failed(tenantId, isAway ? 'all' : 'tenant');
+        found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
+      },
+    );
+    await settledWithin(answered, this.#budgetMs);
+    return found;
+  }
+}

@@ -1,0 +1,38 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
+import { maxKeptChars } from '../usage/kept-text.ts';
+import type { RecallTurn } from './recall.ts';
+import type { RememberQueue } from './remember-queue.ts';
+import type { OnAnswer } from '../turns/turn.ts';
+
+/**
+ * Sends the finished turn to memory if the agent's memory is written to: question and answer, once each. Null for turns
+ * that are not remembered: without an acting user, without text, or with several answers, of which none is the turn's.
+ */
+export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | null {
+  const { request, actor, target, sessionId, arrivedAt } = turn;
+  const { tenantId, actingUser: userId } = actor;
+  const { memory, agentId } = target;
+  if (memory?.write !== true || agentId === null || userId === null) return null;
+  if (request.choicesWith(target.defaults) > 1) return null;
+  const asked = request.lastUserText();
+  if (asked === null) return null;
+  const input = cutText(asked.text, maxKeptChars);
+  const startedAtMs = BigInt(Math.floor(nowMs() - (monotonicMs() - arrivedAt)));
+  const { analyser } = memory;
+  return ({ runId, text: output }) => {
+    // A turn that ends with tool calls goes on in another one.
+    if (output.trim() === '') return;
+    queue.add({
+      tenantId,
+      agentId,
+      analyser,
+      userId,
+      sessionId: sessionId ?? '',
+      runId,
+      input,
+      output,
+      startedAtMs,
+    });
+  };
+}

@@ -1,0 +1,19 @@
+import { remembering } from './remembering.ts';
+import type { Recalled, RecallStep, RecallTurn } from './recall.ts';
+import type { RememberQueue } from './remember-queue.ts';
+import type { OnAnswer } from '../turns/turn.ts';
+
+export interface MemoryDependencies {
+  recall: RecallStep;
+  remember: RememberQueue;
+}
+
+/** What an agent's memory knows for a turn, and what takes the finished turn into it. Never throws. */
+export async function withMemory(
+  { recall, remember }: MemoryDependencies,
+  turn: RecallTurn,
+): Promise<Recalled & { onAnswer: OnAnswer | null }> {
+  const { target } = turn;
+  if (target.memory === null) return { target, recall: null, onAnswer: null };
+  return { ...(await recall.run(turn)), onAnswer: remembering(remember, turn) };
+}

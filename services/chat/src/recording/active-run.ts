@@ -1,0 +1,306 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { toAppError, type AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { Model } from '../catalogue/catalogue.ts';
+import { sumCosts } from '../catalogue/price.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { ProviderFailure } from '../providers/provider-failure.ts';
+import { interruption } from './interrupted.ts';
+import { startedRun, type StartedRun } from '../runs/run-record.ts';
+import type {
+  Attempt,
+  AttemptStart,
+  AttemptStatus,
+  RunEnd,
+  RunIdentity,
+  RunStatus,
+  StoredAnswer,
+  ToolSpan,
+} from '../runs/run.ts';
+import type { MeteredAnswer } from '../dialects/dialect.ts';
+import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
+import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
+import type { Admission, Spent } from '../limits/admission.ts';
+import type { RunRecorder } from './run-recorder-job.ts';
+import type { RunTelemetry } from './run-telemetry.ts';
+
+/** How the provider call under way ended. */
+export interface AttemptOutcome {
+  status: AttemptStatus;
+  httpStatus?: number | null;
+  errorCode?: string | null;
+  responseModel?: string | null;
+  /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
+  usage: Usage | null;
+  /** The tier that served the call, where the provider named it. */
+  serviceTier?: string | null;
+  /** What was answered so far, for estimating. */
+  answer?: TextSample | undefined;
+}
+
+interface OpenAttempt {
+  start: AttemptStart;
+  trace: TraceContext;
+  baseUrl: string;
+  /** The price at this time counts. */
+  calledAt: Date;
+  startedAt: number;
+  /** Whether the provider sent success headers, and will bill the call. */
+  accepted: boolean;
+  firstTokenAt: number | null;
+}
+
+/** A run while it is under way: its provider calls, its clock, and its one end. */
+export class ActiveRun {
+  readonly identity: RunIdentity;
+  readonly #record: StartedRun;
+  readonly #recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
+  readonly #pricing: Pricing;
+  readonly #telemetry: RunTelemetry;
+  readonly #trace: TraceContext;
+  #prompt: TextSample;
+  readonly #previewChars: number;
+  readonly #arrivedAt: number;
+  readonly #admission: Admission;
+  readonly #attempts: Attempt[] = [];
+  readonly #tools: ToolSpan[] = [];
+  #open: OpenAttempt | null = null;
+  #firstTokenAt: number | null = null;
+  /** The newest answer, or its beginning. */
+  #answer: TextSample | undefined;
+  #finished = false;
+
+  constructor(options: {
+    identity: RunIdentity;
+    recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
+    pricing: Pricing;
+    telemetry: RunTelemetry;
+    /** The run's span. */
+    trace: TraceContext;
+    /** What an agent put before the client's messages, and these. */
+    prompt: TextSample;
+    previewChars: number;
+    arrivedAt: number;
+    /** What is reserved for it of the tenant's limits. */
+    admission: Admission;
+  }) {
+    this.identity = options.identity;
+    this.#record = startedRun(options.identity);
+    this.#recorder = options.recorder;
+    this.#pricing = options.pricing;
+    this.#telemetry = options.telemetry;
+    this.#trace = options.trace;
+    this.#prompt = options.prompt;
+    this.#previewChars = options.previewChars;
+    this.#arrivedAt = options.arrivedAt;
+    this.#admission = options.admission;
+  }
+
+  /** Provider calls that were made; without one there is no run. */
+  get calls(): number {
+    const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
+    return sent + (this.#open === null ? 0 : 1);
+  }
+
+  /** What its calls have cost so far. */
+  get costPico(): bigint {
+    return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
+  }
+
+  /** Amounts that its calls have used so far, of the limits of its tenant. */
+  get spent(): Spent {
+    const { inputTokens, outputTokens } = sumUsage(this.#attempts.map((attempt) => attempt.usage));
+    return { tokens: inputTokens + outputTokens, costPico: this.costPico };
+  }
+
+  /** Adds to what the next provider call gets, for estimates. */
+  addPrompt(text: string): void {
+    const { beginning, chars } = this.#prompt;
+    this.#prompt = beginning === '' ? sampleOf(text) : { beginning, chars: chars + text.length };
+  }
+
+  /** A call of a tool has ended. `startedAt` is by the monotonic clock. */
+  noteTool({ name, outcome, startedAt }: { name: string; outcome: string; startedAt: number }): void {
+    const endedAt = monotonicMs();
+    this.#tools.push({
+      ...{ id: newId(), name, outcome },
+      offsetMs: Math.round(startedAt - this.#arrivedAt),
+      durationMs: Math.round(endedAt - startedAt),
+    });
+    const trace = this.#telemetry.within(this.#trace);
+    this.#telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
+  }
+
+  /** Commits a provider call, which may only be made afterwards, within the returned span. */
+  async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
+    const attempt: AttemptStart = {
+      id: newId(),
+      number: this.#attempts.length + 1,
+      provider: model.provider.name,
+      model: model.id,
+      upstreamModel: model.upstreamModel,
+      inputTokensGuess: guessTokens(bodyBytes),
+    };
+    const trace = this.#telemetry.within(this.#trace);
+    const { base_url: baseUrl } = model.provider;
+    this.#open = {
+      start: attempt,
+      trace,
+      baseUrl,
+      calledAt: new Date(),
+      startedAt: monotonicMs(),
+      accepted: false,
+      firstTokenAt: null,
+    };
+    try {
+      await this.#recorder.startAttempt({
+        run: this.#record,
+        charges: this.identity.charges,
+        attempt,
+        ended: this.#attempts,
+      });
+    } catch (error) {
+      await this.endAttempt({ status: 'not_sent', usage: noUsage });
+      // The start may have been written, so an end follows it. The client does not wait for that.
+      void this.finish('error', { error: toAppError(error) });
+      throw error;
+    }
+    this.#open.startedAt = monotonicMs();
+    return trace;
+  }
+
+  /** The provider's success headers arrived. */
+  noteAccepted(): void {
+    if (this.#open !== null) this.#open.accepted = true;
+  }
+
+  /** The first piece of the answer arrived. */
+  noteFirstToken(): void {
+    const now = monotonicMs();
+    this.#firstTokenAt ??= now;
+    if (this.#open !== null) this.#open.firstTokenAt ??= now;
+  }
+
+  async endAttempt(outcome: AttemptOutcome): Promise<void> {
+    const open = this.#open;
+    if (open === null) return;
+    this.#open = null;
+    this.#answer = outcome.answer ?? this.#answer;
+    const endedAt = monotonicMs();
+    const usage = await this.#completed(outcome);
+    const { start } = open;
+    const attempt: Attempt = {
+      ...start,
+      status: outcome.status,
+      offsetMs: Math.round(open.startedAt - this.#arrivedAt),
+      durationMs: Math.round(endedAt - open.startedAt),
+      timeToFirstTokenMs: open.firstTokenAt === null ? null : Math.round(open.firstTokenAt - open.startedAt),
+      httpStatus: outcome.httpStatus ?? null,
+      errorCode: outcome.errorCode ?? null,
+      responseModel: outcome.responseModel ?? null,
+      usage,
+      cost: this.#pricing.costOf(start, usage, {
+        at: open.calledAt,
+        serviceTier: outcome.serviceTier ?? null,
+      }),
+    };
+    this.#attempts.push(attempt);
+    if (attempt.status === 'not_sent') return;
+    this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt });
+  }
+
+  /** Ends the call under way with a failure. Errors and unanswered calls cost nothing; cut and abandoned ones do. */
+  async failAttempt(
+    failure: ProviderFailure,
+    answer: Omit<MeteredAnswer, 'responseModel'> | null,
+  ): Promise<void> {
+    const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
+    const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
+    await this.endAttempt({
+      status: attemptStatusOf(failure),
+      httpStatus: failure.details.status ?? null,
+      errorCode: failure.kind === 'interrupted' ? interruption.errorType : failure.toAppError().code,
+      usage: answer?.usage ?? (free ? noUsage : null),
+      serviceTier: answer?.serviceTier ?? null,
+      answer: answer?.answer,
+    });
+  }
+
+  /**
+   * Commits the run's end, for which the client's last byte waits. Resolves with null if there is no run to end: no call
+   * was begun, or the run has ended already. `answer` is stored in the same transaction.
+   */
+  async finish(
+    status: RunStatus,
+    { error, answer }: { error?: AppError; answer?: StoredAnswer | undefined } = {},
+  ): Promise<RunEnd | null> {
+    if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
+    this.#finished = true;
+    if (this.#open !== null)
+      await this.endAttempt({ status: 'error', errorCode: error?.code ?? null, usage: null });
+    const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
+    const preview = this.#previewChars > 0 ? cutText(this.#answer?.beginning ?? '', this.#previewChars) : '';
+    const endedAt = monotonicMs();
+    const end: RunEnd = {
+      status,
+      durationMs: Math.round(endedAt - this.#arrivedAt),
+      timeToFirstTokenMs:
+        this.#firstTokenAt === null ? null : Math.round(this.#firstTokenAt - this.#arrivedAt),
+      provider: last?.provider ?? null,
+      model: last?.model ?? null,
+      responseModel: last?.responseModel ?? null,
+      usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
+      cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
+      errorType: error?.code ?? null,
+      errorMessage: error?.message ?? null,
+      ...(status === 'interrupted' ? interruption : {}),
+      outputPreview: preview === '' ? null : preview,
+      tools: this.#tools,
+    };
+    const { calls } = this;
+    if (calls > 0)
+      this.#telemetry.runEnded({
+        run: this.identity,
+        end,
+        calls,
+        trace: this.#trace,
+        startedAt: this.#arrivedAt,
+        endedAt,
+      });
+    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts, answer });
+    // Before the client's last byte, so that its next request finds the slot free.
+    const { inputTokens, outputTokens } = end.usage;
+    this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
+    return end;
+  }
+
+  /** Returns what was reserved for a request that has no end to record. */
+  release(): void {
+    if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
+  }
+
+  /**
+   * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered, and
+   * marks the usage as estimated.
+   */
+  async #completed({ usage, status, answer }: AttemptOutcome): Promise<Usage> {
+    const said = answer?.chars ?? 0;
+    const reported = usage ?? noUsage;
+    const isAnswered = said > 0 || (status === 'ok' && this.identity.operation === 'embeddings');
+    const lacksInput =
+      reported.inputTokens === 0 && (usage === null || isAnswered || reported.outputTokens > 0);
+    const lacksOutput = reported.outputTokens === 0 && said > 0;
+    if (usage !== null && !lacksInput && !lacksOutput) return usage;
+    return withCounted(reported, {
+      input: lacksInput ? await estimateTokens(this.#prompt) : 0,
+      output: lacksOutput && answer ? await estimateTokens(answer) : 0,
+    });
+  }
+}
+
+function attemptStatusOf({ kind }: ProviderFailure): AttemptStatus {
+  if (kind === 'aborted') return 'cancelled';
+  return kind === 'interrupted' ? 'interrupted' : 'error';
+}

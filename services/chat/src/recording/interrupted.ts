@@ -1,0 +1,51 @@
+import { sumCosts } from '../catalogue/price.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { Attempt, AttemptStart } from '../runs/run.ts';
+import { noUsage, sumUsage } from '../usage/usage.ts';
+import type { Orphan } from './orphan-system-store.ts';
+import type { EndRow } from './run-end-system-store.ts';
+
+/** The error of a run whose process ended before it did. */
+export const interruption = {
+  errorType: 'interrupted',
+  errorMessage: 'The gateway process that worked on this run ended.',
+};
+
+/** The end of a run whose process died. */
+export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, pricing: Pricing): EndRow {
+  const attempts = [...ended, interruptedAttempt(open, startedAt, pricing)];
+  return {
+    run,
+    attempts,
+    end: {
+      status: 'interrupted',
+      durationMs: ageMs,
+      timeToFirstTokenMs: null,
+      provider: open.provider,
+      model: open.model,
+      responseModel: null,
+      usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
+      cost: sumCosts(attempts.map(({ cost }) => cost)),
+      ...interruption,
+      outputPreview: null,
+      tools: [],
+    },
+  };
+}
+
+/** Only the prompt is counted: how much was answered before the process died is unknown. */
+function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pricing): Attempt {
+  const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
+  return {
+    ...attempt,
+    status: 'interrupted',
+    offsetMs: null,
+    durationMs: null,
+    timeToFirstTokenMs: null,
+    httpStatus: null,
+    errorCode: interruption.errorType,
+    responseModel: null,
+    usage,
+    cost: pricing.costOf(attempt, usage, { at: startedAt, serviceTier: null }),
+  };
+}

@@ -1,0 +1,141 @@
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import { BackgroundLoop, PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
+import { isDatabaseOutage } from '@gatehouse/pg/errors';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Pricing } from '../catalogue/pricing.ts';
+import { markSilentInstancesDead } from './instance-system-store.ts';
+import { deadLetterUnreadable, findOrphans } from './orphan-system-store.ts';
+import { deleteOldInterrupted, insertInterruptedEnds, type EndRow } from './run-end-system-store.ts';
+import type { Alerts } from '../alerts/alerts-job.ts';
+import { deadAfterMs, gapMs, type Instance } from './instance-job.ts';
+import { interruptedEnd } from './interrupted.ts';
+import type { RunRecorder } from './run-recorder-job.ts';
+
+const sweepMs = 2_500;
+const batch = 200;
+const deleteEveryMs = 3_600_000;
+
+/**
+ * Ends the runs of dead instances, as `interrupted` with estimated usage. Every replica runs one; the first end of a run
+ * wins, so replicas need no coordination. An instance that was not dead corrects these ends (`RunRecorder`).
+ */
+export class Reaper {
+  readonly #pool: Pool;
+  readonly #instance: Pick<Instance, 'id' | 'steadyBeat'>;
+  readonly #recorder: Pick<RunRecorder, 'openRuns'>;
+  readonly #pricing: Pricing;
+  readonly #alerts: Pick<Alerts, 'ofRun'>;
+  readonly #onEvents: ((ends: readonly EndRow[]) => void) | undefined;
+  readonly #log: Logger;
+  readonly #interrupted: Counter;
+  readonly #unreadable: Counter;
+  readonly #loop = new BackgroundLoop(() => this.#round());
+  readonly #deleting: PeriodicWork;
+
+  constructor(options: {
+    pool: Pool;
+    instance: Pick<Instance, 'id' | 'steadyBeat'>;
+    recorder: Pick<RunRecorder, 'openRuns'>;
+    pricing: Pricing;
+    alerts: Pick<Alerts, 'ofRun'>;
+    log: Logger;
+    registry: Registry;
+    /** Called when ends were committed. */
+    onEvents?: (ends: readonly EndRow[]) => void;
+  }) {
+    this.#onEvents = options.onEvents;
+    this.#pool = options.pool;
+    this.#instance = options.instance;
+    this.#recorder = options.recorder;
+    this.#pricing = options.pricing;
+    this.#alerts = options.alerts;
+    this.#log = options.log;
+    this.#deleting = new PeriodicWork({
+      task: 'delete old notes of interrupted runs',
+      log: options.log,
+      everyMs: deleteEveryMs,
+      round: () => deleteOldInterrupted(options.pool),
+    });
+    this.#interrupted = new Counter({
+      name: 'gatehouse_runs_interrupted_total',
+      help: 'Runs of processes that died, ended here with estimated usage',
+      registers: [options.registry],
+    });
+    this.#unreadable = new Counter({
+      name: 'gatehouse_runs_unreadable_total',
+      help: "Runs of processes that died whose rows can't be read, moved to the dead letters of the outbox",
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#loop.start(sweepMs);
+    this.#deleting.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#loop.stop(), this.#deleting.stop()]);
+  }
+
+  /** One round. Does nothing until this process's own heartbeats have been steady for a full dead period. */
+  async sweep(): Promise<void> {
+    const judgeBeat = this.#instance.steadyBeat;
+    if (judgeBeat === null) return;
+    const dead = await markSilentInstancesDead(this.#pool, {
+      silentMs: deadAfterMs,
+      judgeBeat,
+      validMs: gapMs,
+    });
+    if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
+    for (;;) {
+      const { openRuns } = this.#recorder;
+      const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
+      const moved = await this.#deadLetter(unreadable);
+      const ends = orphans.map((orphan) => interruptedEnd(orphan, this.#pricing));
+      const ended = await this.#end(ends.map((row) => ({ ...row, alerts: this.#alertsOf(row) })));
+      this.#interrupted.inc(ended);
+      if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
+      // Of a full batch none was ended: other replicas were faster, or these fail. The next round tries again.
+      if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
+    }
+  }
+
+  async #round(): Promise<number> {
+    await this.sweep().catch((error: unknown) =>
+      this.#log.warn({ err: error }, 'failed to end interrupted runs'),
+    );
+    return sweepMs;
+  }
+
+  async #deadLetter(ids: readonly string[]): Promise<number> {
+    if (ids.length === 0) return 0;
+    const moved = await deadLetterUnreadable(this.#pool, ids);
+    this.#unreadable.inc(moved);
+    this.#log.error({ runs: ids }, "moved interrupted runs that can't be read to the dead letters");
+    return moved;
+  }
+
+  /** Once for each row: what has passed the throttle does not pass it again. */
+  #alertsOf({ run, end, attempts }: EndRow): NewAlert[] {
+    return this.#alerts.ofRun(run, end, attempts);
+  }
+
+  /** Returns how many runs this call has ended. A row that the database rejects does not hold up the others. */
+  async #end(rows: readonly EndRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    let ended = 0;
+    await togetherOrAlone(rows, {
+      store: async (some) => {
+        ended += (await insertInterruptedEnds(this.#pool, some)).length;
+        this.#onEvents?.(some);
+      },
+      isRefusal: (error) => !isDatabaseOutage(error),
+      refuse: async ({ run }, error) =>
+        this.#log.error({ err: error, run_id: run.run_id }, 'failed to end an interrupted run'),
+    });
+    return ended;
+  }
+}

@@ -1,0 +1,262 @@
+import { recallSpanName, type Recall } from '@gatehouse/events/run-event';
+import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
+import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
+import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
+import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from '../runs/run.ts';
+import { partsOf, type Usage } from '../usage/usage.ts';
+import { GenAiMetrics } from './gen-ai-metrics.ts';
+
+/** The place of an ended operation in its trace. Times are by `monotonicMs`. */
+interface Timing {
+  trace: TraceContext;
+  startedAt: number;
+  endedAt: number;
+}
+
+export interface EndedAttempt extends Timing {
+  run: RunIdentity;
+  attempt: AttemptStart & AttemptEnd;
+  /** Of the provider. */
+  baseUrl: string;
+}
+
+export interface EndedRun extends Timing {
+  run: RunIdentity;
+  end: RunEnd;
+  /** How many provider calls it took. */
+  calls: number;
+}
+
+/** A search in an agent's memory. */
+export interface EndedRecall extends Timing {
+  tenantId: string;
+  agentId: string;
+  sessionId: string | null;
+  outcome: Recall['outcome'];
+  mode: string | null;
+  passages: number;
+}
+
+/** A call of a tool that the gateway made. */
+export interface EndedTool extends Timing {
+  run: RunIdentity;
+  name: string;
+  outcome: string;
+}
+
+const recallBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2];
+const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Metrics and spans of runs and their provider calls. Prompts, answers, keys and users are in neither. */
+export class RunTelemetry {
+  readonly #tracer: Tracer | undefined;
+  readonly #genAi: GenAiMetrics | undefined;
+  readonly #duration: Histogram<'status' | 'operation'>;
+  readonly #firstToken: Histogram<'provider'>;
+  readonly #tokens: Counter<'provider' | 'kind'>;
+  readonly #requests: Counter<'provider' | 'outcome'>;
+  readonly #recalls: Histogram<'outcome'>;
+  readonly #toolCalls: Histogram<'outcome'>;
+
+  constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
+    this.#tracer = tracer;
+    this.#genAi = meter === undefined ? undefined : new GenAiMetrics(meter);
+    const registers = [registry];
+    this.#duration = new Histogram({
+      name: 'gatehouse_run_duration_seconds',
+      help: 'Time from the arrival of a request to the end of its run',
+      labelNames: ['status', 'operation'],
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#firstToken = new Histogram({
+      name: 'gatehouse_time_to_first_token_seconds',
+      help: 'Time from a streamed provider call to the first piece of its answer',
+      labelNames: ['provider'],
+      buckets: firstTokenBuckets,
+      registers,
+    });
+    this.#tokens = new Counter({
+      name: 'gatehouse_tokens_total',
+      help: 'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
+      labelNames: ['provider', 'kind'],
+      registers,
+    });
+    this.#requests = new Counter({
+      name: 'gatehouse_provider_requests_total',
+      help: 'Provider calls by outcome: ok or the code of the error',
+      labelNames: ['provider', 'outcome'],
+      registers,
+    });
+    this.#toolCalls = new Histogram({
+      name: 'gatehouse_tool_call_duration_seconds',
+      help: 'Time of calls of tools that the gateway made, by outcome: ok, error, or what went wrong',
+      labelNames: ['outcome'],
+      buckets: durationBuckets,
+      registers,
+    });
+    this.#recalls = new Histogram({
+      name: 'gatehouse_recall_duration_seconds',
+      help: "Time that a search in an agent's memory delayed a turn, by its outcome: ok, timeout or unavailable",
+      labelNames: ['outcome'],
+      buckets: recallBuckets,
+      registers,
+    });
+  }
+
+  /** A new span within the parent, or the parent itself without a tracer. */
+  within(parent: TraceContext): TraceContext {
+    return this.#tracer === undefined ? parent : childSpan(parent);
+  }
+
+  attemptEnded(ended: EndedAttempt): void {
+    const { attempt, run } = ended;
+    const { provider, usage } = attempt;
+    this.#requests.inc({ provider, outcome: attempt.errorCode ?? 'ok' });
+    for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
+    if (run.streamed && attempt.timeToFirstTokenMs !== null)
+      this.#firstToken.observe({ provider }, attempt.timeToFirstTokenMs / 1_000);
+    this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, callAttributes(ended));
+    this.#tracer?.record({
+      context: ended.trace,
+      name: `${run.operation} ${attempt.upstreamModel}`,
+      kind: 'client',
+      startedAt: ended.startedAt,
+      endedAt: ended.endedAt,
+      attributes: attemptAttributes(ended),
+      failed: isFailure(attempt.status),
+    });
+  }
+
+  /** Span of a search as https://github.com/open-telemetry/semantic-conventions-genai has it (search_memory). */
+  recalled({ trace, startedAt, endedAt, ...search }: EndedRecall): void {
+    const { outcome } = search;
+    this.#recalls.observe({ outcome }, (endedAt - startedAt) / 1_000);
+    this.#tracer?.record({
+      context: trace,
+      name: recallSpanName,
+      kind: 'internal',
+      startedAt,
+      endedAt,
+      attributes: {
+        'gen_ai.operation.name': recallSpanName,
+        'gen_ai.agent.id': search.agentId,
+        'gen_ai.conversation.id': search.sessionId ?? undefined,
+        'error.type': outcome === 'ok' ? undefined : outcome,
+        'gatehouse.tenant_id': search.tenantId,
+        'gatehouse.memory.outcome': outcome,
+        'gatehouse.memory.mode': search.mode ?? undefined,
+        'gatehouse.memory.passages': search.passages,
+      },
+      failed: outcome !== 'ok',
+    });
+  }
+
+  /** Span of a tool as https://github.com/open-telemetry/semantic-conventions-genai has it (execute_tool). */
+  toolEnded({ run, trace, name, outcome, startedAt, endedAt }: EndedTool): void {
+    this.#toolCalls.observe({ outcome }, (endedAt - startedAt) / 1_000);
+    const failed = outcome !== 'ok';
+    this.#tracer?.record({
+      context: trace,
+      name: `execute_tool ${name}`,
+      kind: 'internal',
+      ...{ startedAt, endedAt, failed },
+      attributes: {
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': name,
+        'gen_ai.tool.type': 'extension',
+        'gen_ai.agent.id': run.agentId ?? undefined,
+        'gen_ai.conversation.id': run.sessionId ?? undefined,
+        'error.type': failed ? outcome : undefined,
+        'gatehouse.tenant_id': run.tenantId,
+      },
+    });
+  }
+
+  runEnded({ run, end, calls, trace, startedAt, endedAt }: EndedRun): void {
+    this.#duration.observe({ status: end.status, operation: run.operation }, (endedAt - startedAt) / 1_000);
+    this.#tracer?.record({
+      context: trace,
+      name: `${run.operation} ${run.requestModel}`,
+      kind: 'internal',
+      startedAt,
+      endedAt,
+      // Only the spans of calls have tokens, so that the sum over a trace does not count them twice.
+      attributes: {
+        'gen_ai.operation.name': run.operation,
+        'gen_ai.request.model': run.requestModel,
+        'gen_ai.request.stream': run.streamed || undefined,
+        'gen_ai.response.model': end.responseModel ?? undefined,
+        'gen_ai.provider.name': end.provider ?? undefined,
+        'gen_ai.agent.id': run.agentId ?? undefined,
+        'gen_ai.conversation.id': run.sessionId ?? undefined,
+        'error.type': end.errorType ?? undefined,
+        'gatehouse.run_id': run.id,
+        'gatehouse.tenant_id': run.tenantId,
+        'gatehouse.status': end.status,
+        'gatehouse.calls': calls,
+      },
+      failed: isFailure(end.status),
+    });
+  }
+}
+
+function kindsOf(usage: Usage): [kind: string, count: number][] {
+  const parts = partsOf(usage);
+  return [
+    ['input', usage.inputTokens],
+    ['cached_input', usage.cachedInputTokens],
+    ['cache_write', usage.cacheWriteTokens],
+    ['input_audio', parts.inputAudio + parts.cachedInputAudio],
+    ['input_image', parts.inputImage + parts.cachedInputImage],
+    ['output', usage.outputTokens],
+    ['reasoning', usage.reasoningTokens],
+    ['output_audio', parts.outputAudio],
+    ['output_image', parts.outputImage],
+  ];
+}
+
+function isFailure(status: AttemptStatus): boolean {
+  return status === 'error' || status === 'interrupted';
+}
+
+/** Attributes of both the span and the metrics of a call. */
+function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttributes {
+  const url = new URL(baseUrl);
+  return {
+    'gen_ai.operation.name': run.operation,
+    'gen_ai.provider.name': attempt.provider,
+    'gen_ai.request.model': attempt.upstreamModel,
+    'gen_ai.response.model': attempt.responseModel ?? undefined,
+    'server.address': url.hostname,
+    'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
+    'error.type': isFailure(attempt.status) ? (attempt.errorCode ?? undefined) : undefined,
+  };
+}
+
+/** Span of a call as https://github.com/open-telemetry/semantic-conventions-genai has it (gen_ai.client.inference). */
+function attemptAttributes(ended: EndedAttempt): SpanAttributes {
+  const { run, attempt } = ended;
+  const { usage, timeToFirstTokenMs } = attempt;
+  const counted = usage.inputTokens + usage.outputTokens > 0;
+  return {
+    ...callAttributes(ended),
+    'gen_ai.request.stream': run.streamed || undefined,
+    'gen_ai.response.time_to_first_chunk':
+      run.streamed && timeToFirstTokenMs !== null ? timeToFirstTokenMs / 1_000 : undefined,
+    'gen_ai.usage.input_tokens': counted ? usage.inputTokens : undefined,
+    'gen_ai.usage.output_tokens': counted ? usage.outputTokens : undefined,
+    'gen_ai.usage.cache_read.input_tokens': usage.cachedInputTokens || undefined,
+    'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens || undefined,
+    'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens || undefined,
+    'gen_ai.agent.id': run.agentId ?? undefined,
+    'gen_ai.conversation.id': run.sessionId ?? undefined,
+    'http.response.status_code': attempt.httpStatus ?? undefined,
+    'gatehouse.run_id': run.id,
+    'gatehouse.attempt': attempt.number,
+    'gatehouse.status': attempt.status,
+    'gatehouse.usage_estimated': usage.estimated || undefined,
+  };
+}

@@ -1,0 +1,174 @@
+import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Limiter } from '../limits/limiter.ts';
+import type { LeaseClient } from '../limits/lease-peer.ts';
+import {
+  deleteSettlements,
+  findReleasable,
+  findUncharged,
+  makeSettlements,
+  markReleased,
+  maxUncharged,
+  type Settlement,
+} from './settlement-system-store.ts';
+import { findLive } from './instance-system-store.ts';
+import { gapMs, type Instance } from './instance-job.ts';
+
+const everyMs = 1_000;
+/** In rounds. The tenant service declares a holder dead after 20 s of silence. */
+const signEveryRounds = 5;
+/** In rounds: how often costs are looked for that did not come with ends of this replica. */
+const lookEveryRounds = 5;
+/** Below all ids. */
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Sends the costs of runs to the tenant service, which charges their budgets, also for runs of dead replicas. Keeps alive
+ * what this replica holds of limits, and releases what dead replicas held.
+ */
+export class Settler {
+  readonly #pool: Pool;
+  readonly #leases: LeaseClient;
+  readonly #instance: Instance;
+  readonly #limiter: Limiter;
+  readonly #log: Logger;
+  readonly #failures: Counter;
+  readonly #loop = new BackgroundLoop(async () => {
+    await this.#work();
+    return everyMs;
+  });
+  readonly #countEnds: () => number;
+  #round = 0;
+  /** Ends of this replica after which nothing was left to settle; null if something may be. */
+  #settledEnds: number | null = null;
+  /** The id of the last settlement that was sent again. */
+  #after = firstId;
+
+  constructor(options: {
+    pool: Pool;
+    leases: LeaseClient;
+    instance: Instance;
+    limiter: Limiter;
+    log: Logger;
+    registry: Registry;
+    /** How many ends of runs this replica has committed. */
+    countEnds: () => number;
+  }) {
+    this.#pool = options.pool;
+    this.#leases = options.leases;
+    this.#instance = options.instance;
+    this.#limiter = options.limiter;
+    this.#log = options.log;
+    this.#countEnds = options.countEnds;
+    this.#failures = new Counter({
+      name: 'gatehouse_settlement_failures_total',
+      help: 'Settlements that the tenant service could not charge; each attempt counts',
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#loop.start(everyMs);
+  }
+
+  /** Settles costs and returns leases. Another replica sends what can't be sent now. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await this.#limiter.stop();
+    await this.#try(() => this.#settle());
+  }
+
+  async #work(): Promise<void> {
+    this.#round += 1;
+    this.#limiter.renew();
+    this.#limiter.forgetIdle();
+    if (this.#round % signEveryRounds === 0) {
+      // First, and whatever else fails: during an outage of the database, streams go on and need their slots.
+      await this.#try(() => this.#showLife());
+      await this.#try(() => this.#releaseDead());
+    }
+    if (this.#countEnds() !== this.#settledEnds || this.#round % lookEveryRounds === 0)
+      await this.#try(() => this.#settle());
+  }
+
+  /**
+   * New settlements have a call of their own, and older ones take turns, so that settlements that can't be charged do not
+   * delay those of other tenants. So have refunds, which the previous release of the tenant service rejects.
+   */
+  async #settle(): Promise<void> {
+    const { id } = this.#instance;
+    // In case of an error, the next round looks again.
+    this.#settledEnds = null;
+    const ends = this.#countEnds();
+    const uncharged = await findUncharged(this.#pool, id, this.#after);
+    this.#after = uncharged.length < maxUncharged ? firstId : (uncharged.at(-1)?.id ?? firstId);
+    const made = await makeSettlements(this.#pool, id);
+    for (const settlements of [made, uncharged].flatMap(bySign))
+      await this.#try(() => this.#charge(settlements));
+    this.#settledEnds = made.length === 0 && uncharged.length === 0 ? ends : null;
+  }
+
+  /**
+   * Keeps the slots of this replica, and of others whose heartbeats go on although they may be too busy for this. A dead
+   * one's are kept for `gapMs` more.
+   */
+  async #showLife(): Promise<void> {
+    const others = await findLive(this.#pool, this.#instance.id, gapMs).catch(() => []);
+    if (this.#limiter.inUse || others.length > 0) await this.#send({ liveHolderIds: others });
+  }
+
+  async #charge(settlements: readonly Settlement[]): Promise<void> {
+    if (settlements.length === 0) return;
+    const unchargedIds = new Set(await this.#send({ settlements }));
+    this.#failures.inc(unchargedIds.size);
+    const charged = settlements.filter((settlement) => !unchargedIds.has(settlement.id));
+    await deleteSettlements(
+      this.#pool,
+      charged.map((settlement) => settlement.id),
+    );
+    for (const { holderId, tenantId, charges, costPico } of charged)
+      if (holderId === this.#instance.id) this.#limiter.settled(tenantId, charges, costPico);
+  }
+
+  async #releaseDead(): Promise<void> {
+    const released = await findReleasable(this.#pool);
+    if (released.length === 0) return;
+    await this.#send({ releasedHolderIds: released });
+    await markReleased(this.#pool, released);
+  }
+
+  /** Returns the ids of settlements that could not be charged. */
+  async #send({
+    settlements = [],
+    releasedHolderIds = [],
+    liveHolderIds = [],
+  }: {
+    settlements?: readonly Settlement[];
+    releasedHolderIds?: string[];
+    liveHolderIds?: string[];
+  }): Promise<string[]> {
+    return this.#leases.settle({
+      holderId: this.#instance.id,
+      liveHolderIds,
+      settlements: settlements.map(({ charges, ...settlement }) => ({
+        ...settlement,
+        charges: charges.map((charge) => ({ ...charge, windowStart: BigInt(charge.windowStart) })),
+      })),
+      releasedHolderIds,
+    });
+  }
+
+  async #try(work: () => Promise<unknown>): Promise<void> {
+    await work().catch((error: unknown) => this.#log.warn({ err: error }, 'failed to settle budgets'));
+  }
+}
+
+/** Charges and refunds. */
+function bySign(settlements: readonly Settlement[]): Settlement[][] {
+  return [
+    settlements.filter(({ costPico }) => costPico >= 0n),
+    settlements.filter(({ costPico }) => costPico < 0n),
+  ];
+}

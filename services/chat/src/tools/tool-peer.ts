@@ -1,0 +1,88 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import { TenantCache } from '@gatehouse/kit/tenant-cache';
+import type {
+  AgentServiceClient,
+  CallToolResponse,
+  ListToolsResponse,
+} from '@gatehouse/proto/agent/v1/agent';
+import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
+import type { RequestFormat } from '../dialects/dialect.ts';
+import { ToolSet, type ServerTool } from './tool-set.ts';
+import type { Actor } from '../shared/actor.ts';
+
+/** A call of a tool of an agent. */
+export interface ToolCallOf {
+  agentId: string;
+  /** Of the agent's memory. */
+  analyser: string;
+  tool: ServerTool;
+  argumentsJson: string;
+}
+
+/** A list that is too old may be fetched first. */
+const listDeadlineMs = 5_000;
+const MiB = 1024 * 1024;
+const kept = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
+/** For what is around the call itself. */
+const callSpareMs = 5_000;
+
+/**
+ * The tools of agents. The agent service executes those of servers, because it alone has their secrets, and the memory
+ * service those that read its data.
+ */
+export class ToolClient {
+  readonly #agent: Peer<AgentServiceClient>;
+  readonly #memory: Peer<MemoryServiceClient>;
+  readonly #format: Pick<RequestFormat, 'toolText'>;
+  readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
+  readonly #lists = new SharedCalls<ToolSet>();
+
+  /** `format`: in which models get the tools. */
+  constructor(
+    agent: Peer<AgentServiceClient>,
+    memory: Peer<MemoryServiceClient>,
+    format: Pick<RequestFormat, 'toolText'>,
+  ) {
+    this.#format = format;
+    this.#agent = agent;
+    this.#memory = memory;
+  }
+
+  /** The tools of an agent as they are now. The set is kept by its revision, which is asked for each time. */
+  async list({ requestId, trace, tenantId, actingUser, proofFor }: Actor, agentId: string): Promise<ToolSet> {
+    const assertion = await proofFor('agent');
+    const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
+      const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
+      return this.#agent.call('listTools', { agentId, revisionOnly }, context);
+    };
+    const { revision: current, tools: sent } = await list(true);
+    // From a release without revisions.
+    if (current === '') return ToolSet.of(sent, this.#format);
+    const known = this.#kept.get(tenantId, current);
+    if (known !== undefined) return known;
+    return this.#lists.get(cacheKey(tenantId, agentId, actingUser, current), async () => {
+      const { revision, tools } = await list(false);
+      // Takes 10 ms for 2 MB.
+      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, this.#format));
+      this.#kept.set(tenantId, revision, set);
+      return set;
+    });
+  }
+
+  /** Throws the reason of `signal`, with which the call of the server ends too. */
+  async call(
+    { requestId, trace, proofFor }: Actor,
+    { agentId, analyser, tool: { tool, serverId, timeoutMs, executor }, argumentsJson }: ToolCallOf,
+    signal: AbortSignal,
+  ): Promise<CallToolResponse> {
+    const service = executor === 'memory' ? 'memory' : 'agent';
+    const assertion = await proofFor(service);
+    const context = { deadlineMs: timeoutMs + callSpareMs, requestId, trace, assertion, signal };
+    return service === 'memory'
+      ? this.#memory.call('callTool', { agentId, analyser, tool, argumentsJson }, context)
+      : this.#agent.call('callTool', { agentId, serverId, tool, argumentsJson }, context);
+  }
+}

@@ -1,0 +1,73 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Target } from '../catalogue/target.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { Actor } from '../shared/actor.ts';
+import type { ToolClient } from './tool-peer.ts';
+import type { ServerTool, ToolDefinitions } from './tool-set.ts';
+
+/** Tools that the gateway calls itself in a turn. */
+export interface TurnTools {
+  /** By the names that models get. */
+  byName: ReadonlyMap<string, ServerTool>;
+  /** What each request gets of them. */
+  definitions: ToolDefinitions;
+  maxIterations: number;
+  /** Once the run has cost so much, it calls no more tools; null for no limit. */
+  maxCostPico: bigint | null;
+  /** Whether a stream shows the calls of tools as events. */
+  shown: boolean;
+  call: (
+    tool: ServerTool,
+    argumentsJson: string,
+    signal: AbortSignal,
+  ) => Promise<{ content: string; outcome: string }>;
+}
+
+export interface ToolDependencies {
+  tools: ToolClient;
+  log: Logger;
+}
+
+export interface ToolTurn {
+  request: CompletionRequest;
+  actor: Actor;
+  target: Target;
+  /** Whether the client asked for events of calls in its stream. */
+  shown?: boolean;
+  /** Awaited before a call that must not be made again, where the turn may be repeated. */
+  act?: () => Promise<void>;
+}
+
+/**
+ * The tools of an agent for a turn; null if it has none. A tool of the client with the same name replaces that of the
+ * agent. While the agent service is away, the agent answers without its tools. Throws a 400 for several answers at once.
+ */
+export async function withTools(
+  { tools, log }: ToolDependencies,
+  { request, actor, target, shown = false, act }: ToolTurn,
+): Promise<TurnTools | null> {
+  const { agentId, tools: settings } = target;
+  if (settings === null || agentId === null) return null;
+  const { analyser, ...limits } = settings;
+  if (request.choicesWith(target.defaults) > 1)
+    throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', { param: 'n' });
+  const offered = await tools.list(actor, agentId).catch((error: unknown) => {
+    log.warn(
+      { err: error, request_id: actor.requestId, agent_id: agentId },
+      'an agent answers without its tools',
+    );
+    return null;
+  });
+  const set = offered?.without(request.toolNames);
+  if (set === undefined || set.byName.size === 0) return null;
+  return {
+    ...{ byName: set.byName, definitions: set.definitions },
+    ...limits,
+    shown,
+    call: async (tool, argumentsJson, signal) => {
+      if (!tool.repeatable) await act?.();
+      return tools.call(actor, { agentId, analyser, tool, argumentsJson }, signal);
+    },
+  };
+}
