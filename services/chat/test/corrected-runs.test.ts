@@ -7,13 +7,9 @@ import type { EndedRun } from '../src/runs/run-record.ts';
 import { claimCompletion } from '../src/completions/completion-system-store.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
-import {
-  correctEnds,
-  deleteOldInterrupted,
-  insertEnds,
-  type EndRow,
-} from '../src/recording/run-end-system-store.ts';
-import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
+import { correctEnds, deleteOldInterrupted, insertEnds } from '../src/recording/run-end-system-store.ts';
+import { insertStarts } from '../src/recording/run-system-store.ts';
+import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 import { ended, failed, someRun, start } from './run-rows.ts';
 import { reap } from './reap.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';

@@ -18,7 +18,8 @@ import {
 } from '../src/recording/instance-system-store.ts';
 import { findOrphans } from '../src/recording/orphan-system-store.ts';
 import { insertEnds } from '../src/recording/run-end-system-store.ts';
-import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
+import { insertStarts } from '../src/recording/run-system-store.ts';
+import type { StartRow } from '../src/recording/run-rows.ts';
 import { ended, failed, pricing, someRun, start } from './run-rows.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 

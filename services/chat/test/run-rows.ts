@@ -5,8 +5,7 @@ import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import type { AttemptStart } from '../src/runs/run.ts';
 import { noUsage } from '../src/usage/usage.ts';
-import type { EndRow } from '../src/recording/run-end-system-store.ts';
-import type { StartRow } from '../src/recording/run-system-store.ts';
+import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 
 /** Rows about runs, as the parts of chat write them. */
 

@@ -8,7 +8,8 @@ import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import { Reaper } from '../src/recording/reaper-job.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
-import { insertStarts, type StartRow } from '../src/recording/run-system-store.ts';
+import { insertStarts } from '../src/recording/run-system-store.ts';
+import type { StartRow } from '../src/recording/run-rows.ts';
 import { largestRun } from './largest-run.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 

@@ -13,7 +13,6 @@ import {
   type PriceSource,
   type StatedRates,
 } from './price.ts';
-import type { AttemptStart } from '../runs/run.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
 /** The prices of one model. */
@@ -51,7 +50,7 @@ export class Pricing {
    * when a class of its tokens has no price in that tier.
    */
   costOf(
-    attempt: Pick<AttemptStart, 'provider' | 'model' | 'upstreamModel'>,
+    attempt: { provider: string; model: string; upstreamModel: string },
     usage: Usage,
     { at, serviceTier }: { at: Date; serviceTier: string | null },
   ): Cost | null {

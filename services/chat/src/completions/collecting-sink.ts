@@ -4,9 +4,9 @@ import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { FrameSink } from '../dialects/dialect.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import type { StoreAnswer } from '../runs/run.ts';
-import type { Delivery } from '../turns/answer-sink.ts';
+import type { AnswerSink } from '../turns/answer-sink.ts';
 
-export interface CollectedDeliveryOptions {
+export interface CollectingSinkOptions {
   tenantId: string;
   answers: AnswerBudget;
   /** Ends the provider call: the answer is no longer wanted. */
@@ -16,15 +16,15 @@ export interface CollectedDeliveryOptions {
 }
 
 /** Keeps the answer of a turn for a caller inside the gateway. */
-export class CollectedDelivery implements Delivery {
+export class CollectingSink implements AnswerSink {
   readonly signal: AbortSignal;
   readonly begun = false;
   readonly stored: StoreAnswer | undefined;
-  readonly #options: CollectedDeliveryOptions;
+  readonly #options: CollectingSinkOptions;
   #room: AnswerRoom | null = null;
   #answer: ObjectAnswer | null = null;
 
-  constructor(options: CollectedDeliveryOptions) {
+  constructor(options: CollectingSinkOptions) {
     this.#options = options;
     this.signal = options.signal;
     this.stored = options.store;

@@ -3,14 +3,17 @@ import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/htt
 import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { HttpDelivery } from './http-sink.ts';
+import { HttpSink } from './http-sink.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Dialect, Operation } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
-import type { KeySettings, TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
@@ -23,7 +26,7 @@ export interface CompletionDependencies
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
-  silenceMs?: number;
+  silenceMs?: number | undefined;
 }
 
 /** `POST /v1/chat/completions` and `POST /v1/embeddings`: the routes whose bodies pass through unparsed. */
@@ -72,14 +75,15 @@ async function complete(
   const { answers, log, silenceMs } = dependencies;
   const { requestId, dialect } = call;
   await turn.complete(
-    new HttpDelivery({
+    new HttpSink({
       response,
       dialect,
       requestId,
       tenantId,
       runId,
       traceId,
-      limitHeaders,
+      headers: { ...limitHeaders, [requestIdHeader]: requestId },
+      wasCut: () => wasCutByStop(response),
       answers,
       log,
       silenceMs,

@@ -6,8 +6,9 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { soleTarget } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
-import type { TenantSettings, TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { answerInside, memoryChannel, signalUntil, type InnerTurnDependencies } from './inner-turn.ts';
+import type { TenantSettings } from '../shared/tenant-settings.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { answerInside, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
 
 export interface EmbedDependencies extends InnerTurnDependencies {
   catalogue: Catalogue;
@@ -79,4 +80,12 @@ function invalidAnswer({ id, provider }: Model): AppError {
     'provider_invalid_response',
     `The provider ${provider.name} did not return one vector for each text from the model ${id}.`,
   );
+}
+
+/** For a call without a deadline. */
+const longestMs = 60_000;
+
+/** Aborts when the caller stops waiting. */
+function signalUntil({ deadline }: Pick<RpcContext, 'deadline'>): AbortSignal {
+  return AbortSignal.timeout(Math.max(0, Math.min(longestMs, deadline - Date.now())));
 }

@@ -1,6 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { requestIdHeader } from '@gatehouse/http/request-context';
-import { wasCutByStop } from '@gatehouse/http/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
@@ -8,18 +6,20 @@ import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answ
 import type { Dialect } from '../dialects/dialect.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
-import type { Delivery, TurnFailure } from '../turns/answer-sink.ts';
+import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';
 import { ClientStream, keepAliveMs } from './client-stream.ts';
 
-export interface HttpDeliveryOptions {
+export interface HttpSinkOptions {
   response: ServerResponse;
   dialect: Dialect;
   requestId: string;
   tenantId: string;
   runId: string;
   traceId: string;
-  /** Sent with every answer. */
-  limitHeaders: Record<string, string>;
+  /** Sent with every answer: the id of the request, and the headers about limits. */
+  headers: Record<string, string>;
+  /** Whether the connection was closed because the service stops. */
+  wasCut: () => boolean;
   answers: AnswerBudget;
   log: Logger;
   /** Shorter in tests. */
@@ -27,19 +27,19 @@ export interface HttpDeliveryOptions {
 }
 
 /** Writes the answer of a turn to an HTTP client, and notices when the client leaves. */
-export class HttpDelivery implements Delivery, AnswerClient {
-  readonly #options: HttpDeliveryOptions;
+export class HttpSink implements AnswerSink, AnswerClient {
+  readonly #options: HttpSinkOptions;
   readonly #gone = new AbortController();
   #stream: ClientStream | null = null;
   /** Of the answer to the newest call. */
   #room: AnswerRoom | null = null;
 
-  constructor(options: HttpDeliveryOptions) {
+  constructor(options: HttpSinkOptions) {
     this.#options = options;
     const { response } = options;
     const leave = (): void => {
       this.#room?.close();
-      const wasCut = wasCutByStop(response);
+      const wasCut = this.#options.wasCut();
       if (response.writableFinished && !wasCut) return;
       this.#gone.abort(wasCut ? new Interruption() : new Error('the client left'));
     };
@@ -94,12 +94,12 @@ export class HttpDelivery implements Delivery, AnswerClient {
   }
 
   fail(error: AppError, { cause, hasRun }: TurnFailure): void {
-    const { requestId, runId, limitHeaders, log } = this.#options;
+    const { requestId, runId, headers, log } = this.#options;
     if (this.#stream?.begun === true) {
       logFailure(log, { request_id: requestId, run_id: runId }, cause);
       this.#stream.fail(error, requestId);
     } else if (!this.#gone.signal.aborted) {
-      throw withHeaders(error, hasRun ? this.#runHeaders() : limitHeaders);
+      throw withHeaders(error, hasRun ? this.#runHeaders() : headers);
     }
   }
 
@@ -127,10 +127,9 @@ export class HttpDelivery implements Delivery, AnswerClient {
   }
 
   #runHeaders(): Record<string, string> {
-    const { limitHeaders, runId, traceId, requestId } = this.#options;
+    const { headers, runId, traceId } = this.#options;
     return {
-      ...limitHeaders,
-      [requestIdHeader]: requestId,
+      ...headers,
       'x-run-id': runId,
       'x-trace-id': traceId,
     };

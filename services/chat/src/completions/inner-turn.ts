@@ -1,10 +1,9 @@
-import type { RpcContext } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Target } from '../catalogue/target.ts';
-import { CollectedDelivery } from './collecting-sink.ts';
+import { CollectingSink } from './collecting-sink.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
-import type { KeySettings } from '../shared/tenant-settings-peer.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import type { Actor } from '../shared/actor.ts';
@@ -94,18 +93,10 @@ async function answer(
     admission.release({ tokens: 0, costPico: 0n });
     throw error;
   });
-  const delivery = new CollectedDelivery({ tenantId, answers: dependencies.answers, signal, store });
-  await begun.complete(delivery);
-  return delivery.answer;
+  const sink = new CollectingSink({ tenantId, answers: dependencies.answers, signal, store });
+  await begun.complete(sink);
+  return sink.answer;
 }
 
 /** The channel of runs that memory asks for. */
 export const memoryChannel = 'memory';
-
-/** For a call without a deadline. */
-const longestMs = 60_000;
-
-/** Aborts when the caller stops waiting. */
-export function signalUntil({ deadline }: Pick<RpcContext, 'deadline'>): AbortSignal {
-  return AbortSignal.timeout(Math.max(0, Math.min(longestMs, deadline - Date.now())));
-}

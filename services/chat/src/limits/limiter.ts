@@ -1,10 +1,9 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
+import { Resource, type Ask, type Grant, type LeaseRequest } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
-import type { LeaseClient } from './lease-peer.ts';
-import type { KeySettings } from '../shared/tenant-settings-peer.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
 import { Admission, isSpent } from './admission.ts';
 import type { RequestAmounts } from './request-amounts.ts';
 import type { LeasedLimit, Need } from './leased-limit.ts';
@@ -14,7 +13,10 @@ import { TenantLimits, type Demand } from './tenant-limits.ts';
 const inUseMs = 60_000;
 
 export interface LimiterOptions {
-  leases: Pick<LeaseClient, 'lease'>;
+  leases: {
+    /** One grant for each ask, in their order. */
+    lease: (request: LeaseRequest) => Promise<Grant[]>;
+  };
   /** This replica's id, which changes when it was declared dead. */
   holderId: () => string;
   /** A request was refused. */

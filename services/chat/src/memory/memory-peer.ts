@@ -1,4 +1,5 @@
-import type { CallContext, Peer } from '@gatehouse/grpc/client';
+import type { Peer } from '@gatehouse/grpc/client';
+import type { RecallContext } from './recall.ts';
 import type {
   MemoryServiceClient,
   RecallRequest,
@@ -7,9 +8,6 @@ import type {
 } from '@gatehouse/proto/memory/v1/memory';
 
 const rememberDeadlineMs = 5_000;
-
-/** Whom a search acts for, and how long it may take. */
-export type RecallContext = Pick<CallContext, 'requestId' | 'trace' | 'assertion' | 'deadlineMs'>;
 
 /** The memory of agents. */
 export class MemoryClient {

@@ -1,14 +1,15 @@
 import type { Recall } from '@gatehouse/events/run-event';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
+import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import type { RecallResponse } from '@gatehouse/proto/memory/v1/memory';
+import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
-import type { MemoryClient } from './memory-peer.ts';
 import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { referenceOf } from './reference.ts';
@@ -18,8 +19,16 @@ const recallBudgetMs = 150;
 /** The longest query that memory takes. */
 const maxQueryChars = 2_000;
 
+/** Whom a search acts for, and how long it may take. */
+export interface RecallContext {
+  requestId: string;
+  trace: TraceContext;
+  assertion: Assertion;
+  deadlineMs: number;
+}
+
 export interface RecallOptions {
-  memory: Pick<MemoryClient, 'recall'>;
+  memory: { recall: (request: RecallRequest, context: RecallContext) => Promise<RecallResponse> };
   telemetry: Pick<RunTelemetry, 'within' | 'recalled'>;
   /** 150 ms by default. */
   budgetMs?: number | undefined;

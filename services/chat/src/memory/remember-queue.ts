@@ -3,10 +3,12 @@ import { settledWithin, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
-import type { MemoryClient } from './memory-peer.ts';
 
 export interface RememberQueueOptions {
-  memory: Pick<MemoryClient, 'remember'>;
+  memory: {
+    /** Returns false if memory does not take the turn. */
+    remember: (turn: RememberRequest) => Promise<boolean>;
+  };
   /** Whether an error means that memory is unavailable, so that a retry may help. */
   isOutage: (error: unknown) => boolean;
   log: Logger;

@@ -3,7 +3,9 @@ import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
 import { maxKeptChars } from '../usage/kept-text.ts';
 import type { RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
-import type { OnAnswer } from '../turns/turn.ts';
+
+/** Takes the text of an answer, for what follows a turn. Must not throw. */
+export type OnAnswer = (ended: { runId: string; text: string }) => void;
 
 /**
  * Sends the finished turn to memory if the agent's memory is written to: question and answer, once each. Null for turns

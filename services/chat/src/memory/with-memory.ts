@@ -1,7 +1,6 @@
-import { remembering } from './remembering.ts';
+import { remembering, type OnAnswer } from './remembering.ts';
 import type { Recalled, RecallStep, RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
-import type { OnAnswer } from '../turns/turn.ts';
 
 export interface MemoryDependencies {
   recall: RecallStep;

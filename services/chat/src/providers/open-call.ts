@@ -1,13 +1,7 @@
 import type { MeteredAnswer } from '../dialects/dialect.ts';
-import type { ActiveRun } from '../recording/active-run.ts';
+import type { AttemptRecord } from './attempt-record.ts';
 import type { Breaker } from './breaker.ts';
 import { ProviderFailure } from './provider-failure.ts';
-
-/** Where each provider call is recorded before it is made and when it ends. */
-export type AttemptRecord = Pick<
-  ActiveRun,
-  'startAttempt' | 'noteAccepted' | 'noteFirstToken' | 'endAttempt' | 'failAttempt'
->;
 
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 

@@ -23,22 +23,9 @@ import type { MeteredAnswer } from '../dialects/dialect.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
-import type { RunRecorder } from './run-recorder-job.ts';
+import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
+import type { EndRow, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
-
-/** How the provider call under way ended. */
-export interface AttemptOutcome {
-  status: AttemptStatus;
-  httpStatus?: number | null;
-  errorCode?: string | null;
-  responseModel?: string | null;
-  /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
-  usage: Usage | null;
-  /** The tier that served the call, where the provider named it. */
-  serviceTier?: string | null;
-  /** What was answered so far, for estimating. */
-  answer?: TextSample | undefined;
-}
 
 interface OpenAttempt {
   start: AttemptStart;
@@ -52,11 +39,17 @@ interface OpenAttempt {
   firstTokenAt: number | null;
 }
 
+/** Commits the record of runs. */
+export interface RunWriter {
+  startAttempt(row: StartRow): Promise<void>;
+  endRun(row: EndRow): Promise<void>;
+}
+
 /** A run while it is under way: its provider calls, its clock, and its one end. */
-export class ActiveRun {
+export class ActiveRun implements AttemptRecord {
   readonly identity: RunIdentity;
   readonly #record: StartedRun;
-  readonly #recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
+  readonly #recorder: RunWriter;
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
   readonly #trace: TraceContext;
@@ -74,7 +67,7 @@ export class ActiveRun {
 
   constructor(options: {
     identity: RunIdentity;
-    recorder: Pick<RunRecorder, 'startAttempt' | 'endRun'>;
+    recorder: RunWriter;
     pricing: Pricing;
     telemetry: RunTelemetry;
     /** The run's span. */
@@ -133,7 +126,6 @@ export class ActiveRun {
     this.#telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
   }
 
-  /** Commits a provider call, which may only be made afterwards, within the returned span. */
   async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
     const attempt: AttemptStart = {
       id: newId(),
@@ -171,12 +163,10 @@ export class ActiveRun {
     return trace;
   }
 
-  /** The provider's success headers arrived. */
   noteAccepted(): void {
     if (this.#open !== null) this.#open.accepted = true;
   }
 
-  /** The first piece of the answer arrived. */
   noteFirstToken(): void {
     const now = monotonicMs();
     this.#firstTokenAt ??= now;

@@ -2,8 +2,7 @@ import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { Attempt, AttemptStart } from '../runs/run.ts';
 import { noUsage, sumUsage } from '../usage/usage.ts';
-import type { Orphan } from './orphan-system-store.ts';
-import type { EndRow } from './run-end-system-store.ts';
+import type { EndRow, Orphan } from './run-rows.ts';
 
 /** The error of a run whose process ended before it did. */
 export const interruption = {

@@ -1,20 +1,8 @@
 import { maxInteger } from '@gatehouse/events/run-event';
 import { moveToDeadLetters } from '@gatehouse/events/store/outbox-table';
 import type { Pool } from '@gatehouse/pg/pool';
-import { readKeptAttempts, readStartedRun, type StartedRun } from '../runs/run-record.ts';
-import type { Attempt, AttemptStart } from '../runs/run.ts';
-
-/** A run under way whose process died or has lost it. */
-export interface Orphan {
-  run: StartedRun;
-  /** By the database clock, like its age. */
-  startedAt: Date;
-  ageMs: number;
-  /** The calls that have ended, in their order. */
-  ended: Attempt[];
-  /** The call without an end, the last one. */
-  open: AttemptStart;
-}
+import { readKeptAttempts, readStartedRun } from '../runs/run-record.ts';
+import type { Orphan } from './run-rows.ts';
 
 export interface FoundOrphans {
   orphans: Orphan[];

@@ -1,21 +1,12 @@
-import type { NewAlert } from '@gatehouse/events/alert-event';
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { idArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { runEnding, type StartedRun } from '../runs/run-record.ts';
-import type { Attempt, RunEnd, StoredAnswer } from '../runs/run.ts';
-import { pgJson } from './pg-json.ts';
+import { runEnding } from '../runs/run-record.ts';
+import type { EndRow } from './run-rows.ts';
+import { pgJson } from './pg-json-statements.ts';
 
 /** The ends of runs. Rows are selected by `id = any(ids)`, as in `run-system-store.ts`. */
-
-export interface EndRow {
-  run: StartedRun;
-  end: RunEnd;
-  attempts: readonly Attempt[];
-  answer?: StoredAnswer | undefined;
-  alerts?: readonly NewAlert[] | undefined;
-}
 
 /** What the end of a run adds to its record; without texts if its user was forgotten meanwhile. */
 const endingOf = `case when forgotten

@@ -4,8 +4,10 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { correctEnds, insertEnds, type EndRow } from './run-end-system-store.ts';
-import { insertOpen, insertStarts, NothingWrittenError, type StartRow } from './run-system-store.ts';
+import type { RunWriter } from './active-run.ts';
+import { correctEnds, insertEnds } from './run-end-system-store.ts';
+import type { EndRow, StartRow } from './run-rows.ts';
+import { insertOpen, insertStarts, NothingWrittenError } from './run-system-store.ts';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { GroupCommit } from '../shared/group-commit.ts';
 import type { Instance } from './instance-job.ts';
@@ -41,7 +43,7 @@ interface DoubtfulStart {
  * Commits every run before its provider is called and when it ends, so that neither a crash nor a cut stream loses
  * usage. Many requests share one commit.
  */
-export class RunRecorder {
+export class RunRecorder implements RunWriter {
   readonly #instance: Instance;
   readonly #pool: Pool;
   readonly #alerts: Pick<Alerts, 'ofRun'>;

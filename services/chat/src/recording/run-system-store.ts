@@ -3,24 +3,14 @@ import { idArray, textArray } from '@gatehouse/pg/arrays';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import type { Pool } from '@gatehouse/pg/pool';
-import { keptAttempt, type KeptAttempts, type StartedRun } from '../runs/run-record.ts';
-import type { Attempt, AttemptStart, BudgetCharge } from '../runs/run.ts';
-import { pgJson } from './pg-json.ts';
+import { keptAttempt, type KeptAttempts } from '../runs/run-record.ts';
+import type { StartRow } from './run-rows.ts';
+import { pgJson } from './pg-json-statements.ts';
 
 /*
  * Rows are selected by `id = any(ids)`, also where a join would do: plans are made while the tables are small and then
  * cached. With the condition they look the ids up; without it they hash the whole table.
  */
-
-/** One provider call about to be made. The first one also starts the run. */
-export interface StartRow {
-  run: StartedRun;
-  /** Null when no budget is set. */
-  charges: readonly BudgetCharge[] | null;
-  attempt: AttemptStart;
-  /** The calls before this one. */
-  ended: readonly Attempt[];
-}
 
 /** Nothing was written: the run or the instance of a start is gone, or there was no connection. */
 export class NothingWrittenError extends AppError {

@@ -8,27 +8,12 @@ import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
+import type { KeySettings, TenantSettings } from './tenant-settings.ts';
 import type {
   GetTenantSettingsResponse,
   Resource,
   TenantServiceClient,
 } from '@gatehouse/proto/tenant/v1/tenant';
-
-/** The settings of a tenant that chat uses. */
-export interface TenantSettings {
-  /** Null when the tenant may use the whole catalogue. */
-  allowedModels: ReadonlySet<string> | null;
-  /** Characters of prompt and answer that runs keep; 0 where previews are off. */
-  previewChars: number;
-  /** The limited resources of the tenant. */
-  limited: readonly Resource[];
-}
-
-/** The same for a request with one of the tenant's keys. */
-export interface KeySettings extends TenantSettings {
-  /** The limited resources of the key. */
-  keyLimited: readonly Resource[];
-}
 
 interface Known {
   settings: TenantSettings;

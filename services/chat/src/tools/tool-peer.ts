@@ -10,17 +10,9 @@ import type {
 } from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { RequestFormat } from '../dialects/dialect.ts';
-import { ToolSet, type ServerTool } from './tool-set.ts';
+import { ToolSet } from './tool-set.ts';
+import type { ToolCallOf } from './tools.ts';
 import type { Actor } from '../shared/actor.ts';
-
-/** A call of a tool of an agent. */
-export interface ToolCallOf {
-  agentId: string;
-  /** Of the agent's memory. */
-  analyser: string;
-  tool: ServerTool;
-  argumentsJson: string;
-}
 
 /** A list that is too old may be fetched first. */
 const listDeadlineMs = 5_000;

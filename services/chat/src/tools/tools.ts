@@ -3,8 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
-import type { ToolClient } from './tool-peer.ts';
-import type { ServerTool, ToolDefinitions } from './tool-set.ts';
+import type { ServerTool, ToolDefinitions, ToolSet } from './tool-set.ts';
 
 /** Tools that the gateway calls itself in a turn. */
 export interface TurnTools {
@@ -24,8 +23,24 @@ export interface TurnTools {
   ) => Promise<{ content: string; outcome: string }>;
 }
 
+/** A call of a tool of an agent. */
+export interface ToolCallOf {
+  agentId: string;
+  /** Of the agent's memory. */
+  analyser: string;
+  tool: ServerTool;
+  argumentsJson: string;
+}
+
 export interface ToolDependencies {
-  tools: ToolClient;
+  tools: {
+    list: (actor: Actor, agentId: string) => Promise<ToolSet>;
+    call: (
+      actor: Actor,
+      call: ToolCallOf,
+      signal: AbortSignal,
+    ) => Promise<{ content: string; outcome: string }>;
+  };
   log: Logger;
 }
 

@@ -8,7 +8,7 @@ import type { StoreAnswer } from '../runs/run.ts';
  * Takes the answer of a turn to the one that asked for it: an HTTP client, or a caller that collects the answer. A turn
  * calls `sendObject`, or `openStream` and `endStream`, or `fail`, and last of all `close`.
  */
-export interface Delivery extends AnswerReceiver {
+export interface AnswerSink extends AnswerReceiver {
   /** What is to be stored of a whole answer in the transaction that ends its run. */
   readonly stored?: StoreAnswer | undefined;
   /** Delivers a whole answer. Its run has ended. */

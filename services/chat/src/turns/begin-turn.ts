@@ -9,17 +9,17 @@ import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
-import type { KeySettings } from '../shared/tenant-settings-peer.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import { ActiveRun } from '../recording/active-run.ts';
-import type { RunRecorder } from '../recording/run-recorder-job.ts';
+import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TurnTools } from '../tools/tools.ts';
-import { Turn, type OnAnswer } from './turn.ts';
+import { Turn } from './turn.ts';
+import type { OnAnswer } from '../memory/remembering.ts';
 
 export interface TurnDependencies {
   providers: ProviderRegistry;
-  recorder: RunRecorder;
+  recorder: RunWriter;
   pricing: Pricing;
   telemetry: RunTelemetry;
   limiter: Limiter;

@@ -1,14 +1,23 @@
 import { textLimits } from '@gatehouse/events/run-event';
 import type { Catalogue } from '../catalogue/catalogue.ts';
-import { agentRef, agentTarget, modelNotFound, modelTarget, type Target } from '../catalogue/target.ts';
+import {
+  agentRef,
+  agentTarget,
+  modelNotFound,
+  modelTarget,
+  type ResolvedAgent,
+  type Target,
+} from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
-import type { AgentClient } from '../catalogue/agent-peer.ts';
-import type { TenantSettings } from '../shared/tenant-settings-peer.ts';
+import type { TenantSettings } from '../shared/tenant-settings.ts';
 
 export interface TargetDependencies {
   catalogue: Catalogue;
-  agents: AgentClient;
+  agents: {
+    /** The agent with this id or key; null when the caller can't see one. */
+    resolve: (actor: Actor, ref: string) => Promise<ResolvedAgent | null>;
+  };
 }
 
 /** The models behind a request's `model`: a catalogue entry's, or an agent's. Throws 404 `model_not_found`. */

@@ -17,7 +17,7 @@ import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun } from '../recording/active-run.ts';
 import { RunTelemetry } from '../recording/run-telemetry.ts';
-import type { Delivery, TurnFailure } from './answer-sink.ts';
+import type { AnswerSink, TurnFailure } from './answer-sink.ts';
 import { Turn } from './turn.ts';
 
 let fixture: ProviderFixture;
@@ -34,7 +34,7 @@ afterAll(async () => fixture.stop());
 const answers = new AnswerBudget({ perTenant: 2 ** 30, perProcess: 2 ** 30 });
 
 /** Collects an answer in memory, as a caller that is no HTTP client does. `steps` also has those of the run's record. */
-class Collecting implements Delivery {
+class Collecting implements AnswerSink {
   readonly steps: string[];
   readonly signal = new AbortController().signal;
   text = '';

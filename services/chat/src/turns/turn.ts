@@ -7,12 +7,10 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { RunEnd } from '../runs/run.ts';
-import type { Delivery } from './answer-sink.ts';
+import type { OnAnswer } from '../memory/remembering.ts';
+import type { AnswerSink } from './answer-sink.ts';
 import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
 import type { TurnTools } from '../tools/tools.ts';
-
-/** Takes the text of an answer, for what follows a turn. Must not throw. */
-export type OnAnswer = (ended: { runId: string; text: string }) => void;
 
 export interface TurnOptions {
   dialect: Dialect;
@@ -52,31 +50,31 @@ export class Turn {
     return this.#options.limitHeaders;
   }
 
-  /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `Delivery.fail` throws. */
-  async complete(delivery: Delivery): Promise<void> {
+  /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `AnswerSink.fail` throws. */
+  async complete(sink: AnswerSink): Promise<void> {
     const { request, run, onAnswer } = this.#options;
     try {
-      const answer = await this.#calls(delivery).answer();
+      const answer = await this.#calls(sink).answer();
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
-        this.#logEnd(await run.finish('ok', { answer: delivery.stored?.(answer, run.identity) }));
-        delivery.sendObject(answer);
+        this.#logEnd(await run.finish('ok', { answer: sink.stored?.(answer, run.identity) }));
+        sink.sendObject(answer);
       } else {
-        await answer.passTo(delivery.openStream(answer.model));
+        await answer.passTo(sink.openStream(answer.model));
         const end = await run.finish('ok');
         this.#logEnd(end);
-        delivery.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
+        sink.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
       }
       onAnswer?.({ runId: run.identity.id, text: answer.text });
     } catch (error) {
-      await this.#giveUp(delivery, error);
+      await this.#giveUp(sink, error);
     } finally {
-      delivery.close();
+      sink.close();
       run.release();
     }
   }
 
-  #calls(receiver: Delivery): ProviderChain | ToolLoop {
+  #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
     const { maxTokens } = this.#options;
@@ -87,12 +85,12 @@ export class Turn {
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
   }
 
-  async #giveUp(delivery: Delivery, thrown: unknown): Promise<void> {
+  async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
     const { run } = this.#options;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
     const error = failure?.toAppError() ?? toAppError(thrown);
     this.#logEnd(await this.#end(failure, error));
-    delivery.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
+    sink.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
   }
 
   #end(failure: ProviderFailure | null, error: AppError): Promise<RunEnd | null> {

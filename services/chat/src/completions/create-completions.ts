@@ -1,0 +1,35 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { Shell } from '@gatehouse/service/shell';
+import { dialects } from '../dialects/dialects.ts';
+import type { Instance } from '../recording/instance-job.ts';
+import type { Peers } from '../shared/peers.ts';
+import { ToolClient } from '../tools/tool-peer.ts';
+import { complete } from './complete-rpc.ts';
+import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
+import { embed } from './embed-rpc.ts';
+import { Completions } from './known-calls-job.ts';
+
+export interface CompletionsOptions {
+  pool: Pool;
+  keyRing: KeyRing;
+  instance: Instance;
+  peers: Peers;
+  /** Silence of a provider after which the client gets a sign of life. */
+  silenceMs?: number | undefined;
+  /** What turns are made of. */
+  turns: Omit<CompletionDependencies, 'tools' | 'log' | 'bodyBudget' | 'silenceMs'>;
+}
+
+/** Turns of clients, and of services that ask for one. */
+export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
+  const { pool, keyRing, instance, peers, silenceMs } = options;
+  const tools = new ToolClient(peers.agent, peers.memory, dialects.chat);
+  const turns = { ...options.turns, tools, log };
+  const completions = new Completions({ pool, instance, keyRing, log });
+  return {
+    rawHandlers: completionHandlers({ ...turns, bodyBudget, silenceMs }),
+    rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
+    parts: [completions],
+  };
+}

@@ -1,0 +1,29 @@
+import { isOutage } from '@gatehouse/grpc/errors';
+import type { Shell } from '@gatehouse/service/shell';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import type { Peers } from '../shared/peers.ts';
+import { MemoryClient } from './memory-peer.ts';
+import { RecallStep } from './recall.ts';
+import { RememberQueue } from './remember-queue.ts';
+
+/** How long turns that wait for memory may delay the stop. */
+const longestRememberMs = 5_000;
+
+export interface MemoryOptions {
+  peers: Peers;
+  telemetry: RunTelemetry;
+  drainTimeoutMs: number;
+  /** The most that a search in memory may delay a turn. */
+  recallBudgetMs?: number | undefined;
+}
+
+/** What agents remember: searched before a turn, written after it. */
+export function createMemory({ log, registry }: Shell, options: MemoryOptions) {
+  const { peers, telemetry, drainTimeoutMs, recallBudgetMs: budgetMs } = options;
+  const memory = new MemoryClient(peers.memory);
+  const drainMs = Math.min(drainTimeoutMs, longestRememberMs);
+  const remember = new RememberQueue({ memory, isOutage, log, registry, drainMs });
+  // Connects, so that the first search does not spend its time on that.
+  const start = (): void => log.debug({ reachable: peers.memory.reachable }, 'connecting to memory');
+  return { recall: new RecallStep({ memory, telemetry, budgetMs }), remember, parts: [{ start }, remember] };
+}

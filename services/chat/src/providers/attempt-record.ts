@@ -1,0 +1,34 @@
+import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { MeteredAnswer } from '../dialects/dialect.ts';
+import type { AttemptStatus } from '../runs/run.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
+import type { Usage } from '../usage/usage.ts';
+import type { ProviderFailure } from './provider-failure.ts';
+
+/** How the provider call under way ended. */
+export interface AttemptOutcome {
+  status: AttemptStatus;
+  httpStatus?: number | null;
+  errorCode?: string | null;
+  responseModel?: string | null;
+  /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
+  usage: Usage | null;
+  /** The tier that served the call, where the provider named it. */
+  serviceTier?: string | null;
+  /** What was answered so far, for estimating. */
+  answer?: TextSample | undefined;
+}
+
+/** Where each provider call is recorded before it is made and when it ends. */
+export interface AttemptRecord {
+  /** Commits a provider call, which may only be made afterwards, within the returned span. */
+  startAttempt(model: Model, bodyBytes: number): Promise<TraceContext>;
+  /** The provider's success headers arrived. */
+  noteAccepted(): void;
+  /** The first piece of the answer arrived. */
+  noteFirstToken(): void;
+  endAttempt(outcome: AttemptOutcome): Promise<void>;
+  /** Ends the call under way with a failure. `answer`: what came of it, if it has begun. */
+  failAttempt(failure: ProviderFailure, answer: Omit<MeteredAnswer, 'responseModel'> | null): Promise<void>;
+}

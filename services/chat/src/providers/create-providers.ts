@@ -1,0 +1,24 @@
+import type { Shell } from '@gatehouse/service/shell';
+import type { Alerts } from '../alerts/alerts-job.ts';
+import type { ChatConfig } from '../config.ts';
+import { answerBudget } from './answer-metrics.ts';
+import { ProviderWatch } from './provider-watch-job.ts';
+import { ProviderRegistry } from './registry.ts';
+
+export interface ProvidersOptions {
+  config: ChatConfig;
+  alerts: Alerts;
+}
+
+/** The providers of the catalogue, and the memory for their answers. */
+export function createProviders({ registry }: Shell, { config, alerts }: ProvidersOptions) {
+  const providers = new ProviderRegistry(config.catalogue, config.providerKeys, registry);
+  return {
+    providers,
+    answers: answerBudget(registry),
+    parts: [
+      { stop: () => providers.close() },
+      new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
+    ],
+  };
+}

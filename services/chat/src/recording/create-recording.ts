@@ -1,0 +1,68 @@
+import { usageTopic } from '@gatehouse/events/run-event';
+import type { Pool } from '@gatehouse/pg/pool';
+import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import type { Shell } from '@gatehouse/service/shell';
+import type { Alerts } from '../alerts/alerts-job.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { ChatConfig } from '../config.ts';
+import type { LeaseClient } from '../limits/lease-peer.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Peers } from '../shared/peers.ts';
+import { countOpenRuns } from './count-open-runs-rpc.ts';
+import { forgetUser } from './forget-user-rpc.ts';
+import { ForgottenUsers } from './forgotten-users-job.ts';
+import { Instance } from './instance-job.ts';
+import { eventSource, RunOutbox } from './outbox-system-store.ts';
+import { Reaper } from './reaper-job.ts';
+import { RunRecorder } from './run-recorder-job.ts';
+import type { EndRow } from './run-rows.ts';
+import { RunTelemetry } from './run-telemetry.ts';
+import { Settler } from './settler-job.ts';
+import { Vacuum } from './vacuum-job.ts';
+
+export interface RecordingOptions {
+  config: ChatConfig;
+  pool: Pool;
+  peers: Peers;
+  alerts: Alerts;
+  /** Called when ends of runs have committed alerts. */
+  committed: () => void;
+  pricing: Pricing;
+  leases: LeaseClient;
+  limiter: Limiter;
+  /** How long a deletion of a user is not complete, since runs may be written late. */
+  forgetSettleMs?: number | undefined;
+}
+
+/** The record of every run: commits, events for analytics, what is left of dead replicas, and charges of budgets. */
+export async function createRecording(shell: Shell, options: RecordingOptions) {
+  const { config, pool, peers, alerts, pricing, leases, limiter, forgetSettleMs: settleMs } = options;
+  const { log, registry, tracer } = shell;
+  const runOutbox = new RunOutbox();
+  publishOutbox(shell, {
+    source: eventSource,
+    outbox: runOutbox,
+    config,
+    topic: usageTopic,
+    watermarks: true,
+    send: (events, sending) => peers.analytics.call('ingest', { source: eventSource, events }, sending),
+  });
+  const onEvents = (ends: readonly EndRow[]): void => {
+    runOutbox.committed();
+    if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) options.committed();
+  };
+  const instance = new Instance({ pool, url: config.DATABASE_URL, log });
+  shell.connections.add(config.DATABASE_URL, 1);
+  const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });
+  const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry, onEvents });
+  const countEnds = () => recorder.committedEnds;
+  const settler = new Settler({ pool, leases, instance, limiter, log, registry, countEnds });
+  const forgotten = new ForgottenUsers({ pool, log, settleMs });
+  return {
+    instance,
+    recorder,
+    telemetry: new RunTelemetry(registry, tracer, await shell.createMeter()),
+    rpcs: { forgetUser: forgetUser(forgotten), countOpenRuns: countOpenRuns(pool) },
+    parts: [instance, settler, recorder, reaper, new Vacuum({ pool, countEnds, log }), forgotten],
+  };
+}

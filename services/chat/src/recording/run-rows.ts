@@ -1,0 +1,33 @@
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import type { StartedRun } from '../runs/run-record.ts';
+import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '../runs/run.ts';
+
+/** One provider call about to be made. The first one also starts the run. */
+export interface StartRow {
+  run: StartedRun;
+  /** Null when no budget is set. */
+  charges: readonly BudgetCharge[] | null;
+  attempt: AttemptStart;
+  /** The calls before this one. */
+  ended: readonly Attempt[];
+}
+
+export interface EndRow {
+  run: StartedRun;
+  end: RunEnd;
+  attempts: readonly Attempt[];
+  answer?: StoredAnswer | undefined;
+  alerts?: readonly NewAlert[] | undefined;
+}
+
+/** A run under way whose process died or has lost it. */
+export interface Orphan {
+  run: StartedRun;
+  /** By the database clock, like its age. */
+  startedAt: Date;
+  ageMs: number;
+  /** The calls that have ended, in their order. */
+  ended: Attempt[];
+  /** The call without an end, the last one. */
+  open: AttemptStart;
+}

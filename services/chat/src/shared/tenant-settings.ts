@@ -1,0 +1,17 @@
+import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** The settings of a tenant that chat uses. */
+export interface TenantSettings {
+  /** Null when the tenant may use the whole catalogue. */
+  allowedModels: ReadonlySet<string> | null;
+  /** Characters of prompt and answer that runs keep; 0 where previews are off. */
+  previewChars: number;
+  /** The limited resources of the tenant. */
+  limited: readonly Resource[];
+}
+
+/** The same for a request with one of the tenant's keys. */
+export interface KeySettings extends TenantSettings {
+  /** The limited resources of the key. */
+  keyLimited: readonly Resource[];
+}
