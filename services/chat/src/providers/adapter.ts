@@ -17,7 +17,7 @@ export interface ProviderCall {
   room: AnswerRoom;
 }
 
-/** Who answers, and how. */
+/** A provider and the format of its answers. */
 export interface AnswerOrigin {
   /** Name of the provider. */
   name: string;
