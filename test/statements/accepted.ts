@@ -6,7 +6,7 @@ export interface Accepted {
   reason: string;
 }
 
-const chat = 'services/chat/src/store';
+const chat = 'services/chat/src/recording';
 const waiting = 'has a row for each run under way or just ended; an index on it would cost every run';
 
 /** Statements that rightly read a whole table, or compare all with all of few. An entry that no longer applies fails. */
