@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { migrateService } from '@gatehouse/service/migrate';
 import { Client } from 'pg';
 import { fillWithTenants } from './ground.ts';
+import { dataFolder } from '../support/data-folder.ts';
 import { migrationsFolder, migratedServices } from '../support/migrated-template.ts';
 
 const database = 'statements';
 
 /** Runs `work` with a superuser's client of a database with all services, filled with the rows of many tenants. */
 export async function withGround<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-statements-'));
+  const folder = await mkdtemp(path.join(dataFolder(), 'gatehouse-statements-'));
   // When run as root, PostgreSQL runs as another OS user.
   await chmod(folder, 0o711);
   const postgres = await startPostgres({

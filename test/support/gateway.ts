@@ -277,7 +277,11 @@ export class TestGateway implements SomeGateway {
   async #bootstrap(): Promise<string> {
     const script = path.join(import.meta.dirname, '../../services/tenant/src/bootstrap.ts');
     const { stdout } = await promisify(execFile)(process.execPath, [script], {
-      env: { PATH: process.env['PATH'], DATABASE_URL: this.#databases.get('tenant')?.url },
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        DATABASE_URL: this.#databases.get('tenant')?.url,
+      },
     });
     return stdout.trim();
   }

@@ -7,6 +7,7 @@ import type { Credentials } from '@gatehouse/local/credentials';
 import { readProcessList, type ListedProcess } from '@gatehouse/local/process-list';
 import { isAlive } from '@gatehouse/local/processes';
 import { eventually } from './eventually.ts';
+import { runFolder } from './test-run.ts';
 
 const up = path.join(import.meta.dirname, '../../deploy/local/up.ts');
 const readyTimeoutMs = 120_000;
@@ -105,9 +106,9 @@ export interface StateFolder {
   remove: () => Promise<void>;
 }
 
-/** Creates an empty state folder for `make up`; `remove` deletes it. */
+/** Creates an empty state folder for `make up`, in the folder of a Jest run if there is one; `remove` deletes it. */
 export async function makeStateFolder(): Promise<StateFolder> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-state-'));
+  const folder = await mkdtemp(path.join(runFolder() ?? tmpdir(), 'gatehouse-state-'));
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 

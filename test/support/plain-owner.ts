@@ -1,9 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres, type Postgres } from '@gatehouse/local/postgres';
 import type { PostgresBinaries } from '@gatehouse/local/postgres-binaries';
+import { dataFolder } from './data-folder.ts';
 import { query } from './query.ts';
 
 const owner = 'plain_owner';
@@ -25,7 +25,7 @@ export class PlainOwnerServer {
 
   /** `binaries`: other ones than those from npm. */
   static async start(binaries?: PostgresBinaries): Promise<PlainOwnerServer> {
-    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-plain-owner-'));
+    const folder = await mkdtemp(path.join(dataFolder(), 'gatehouse-plain-owner-'));
     // When run as root, PostgreSQL runs as another OS user.
     await chmod(folder, 0o711);
     const postgres = await startPostgres({
