@@ -24,7 +24,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'once an hour, checks the time zones of all tenants',
   },
   {
-    file: 'services/webhook/src/store/transfer-store.ts',
+    file: 'services/webhook/src/transfers/transfer-store.ts',
     begins: 'select i.id, i.name, o.id as "otherId"',
     problem: 'compares all with all: ((o.id <> i.id)',
     reason: 'a tenant has 100 channels at most',

@@ -7,17 +7,17 @@ import { newId } from '@gatehouse/kit/ids';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
-import { ConversationQueue } from '../src/channels/conversation-queue.ts';
-import { tasks } from '../src/jobs/tasks.ts';
-import { deleteEmptyConversations } from '../src/jobs/upkeep.ts';
+import { ConversationQueue } from '../src/conversations/conversation-queue.ts';
+import { tasks } from '../src/tasks.ts';
+import { deleteEmptyConversations } from '../src/upkeep.ts';
 import {
   deleteExpiredKeys,
   deleteExpiredMessages,
   findOverdueConversations,
-} from '../src/store/channel-system-store.ts';
-import { deleteEmpty, MessageStore, noteWoken } from '../src/store/message-store.ts';
-import { removeDeleted } from '../src/store/removal-system-store.ts';
-import { TurnStore } from '../src/store/turn-store.ts';
+} from '../src/channels/channel-system-store.ts';
+import { deleteEmpty, MessageStore, noteWoken } from '../src/conversations/message-store.ts';
+import { removeDeleted } from '../src/shared/removal-system-store.ts';
+import { TurnStore } from '../src/conversations/turn-store.ts';
 import {
   createChannel,
   makeChannel,

@@ -8,7 +8,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
 import { signed } from '@gatehouse/test/webhook-senders';
-import { CallStore } from '../src/store/call-store.ts';
+import { CallStore } from '../src/calls/call-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;

@@ -4,7 +4,7 @@ import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { resealSecrets } from '@gatehouse/secrets/resealing';
 import { placeOf } from '../src/channels/channel-gate.ts';
-import { newStandardSecret } from '../src/inbound/secret.ts';
+import { newStandardSecret } from '../src/signatures/signing-secret.ts';
 import { webhookSecretsToReseal } from '../src/secrets/reseal.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';

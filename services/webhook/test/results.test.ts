@@ -7,8 +7,8 @@ import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
-import { failLost } from '../src/jobs/upkeep.ts';
-import { CallStore } from '../src/store/call-store.ts';
+import { failLost } from '../src/upkeep.ts';
+import { CallStore } from '../src/calls/call-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;

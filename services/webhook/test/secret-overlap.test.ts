@@ -5,8 +5,8 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver, type Received } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
-import { newStandardSecret } from '../src/inbound/secret.ts';
-import { forgetSecrets } from '../src/jobs/upkeep.ts';
+import { newStandardSecret } from '../src/signatures/signing-secret.ts';
+import { forgetSecrets } from '../src/upkeep.ts';
 import { makeChannel, postMessage, write, written, type TestChannel } from './channels-under-test.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 

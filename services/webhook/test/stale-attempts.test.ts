@@ -6,14 +6,14 @@ import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { CallTexts } from '../src/calls/call-texts.ts';
-import { attempt } from '../src/deliveries/attempt.ts';
+import { attempt } from '../src/deliveries/attempt-job.ts';
 import { targetOf, type Attempt } from '../src/deliveries/delivery.ts';
 import { Hops } from '../src/deliveries/hops.ts';
 import { Messages } from '../src/deliveries/messages.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
-import { CallStore } from '../src/store/call-store.ts';
-import { DeliveryStore, type DueDelivery } from '../src/store/delivery-store.ts';
-import { ReplyStore, type ClaimedReply, type QueuedReply } from '../src/store/reply-store.ts';
+import { CallStore } from '../src/calls/call-store.ts';
+import { DeliveryStore, type DueDelivery } from '../src/deliveries/delivery-store.ts';
+import { ReplyStore, type ClaimedReply, type QueuedReply } from '../src/conversations/reply-store.ts';
 import { makeChannel, messagesOf, write, written, type TestChannel } from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 

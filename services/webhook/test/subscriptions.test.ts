@@ -7,7 +7,11 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { deleteOldTransfers } from '@gatehouse/transfers/store/transfer-state';
 import { Webhook } from 'standardwebhooks';
-import { deleteOldDeadLetters, deleteOldEvents, deleteOldMarks } from '../src/store/event-system-store.ts';
+import {
+  deleteOldDeadLetters,
+  deleteOldEvents,
+  deleteOldMarks,
+} from '../src/subscriptions/event-system-store.ts';
 import { owner, WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;

@@ -8,8 +8,8 @@ import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/service/service';
 import { makeChannel, messagesOf, postMessage, type TestChannel } from './channels-under-test.ts';
 import { ProviderServer, ZaloAccount, zaloHeaders } from '@gatehouse/test/channel-providers';
-import { ChannelStore } from '../src/store/channel-store.ts';
-import { TokenStore } from '../src/store/token-store.ts';
+import { ChannelStore } from '../src/channels/channel-store.ts';
+import { TokenStore } from '../src/channels/token-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
 const oaId = '5550001';

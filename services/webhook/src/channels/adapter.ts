@@ -1,7 +1,7 @@
 import type { ChannelConfig, ChannelCredentials, ChannelType } from '@gatehouse/contract/channel-instances';
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
-import type { Delivery } from '../inbound/schemes.ts';
-import type { ReplyStyle } from './reply-style.ts';
+import type { Delivery } from '../signatures/schemes.ts';
+import type { ReplyStyle } from '../conversations/reply-style.ts';
 
 /** A message as its provider sends it. */
 export interface InboundMessage {

@@ -1,10 +1,10 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import type { Hops } from '../deliveries/hops.ts';
 import type { ChannelAdapter } from './adapter.ts';
-import { generic } from './generic.ts';
-import { slack } from './slack.ts';
-import { telegram } from './telegram.ts';
-import { zalo } from './zalo.ts';
+import { generic } from './providers/generic.ts';
+import { slack } from './providers/slack.ts';
+import { telegram } from './providers/telegram.ts';
+import { zalo } from './providers/zalo.ts';
 
 /** An adapter for each type of channel. */
 export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };

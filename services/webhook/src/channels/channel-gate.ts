@@ -1,8 +1,8 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import type { Refusals } from '@gatehouse/keyless/refusals';
-import type { Delivery } from '../inbound/schemes.ts';
-import { newStandardSecret } from '../inbound/secret.ts';
+import type { Delivery } from '../signatures/schemes.ts';
+import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { OpenChannel } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';

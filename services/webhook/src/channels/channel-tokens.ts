@@ -1,8 +1,8 @@
 import type { ChannelConfig, ChannelCredentials } from '@gatehouse/contract/channel-instances';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { SealedTokens } from '../store/token-store.ts';
+import type { SealedTokens } from './token-store.ts';
 import type { OpenChannel } from './adapter.ts';
-import type { Tokens } from './zalo-oauth.ts';
+import type { Tokens } from './providers/zalo-oauth.ts';
 
 type Column = 'access_token' | 'refresh_token';
 

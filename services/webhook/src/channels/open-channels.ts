@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { ChannelStore } from '../store/channel-store.ts';
+import type { ChannelStore } from './channel-store.ts';
 import type { ChannelAdapter, OpenChannel, WaysOf } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { Channel, ConnectedChannel } from './channel.ts';

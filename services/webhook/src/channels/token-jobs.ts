@@ -1,6 +1,6 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { tasks } from '../jobs/tasks.ts';
+import type { tasks } from '../tasks.ts';
 
 /** Queues refreshes of tokens. */
 export class TokenJobs {

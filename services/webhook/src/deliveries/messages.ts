@@ -1,8 +1,8 @@
 import type { CallTexts } from '../calls/call-texts.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { CallStore } from '../store/call-store.ts';
-import type { DueDelivery } from '../store/delivery-store.ts';
-import { resultBody } from './result-body.ts';
+import type { CallStore } from '../calls/call-store.ts';
+import type { DueDelivery } from './delivery-store.ts';
+import { resultBody } from '../calls/result-body.ts';
 
 /** The message of a delivery, the same at each attempt. */
 export interface Message {

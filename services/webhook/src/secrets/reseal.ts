@@ -1,8 +1,8 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ResealingOptions } from '@gatehouse/secrets/resealing';
-import { replaceSealed } from '../store/secret-store.ts';
-import { findStaleSecrets, type SealedSecret } from '../store/secret-system-store.ts';
+import { replaceSealed } from './secret-store.ts';
+import { findStaleSecrets, type SealedSecret } from './secret-system-store.ts';
 import type { SecretPlace, WebhookSecrets } from './webhook-secrets.ts';
 
 /** A secret that was replaced is encrypted in the place of the one that has replaced it. */

@@ -1,0 +1,86 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { listWebhookCalls, WebhookCallWithResult } from '@gatehouse/contract/webhook-calls';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import type { z } from 'zod';
+import { showCall, type StoredCall } from './call.ts';
+import type { CallTexts } from './call-texts.ts';
+import type { DeliveryOutbox } from '../deliveries/delivery-queue.ts';
+import { countDeliveries, type CallStore } from './call-store.ts';
+import { showDelivery } from '../deliveries/delivery-view.ts';
+import { deliveryById, type DeliveryStore, type LoggedDelivery } from '../deliveries/delivery-store.ts';
+import { lockEndpoint, type EndpointStore } from '../endpoints/endpoint-store.ts';
+
+type List = Call<unknown, z.output<typeof listWebhookCalls>>;
+
+export interface CallDependencies {
+  endpoints: EndpointStore;
+  calls: CallStore;
+  texts: CallTexts;
+  deliveries: DeliveryStore;
+  outbox: DeliveryOutbox;
+  changes: Changes;
+}
+
+/** The deliveries that are read of one result; as many as its call shows. */
+const maxDeliveries = 50;
+
+/** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
+export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
+  const { endpoints, calls, texts, deliveries, outbox, changes } = dependencies;
+  return {
+    'webhooks.endpoints.calls': async (call: List) => {
+      const { tenantId } = tenantOf(call);
+      const { limit, cursor } = call.query;
+      const what = 'webhook endpoint';
+      const endpointId = resourceId(call.params, what);
+      found(await endpoints.find(tenantId, endpointId), what);
+      const rows = await calls.list({ tenantId, endpointId }, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showCall) };
+    },
+
+    'webhooks.calls.get': async (call: Call) => {
+      const what = 'webhook call';
+      const id = resourceId({ id: call.params['call_id'] ?? '' }, what);
+      const { tenantId } = tenantOf(call);
+      const known = found(await calls.find(tenantId, id), what);
+      return { body: showWithResult(known, await deliveries.ofCall(tenantId, id), texts) };
+    },
+
+    'webhooks.calls.redeliver': async (call: Call) => {
+      const what = 'webhook call';
+      const callId = resourceId({ id: call.params['call_id'] ?? '' }, what);
+      const known = found(await calls.find(tenantOf(call).tenantId, callId), what);
+      if (known.callbackUrl === null || known.finishedAt === null)
+        throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
+      return changes.change(call, async (db) => {
+        found(await lockEndpoint(db, known.endpointId), what);
+        if ((await countDeliveries(db, callId)) >= maxDeliveries)
+          throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
+        const id = found(await outbox.addResult(db, known), what);
+        const body = showDelivery(await deliveryById(db, id));
+        return {
+          body,
+          changes: [
+            { action: 'webhook_call.redelivered', id: callId, before: null, after: { delivery_id: id } },
+          ],
+        };
+      });
+    },
+  };
+}
+
+function showWithResult(
+  call: StoredCall,
+  deliveries: readonly LoggedDelivery[],
+  texts: CallTexts,
+): WebhookCallWithResult {
+  const none = { output: null, finish_reason: null, usage: null, trace_id: null };
+  return {
+    ...showCall(call),
+    ...(call.result === null ? none : texts.openResult(call, call.result)),
+    deliveries: deliveries.map(showDelivery),
+  };
+}

@@ -1,0 +1,13 @@
+import type { StoredCall } from './call.ts';
+import type { CallTexts } from './call-texts.ts';
+
+/** The body that reports how a call ended: the same at each attempt. Null while it has not. */
+export function resultBody(call: StoredCall, texts: CallTexts): string | null {
+  const { id: call_id, agentId: agent_id, finishedAt, result, error } = call;
+  if (finishedAt === null) return null;
+  const timestamp = finishedAt.toISOString();
+  if (result === null)
+    return JSON.stringify({ type: 'call.failed', timestamp, data: { call_id, agent_id, error } });
+  const data = { call_id, agent_id, ...texts.openResult(call, result) };
+  return JSON.stringify({ type: 'call.completed', timestamp, data });
+}

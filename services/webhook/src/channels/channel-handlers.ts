@@ -1,0 +1,173 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import {
+  maxChannelInstances,
+  type ChannelConfig,
+  type ChannelCredentials,
+  type ChannelType,
+  type CreateChannelInstance,
+  type listChannelInstances,
+  type PatchChannelInstance,
+} from '@gatehouse/contract/channel-instances';
+import type { Guard } from '@gatehouse/egress/guard';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import {
+  newSettings,
+  patchedSettings,
+  shaped,
+  showChannel,
+  type Channel,
+  type SealedChannel,
+} from './channel.ts';
+import { placeOf } from './channel-gate.ts';
+import type { ChannelCheck } from './channel-queue.ts';
+import { secretFor } from '../signatures/signing-secret.ts';
+import type { AgentClient } from '../peers/agent-peer.ts';
+import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import {
+  countChannels,
+  deleteChannel,
+  insertChannel,
+  lockChannel,
+  updateChannel,
+  type ChannelStore,
+} from './channel-store.ts';
+
+type List = Call<unknown, z.output<typeof listChannelInstances>>;
+type Create = Call<CreateChannelInstance>;
+type Patch = Call<PatchChannelInstance>;
+
+const what = 'channel';
+
+export interface ChannelDependencies {
+  channels: ChannelStore;
+  agents: AgentClient;
+  guard: Guard;
+  secrets: WebhookSecrets;
+  check: ChannelCheck;
+  changes: Changes;
+  /** The URL by which clients reach the gateway. */
+  publicUrl: string;
+}
+
+/** `/v1/channels/instances*` */
+export function channelHandlers(dependencies: ChannelDependencies): Record<string, Handler> {
+  const { channels, secrets, check, changes, publicUrl } = dependencies;
+  const show = (channel: Channel) => showChannel(channel, publicUrl);
+  return {
+    'channels.instances.list': async (call: List) => {
+      const { limit, cursor, type = null } = call.query;
+      const page = { limit, before: decodeCursor(cursor), type };
+      return { body: pageOf(await channels.list(tenantOf(call).tenantId, page), limit, show) };
+    },
+
+    'channels.instances.create': async (call: Create) => {
+      const [{ tenantId }, id] = [tenantOf(call), newId()];
+      const { type } = call.body;
+      const settings = newSettings(call.body);
+      const credentials = credentialsOf(type, call.body.credentials);
+      await assertUsable(call, call.body, dependencies);
+      const sealed = secrets.seal(placeOf({ tenantId, id }), JSON.stringify(credentials));
+      return changes.change(call, async (db) => {
+        if ((await countChannels(db, tenantId)) >= maxChannelInstances)
+          throw new AppError('limit_reached', `There may be ${maxChannelInstances} channels.`);
+        const status = check.firstStatus(type);
+        const made = show(
+          await insertChannel(db, { id, tenantId, type, settings, credentials: sealed, status }),
+        );
+        await check.queue(db, { tenantId, id });
+        return {
+          body: { ...made, ...(type === 'generic' && credentials) },
+          headers: { location: `/v1/channels/instances/${id}` },
+          changes: [{ action: 'channel_instance.created', id, before: null, after: made }],
+        };
+      });
+    },
+
+    'channels.instances.get': async (call: Call) => {
+      const channel = await channels.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: show(found(channel, what)) };
+    },
+
+    'channels.instances.patch': async (call: Patch) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      const { type } = found(await channels.find(tenantId, id), what);
+      // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
+      await assertUsable(call, { ...call.body, type }, dependencies);
+      return changes.change(call, async (db) => {
+        const before = found(await lockChannel(db, id), what);
+        const settings = patchedSettings(before, call.body);
+        const given = call.body.credentials;
+        const isOther = isOtherAccount(before, settings);
+        const state = isOther
+          ? 'pending'
+          : given === undefined || type === 'zalo_oa'
+            ? null
+            : check.firstStatus(type);
+        // Those of another account prove nothing for this one.
+        const overlapS = isOther ? 0 : call.body.overlap_seconds;
+        const rotation = rotationOf(secrets, placeOf(before), {
+          ...{ current: before.credentials, overlapS },
+          given: given === undefined ? undefined : merged(before, given, secrets),
+          defaultS: type === 'generic' ? signedOverlapS : 0,
+        });
+        const acceptedS = overlapS ?? (rotation.sealed === null ? null : 0);
+        const after = await updateChannel(db, id, { settings, rotation, acceptedS, state });
+        // Credentials may be valid again, and what waits may go on.
+        await check.queue(db, { tenantId, id });
+        const [old, body] = [show(before), show(after)];
+        return { body, changes: [{ action: 'channel_instance.updated', id, before: old, after: body }] };
+      });
+    },
+
+    'channels.instances.delete': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const before = show(found(await lockChannel(db, id), what));
+        await deleteChannel(db, id);
+        return { changes: [{ action: 'channel_instance.deleted', id, before, after: null }] };
+      });
+    },
+  };
+}
+
+/** The credentials as the type needs them; a `generic` channel without a secret gets one. Throws a 400. */
+function credentialsOf(type: ChannelType, given: object): object {
+  const credentials = shaped(type, 'credentials', given);
+  if (type !== 'generic') return credentials;
+  const { secret } = credentials as ChannelCredentials<'generic'>;
+  return { secret: secretFor('standard', secret, 'credentials.secret') };
+}
+
+/** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
+function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): string {
+  const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
+  return JSON.stringify(credentialsOf(before.type, { ...kept, ...given }));
+}
+
+/** Whether a channel would be for another app or account of Zalo, for which its tokens are not good. */
+function isOtherAccount(before: Channel, { config }: Pick<Channel, 'config'>): boolean {
+  if (before.type !== 'zalo_oa') return false;
+  const [old, next] = [before.config, config] as ChannelConfig<'zalo_oa'>[];
+  return old?.app_id !== next?.app_id || old?.oa_id !== next?.oa_id;
+}
+
+/** Throws a 400 unless the agent exists for the caller, and the URL may be called. */
+async function assertUsable(
+  call: Call,
+  {
+    type,
+    agent_id: agentId,
+    config,
+  }: Pick<PatchChannelInstance, 'agent_id' | 'config'> & { type: ChannelType },
+  { agents, guard }: ChannelDependencies,
+): Promise<void> {
+  if (agentId !== undefined) await agents.assertVisible(call, agentId);
+  const { callback_url: url } = (config ?? {}) as Partial<ChannelConfig<'generic'>>;
+  if (type === 'generic' && typeof url === 'string') await guard.check(url, 'config.callback_url');
+}

@@ -1,0 +1,211 @@
+import type { ChannelType } from '@gatehouse/contract/channel-instances';
+import type { PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import {
+  settingNames,
+  type Channel,
+  type ChannelSettings,
+  type ChannelState,
+  type ConnectedChannel,
+  type SealedChannel,
+} from './channel.ts';
+import type { Rotation } from '../secrets/rotation.ts';
+import { assertUnlocked } from '@gatehouse/transfers/store/rows';
+import { lockAndCount } from '../shared/count-statements.ts';
+import { rotating } from '../secrets/rotation-statements.ts';
+
+/** The column of each setting, by its name on the wire. */
+const columns = `id, tenant_id as "tenantId", type, ${settingNames.join(', ')}, closed, status, status_reason,
+  case when previous_credentials_accepted_until > now() then previous_credentials_accepted_until end
+    as "previousSecretExpiresAt",
+  created_at as "createdAt", updated_at as "updatedAt"`;
+
+const isJson = new Set<string>(['replies', 'config']);
+const valuesOf = (settings: ChannelSettings): unknown[] =>
+  settingNames.map((name) => (isJson.has(name) ? JSON.stringify(settings[name]) : settings[name]));
+
+/** The channels of one tenant at a time. */
+export class ChannelStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, below the id `before`. */
+  async list(
+    tenantId: string,
+    { limit, before, type }: { limit: number; before: string | null; type: ChannelType | null },
+  ): Promise<PageRows<Channel>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<Channel>(db, {
+        columns,
+        from: `webhook.channel_instances where tenant_id = $1 and deleted_at is null
+          and ($2::uuid is null or id < $2) and ($3::text is null or type = $3)`,
+        order: 'id desc',
+        size: sizeOf('replies::text', 'config::text'),
+        limit,
+        values: [tenantId, before, type],
+      }),
+    );
+  }
+
+  async find(tenantId: string, id: string): Promise<Channel | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Channel>(
+        `select ${columns} from webhook.channel_instances where id = $1 and deleted_at is null`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** The channel for an account of an app of Zalo. */
+  async findByAccount(
+    tenantId: string,
+    { app, account }: { app: string; account: string },
+  ): Promise<Channel | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Channel>(
+        `select ${columns} from webhook.channel_instances
+         where tenant_id = $1 and deleted_at is null and type = 'zalo_oa'
+           and config->>'app_id' = $2 and config->>'oa_id' = $3
+         order by id limit 1`,
+        [tenantId, app, account],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** With its secrets. */
+  async open(tenantId: string, id: string): Promise<ConnectedChannel | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<ConnectedChannel>(
+        `select ${columns}, credentials, access_token as "accessToken",
+           case when previous_credentials_expire_at > now() then previous_credentials end as "previousCredentials"
+         from webhook.channel_instances where id = $1 and deleted_at is null`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /**
+   * Notes what is known of the connection by the credentials and the token that `channel` has, and does `also` in the
+   * same transaction if that is new. What is known of others that were replaced meanwhile is of no use.
+   */
+  async setState(
+    { tenantId, id, credentials, accessToken }: ConnectedChannel,
+    { status, status_reason: reason }: ChannelState,
+    also: (db: Queryable) => Promise<unknown>,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update webhook.channel_instances set status = $2, status_reason = $3
+         where id = $1 and (status, status_reason) is distinct from ($2, $3)
+           and credentials = $4 and ($2 <> 'needs_reauth' or access_token is not distinct from $5)`,
+        [id, status, reason, credentials, accessToken],
+      );
+      if (rowCount === 1) await also(db);
+    });
+  }
+}
+
+/** The channel with its credentials, locked until the transaction ends; null when there is none. */
+export async function lockChannel(db: Queryable, id: string): Promise<SealedChannel | null> {
+  const { rows } = await db.query<SealedChannel>(
+    `select ${columns}, credentials from webhook.channel_instances
+     where id = $1 and deleted_at is null for update`,
+    [id],
+  );
+  const [channel] = rows;
+  if (channel === undefined) return null;
+  await assertUnlocked(db, 'webhook.channel_instances', id);
+  return channel;
+}
+
+/** The channels of a tenant so far. Others that add one wait until the transaction ends. */
+export async function countChannels(db: Queryable, tenantId: string): Promise<number> {
+  return lockAndCount(db, 'webhook.channel_instances', tenantId);
+}
+
+export async function insertChannel(
+  db: Queryable,
+  channel: {
+    id: string;
+    tenantId: string;
+    type: ChannelType;
+    settings: ChannelSettings;
+    credentials: Buffer;
+    status: ChannelState['status'];
+  },
+): Promise<Channel> {
+  const { id, tenantId, type, settings, credentials, status } = channel;
+  return only(
+    await db.query<Channel>(
+      `insert into webhook.channel_instances (id, tenant_id, type, credentials, status, ${settingNames.join(', ')})
+       values ($1, $2, $3, $4, $5, ${settingNames.map((_, index) => `$${index + 6}`).join(', ')})
+       returning ${columns}`,
+      [id, tenantId, type, credentials, status, ...valuesOf(settings)],
+    ),
+  );
+}
+
+const rotatingCredentials = rotating(
+  {
+    secret: 'credentials',
+    previous: 'previous_credentials',
+    expires: 'previous_credentials_expire_at',
+  },
+  { sealed: '$2', seconds: '$3' },
+);
+
+/**
+ * `state`: null leaves what is known of the connection; `pending` removes the tokens. `acceptedS`: how long the
+ * credentials before prove messages too; without new ones, as for a rotation.
+ */
+export async function updateChannel(
+  db: Queryable,
+  id: string,
+  {
+    settings,
+    rotation,
+    acceptedS,
+    state,
+  }: {
+    settings: ChannelSettings;
+    rotation: Rotation;
+    acceptedS: number | null;
+    state: ChannelState['status'] | null;
+  },
+): Promise<Channel> {
+  // Not now(): the transaction may have begun before the change that it waited for.
+  return only(
+    await db.query<Channel>(
+      `update webhook.channel_instances
+       set ${settingNames.map((name, index) => `${name} = $${index + 6}`).join(', ')}, ${rotatingCredentials},
+         previous_credentials_accepted_until = case when $4::float8 = 0 then null
+           when $2::bytea is not null then statement_timestamp() + make_interval(secs => $4)
+           when previous_credentials_accepted_until is not null
+             then least(previous_credentials_accepted_until, statement_timestamp() + make_interval(secs => $4)) end,
+         updated_at = clock_timestamp(), status = coalesce($5, status),
+         status_reason = case when $5::text is null then status_reason end,
+         paused_until = null,
+         access_token = case when $5 = 'pending' then null else access_token end,
+         refresh_token = case when $5 = 'pending' then null else refresh_token end,
+         refresh_due_at = case when $5 = 'pending' then null else refresh_due_at end,
+         -- A refresh under way is of no use any more.
+         refresh_claim = case when $5 = 'pending' then null else refresh_claim end
+       where id = $1 returning ${columns}`,
+      [id, rotation.sealed, rotation.overlapS, acceptedS, state, ...valuesOf(settings)],
+    ),
+  );
+}
+
+/** Hides a channel with its conversations, which are removed later. */
+export async function deleteChannel(db: Queryable, id: string): Promise<void> {
+  await db.query('update webhook.channel_instances set deleted_at = now() where id = $1', [id]);
+}

@@ -1,0 +1,48 @@
+import type { EgressResponse } from '@gatehouse/egress/egress';
+import type { z } from 'zod';
+import { retryAfterS } from '../../deliveries/delivery.ts';
+import type { Sent, Ways } from '../adapter.ts';
+
+/** How long a provider may take. */
+const timeoutMs = 15_000;
+/** The pause for a provider that limits without saying for how long. */
+const pausedS = 5;
+
+/** Posts JSON to a provider, and returns its answer as `shape`; null if it does not fit. */
+export async function postJson<Shape extends z.ZodType>(
+  { provider }: Ways,
+  { url, body, headers = {}, shape }: ProviderCall<Shape>,
+): Promise<{ response: EgressResponse; answer: z.output<Shape> | null }> {
+  const response = await provider({
+    method: 'POST',
+    url: new URL(url),
+    headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+    body: Buffer.from(JSON.stringify(body)),
+    timeoutMs,
+  });
+  return { response, answer: shape.safeParse(parseOrNull(response.body)).data ?? null };
+}
+
+export interface ProviderCall<Shape extends z.ZodType> {
+  url: string;
+  body: object;
+  headers?: Record<string, string>;
+  shape: Shape;
+}
+
+/** The JSON of a body; null for anything else. */
+export function parseOrNull(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString());
+  } catch {
+    return null;
+  }
+}
+
+/** How long a provider that limits wants to be left alone. */
+export function pausedBy({ headers }: EgressResponse, seconds?: number): Extract<Sent, { kind: 'paused' }> {
+  return {
+    kind: 'paused',
+    afterS: Math.max(1, seconds ?? retryAfterS(headers['retry-after'], new Date()) ?? pausedS),
+  };
+}

@@ -1,0 +1,145 @@
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+import { verify } from '../../signatures/verify.ts';
+import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';
+import { given } from './given.ts';
+import { pausedBy, postJson } from './provider-call.ts';
+
+/** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
+
+const time = given(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
+const id = given(z.string().min(1).max(64));
+/** The members of a message that are read. Other events have members of the same names: `team_join` has an object as `user`. */
+const event = z.object({
+  type: z.string(),
+  subtype: given(z.string()),
+  bot_id: given(z.string()),
+  user: id,
+  text: given(z.string()),
+  channel: id,
+  channel_type: given(z.string()),
+  ts: time,
+  thread_ts: time,
+  files: given(z.array(z.unknown())),
+});
+const envelope = z.object({ type: z.string() });
+const verification = z.object({ challenge: z.string().max(1_000) });
+/** Slack names one installation that an event is for. Each takes microseconds, and a body has room for 130,000. */
+const maxAuthorizations = 10;
+const authorizations = z.preprocess(
+  (list) => (Array.isArray(list) ? list.slice(0, maxAuthorizations) : list),
+  z.array(given(z.object({ user_id: id }))),
+);
+const callback = z.object({ event_id: id, event: given(event), authorizations: given(authorizations) });
+
+const answerShape = z.object({
+  ok: z.boolean(),
+  error: z.string().max(200).optional(),
+  ts: z.string().max(64).optional(),
+});
+
+/** Kinds of messages that people write; others are edits, deletions and news. */
+const written = new Set([undefined, 'file_share', 'thread_broadcast', 'me_message']);
+
+const unauthorized = new Set([
+  'account_inactive',
+  'invalid_auth',
+  'missing_scope',
+  'not_authed',
+  'org_login_required',
+  'team_access_not_granted',
+  'token_expired',
+  'token_revoked',
+]);
+const temporary = new Set([
+  'fatal_error',
+  'internal_error',
+  'request_timeout',
+  'service_unavailable',
+  'team_added_to_org',
+]);
+
+export function slack(apiUrl: string): ChannelAdapter<'slack'> {
+  const call = async (method: string, body: object, { credentials }: OpenChannel<'slack'>, ways: Ways) => {
+    const headers = { authorization: `Bearer ${credentials.bot_token}` };
+    const called = await postJson(ways, { url: `${apiUrl}/${method}`, body, headers, shape: answerShape });
+    return { ...called, error: called.answer?.error ?? `HTTP ${called.response.status}` };
+  };
+  return {
+    verify: (request, { credentials }, nowS) =>
+      verify(request, { scheme: 'slack', secrets: [credentials.signing_secret], nowS }) !== null,
+    parse,
+    acceptedStatus: 202,
+    style: 'slack',
+    maxChars: 4_000,
+    send: async ({ conversation, text }, channel, ways): Promise<Sent> => {
+      const [place = '', thread] = conversation.split(':');
+      const body = { channel: place, text, ...(thread !== undefined && { thread_ts: thread }) };
+      const { response, answer, error } = await call('chat.postMessage', body, channel, ways);
+      if (answer?.ok === true) return { kind: 'sent', externalId: answer.ts ?? null };
+      if (response.status === 429 || error === 'ratelimited') return pausedBy(response);
+      const reason = `Slack responds with ${error}.`;
+      if (unauthorized.has(error)) return { kind: 'unauthorized', reason };
+      const isTemporary = answer === null || response.status >= 500 || temporary.has(error);
+      return { kind: isTemporary ? 'retry' : 'rejected', reason };
+    },
+    check: async (channel, ways): Promise<Checked> => {
+      const { answer, error } = await call('auth.test', {}, channel, ways);
+      if (answer?.ok === true) return { kind: 'connected' };
+      return {
+        kind: unauthorized.has(error) ? 'unauthorized' : 'retry',
+        reason: `Slack responds with ${error}.`,
+      };
+    },
+  };
+}
+
+function parse(body: unknown): Inbound {
+  const { type: kind } = validate(envelope, body, 'body');
+  if (kind === 'url_verification') {
+    const { challenge } = validate(verification, body, 'body');
+    return { kind: 'challenge', challenge };
+  }
+  // Others are news, such as that Slack limits events.
+  if (kind !== 'event_callback') return { kind: 'ignored' };
+  const request = validate(callback, body, 'body');
+  if (request.event === undefined) return { kind: 'ignored' };
+  const { type, subtype, bot_id: bot, user, channel, ts, thread_ts: thread, ...message } = request.event;
+  const isWritten = (type === 'message' || type === 'app_mention') && written.has(subtype);
+  if (!isWritten || bot !== undefined || user === undefined || channel === undefined || ts === undefined)
+    return { kind: 'ignored' };
+  const bots = (request.authorizations ?? []).flatMap((each) => each?.user_id ?? []);
+  if (bots.includes(user)) return { kind: 'ignored' };
+  const hasAttachment = (message.files?.length ?? 0) > 0;
+  const text = textOf(message.text ?? '', bots);
+  if (text === '' && !hasAttachment) return { kind: 'ignored' };
+  const isDirect = message.channel_type === 'im' || channel.startsWith('D');
+  // In a channel the answer begins a thread; a direct conversation goes on without one.
+  const place = thread ?? (isDirect ? undefined : ts);
+  const byPlace = `${channel}:${ts}`;
+  const { event_id: eventId = byPlace } = request;
+  return {
+    kind: 'message',
+    message: {
+      externalId: eventId,
+      // A mention comes as two events: `app_mention` and `message`.
+      keys: [...new Set([eventId, byPlace])],
+      conversation: { externalId: place === undefined ? channel : `${channel}:${place}`, group: !isDirect },
+      // Slack sends no names; in a thread the agent must distinguish people.
+      sender: { id: user, name: `@${user}` },
+      text: text === '' ? null : text,
+      hasAttachment,
+      position: ts,
+    },
+  };
+}
+
+/** The text without mentions of the bot, and with `&`, `<` and `>` as they were written. */
+function textOf(text: string, bots: readonly string[]): string {
+  return text
+    .replaceAll(/<@(\w+)(?:\|[^<>]*)?>/g, (mention, user: string) => (bots.includes(user) ? '' : mention))
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+    .trim();
+}

@@ -1,0 +1,107 @@
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+import type { Inbound } from '../adapter.ts';
+import { given } from './given.ts';
+
+/** https://core.telegram.org/bots/api#update */
+
+/** Members of a message that are content without text. */
+const attachments = [
+  'animation',
+  'audio',
+  'contact',
+  'document',
+  'location',
+  'paid_media',
+  'photo',
+  'poll',
+  'sticker',
+  'story',
+  'venue',
+  'video',
+  'video_note',
+  'voice',
+] as const;
+type Attachment = (typeof attachments)[number];
+const attachmentShapes = Object.fromEntries(
+  attachments.map((name) => [name, z.unknown().optional()]),
+) as Record<Attachment, z.ZodOptional<z.ZodUnknown>>;
+
+/** The members of an Update that are read. */
+const update = z.object({
+  update_id: z.int(),
+  message: given(
+    z.object({
+      message_thread_id: given(z.int()),
+      is_topic_message: given(z.boolean()),
+      direct_messages_topic: given(z.object({ topic_id: z.int() })),
+      from: given(z.object({ id: z.int(), is_bot: given(z.boolean()), first_name: given(z.string()) })),
+      sender_chat: given(z.object({ id: z.int(), title: given(z.string()) })),
+      author_signature: given(z.string()),
+      is_automatic_forward: given(z.boolean()),
+      chat: z.object({ id: z.int(), type: given(z.string()), is_direct_messages: given(z.boolean()) }),
+      text: given(z.string()),
+      caption: given(z.string()),
+      migrate_to_chat_id: given(z.int()),
+      migrate_from_chat_id: given(z.int()),
+      ...attachmentShapes,
+    }),
+  ),
+});
+type Message = NonNullable<z.output<typeof update>['message']>;
+
+/** Reads an Update. Everything in it but messages of people, and news of a group that has a new id, is ignored. */
+export function readUpdate(body: unknown): Inbound {
+  const { update_id: id, message } = validate(update, body, 'body');
+  if (message === undefined) return { kind: 'ignored' };
+  const { chat, migrate_to_chat_id: to, migrate_from_chat_id: from } = message;
+  if (to !== undefined) return { kind: 'moved', from: String(chat.id), to: String(to) };
+  if (from !== undefined) return { kind: 'moved', from: String(from), to: String(chat.id) };
+  const sender = senderOf(message);
+  const text = message.text ?? message.caption ?? null;
+  const hasAttachment = attachments.some((name) => (message[name] ?? null) !== null);
+  // Such as the news that somebody has joined a group.
+  if (sender === null || (text === null && !hasAttachment)) return { kind: 'ignored' };
+  return {
+    kind: 'message',
+    message: {
+      externalId: String(id),
+      keys: [String(id)],
+      conversation: { externalId: `${chat.id}${topicOf(message)}`, group: chat.type !== 'private' },
+      sender,
+      text,
+      hasAttachment,
+      position: String(id),
+    },
+  };
+}
+
+/**
+ * The part of a chat that a message belongs to, as it stands in the id of a conversation. Each person who writes to a
+ * channel directly has a topic of the same chat, which the administrators of the channel read.
+ */
+function topicOf({ is_topic_message: isTopic, message_thread_id: thread, ...message }: Message): string {
+  if (message.direct_messages_topic !== undefined) return `:d${message.direct_messages_topic.topic_id}`;
+  return isTopic === true ? `:${thread ?? ''}` : '';
+}
+
+/** The account of Telegram that forwards the posts of a linked channel to its group. */
+const forwarderId = 777_000;
+/** The bot of Telegram in whose name people write as a channel. */
+const channelBotId = 136_817_688;
+
+/**
+ * The sender of a message that a person has written; null for bots, and for posts of a linked channel, which Telegram
+ * forwards to its group by itself. People may write as the group (administrators who stay anonymous) or as a channel, by
+ * bots of Telegram that all groups share: the group or the channel is the sender then, and has nothing in common with
+ * others. A channel that writes among its direct messages answers them itself.
+ */
+function senderOf(message: Message): { id: string; name: string | null } | null {
+  const { from, sender_chat: as, chat, is_automatic_forward: isForward, author_signature: title } = message;
+  if (isForward === true || from?.id === forwarderId) return null;
+  if (as?.id === chat.id) return { id: String(chat.id), name: title ?? as.title ?? null };
+  if (as !== undefined && (from === undefined || from.id === channelBotId))
+    return chat.is_direct_messages === true ? null : { id: String(as.id), name: as.title ?? null };
+  if (from === undefined || from.is_bot === true) return null;
+  return { id: String(from.id), name: from.first_name ?? null };
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { validate } from '@gatehouse/http/validate';
+import { z } from 'zod';
+import { sameText } from '@gatehouse/keyless/same-text';
+import type { ChannelAdapter, Sent } from '../adapter.ts';
+import { given } from './given.ts';
+import { pausedBy, postJson } from './provider-call.ts';
+import { timestampOf } from './zalo-timestamp.ts';
+
+/** https://developers.zalo.me/docs/official-account */
+
+const signatureHeader = 'x-zevent-signature';
+
+const party = given(z.object({ id: z.string().min(1).max(64) }));
+/** The members of a message that are read. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
+const event = z.object({
+  event_name: z.string(),
+  sender: party,
+  recipient: party,
+  message: given(z.object({ msg_id: z.string().min(1).max(128), text: given(z.string()) })),
+  timestamp: given(z.union([z.string().max(20), z.number().transform(String)])),
+});
+
+/** Names of the events for messages of people. `oa_send_…` are its own messages, others are news. */
+const written = /^user_send_(?!group_)/;
+const onlyText = 'user_send_text';
+
+const answerShape = z.object({
+  error: z.int(),
+  message: z.string().max(1_000).optional(),
+  data: z.object({ message_id: z.string().max(128).optional() }).nullish(),
+});
+
+const unauthorized = new Set([-216, -220, -124, -14_014]);
+const limited = -32;
+/** Zalo repeats an event for a day or two. Older ones are replays, whose keys may no longer be known. */
+const longestAgeMs = 3 * 24 * 3_600_000;
+/** Zalo limits by the minute, and does not say for how long. */
+const limitedS = 60;
+
+export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
+  return {
+    verify: (request, { config, credentials }, nowS) => {
+      const { body } = request;
+      const timestamp = timestampOf(body);
+      const [given = '', ...others] = request.header(signatureHeader);
+      const mac = createHash('sha256')
+        .update(config.app_id)
+        .update(body)
+        .update(timestamp)
+        .update(credentials.oa_secret)
+        .digest('hex');
+      const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= longestAgeMs;
+      return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
+    },
+    parse: (body) => {
+      const { event_name: name, sender, recipient, message, timestamp } = validate(event, body, 'body');
+      if (!written.test(name) || sender === undefined || recipient === undefined || message === undefined)
+        return { kind: 'ignored' };
+      const text = message.text === undefined || message.text === '' ? null : message.text;
+      const hasAttachment = name !== onlyText;
+      if (text === null && !hasAttachment) return { kind: 'ignored' };
+      return {
+        kind: 'message',
+        account: recipient.id,
+        ...(timestamp !== undefined && { sentAtMs: Number(timestamp) }),
+        message: {
+          externalId: message.msg_id,
+          keys: [message.msg_id],
+          conversation: { externalId: sender.id, group: false },
+          sender: { id: sender.id, name: null },
+          text,
+          hasAttachment,
+          position: timestamp !== undefined && /^\d{1,16}$/.test(timestamp) ? timestamp : null,
+        },
+      };
+    },
+    needsConsent: true,
+    acceptedStatus: 200,
+    style: 'plain',
+    maxChars: 2_000,
+    send: async ({ conversation, text }, { accessToken }, ways): Promise<Sent> => {
+      if (accessToken === null) return { kind: 'unauthorized', reason: 'There is no consent yet.' };
+      const { response, answer } = await postJson(ways, {
+        url: `${apiUrl}/v3.0/oa/message/cs`,
+        headers: { access_token: accessToken },
+        body: { recipient: { user_id: conversation }, message: { text } },
+        shape: answerShape,
+      });
+      if (answer?.error === 0) return { kind: 'sent', externalId: answer.data?.message_id ?? null };
+      const reason = `Zalo responds with ${answer?.error ?? `HTTP ${response.status}`}.`;
+      if (answer?.error === limited || response.status === 429) return pausedBy(response, limitedS);
+      if (answer === null || response.status >= 500) return { kind: 'retry', reason };
+      return { kind: unauthorized.has(answer.error) ? 'unauthorized' : 'rejected', reason };
+    },
+  };
+}

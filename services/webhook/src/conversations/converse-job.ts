@@ -1,0 +1,208 @@
+import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
+import type { JobContext, JobHandler } from '@gatehouse/jobs/task';
+import { sleep } from '@gatehouse/kit/clock';
+import type { AppError } from '@gatehouse/kit/errors';
+import { toAppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { WaysOf } from '../channels/adapter.ts';
+import type { ChannelAdapters } from '../channels/adapters.ts';
+import { nextBurst, type WaitingMessage } from './burst.ts';
+import type { Channel } from '../channels/channel.ts';
+import type { ChannelMetrics } from './channel-metrics.ts';
+import type { ChannelTexts } from './channel-texts.ts';
+import { historyBytes, promptOf, type Spoken } from './prompt.ts';
+import type { Piece } from './reply-pieces.ts';
+import type { ReplyWriter } from './reply-writer.ts';
+import { showTyping, type OpenChannels } from '../channels/open-channels.ts';
+import type { CompletionClient } from '../peers/completion-peer.ts';
+import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { Conversation, EarlierMessage, Turn, TurnEnd, TurnStore } from './turn-store.ts';
+import { askInJob, isTemporary } from '../peers/ask.ts';
+
+export interface ConverseDependencies {
+  adapters: ChannelAdapters;
+  channels: OpenChannels;
+  turns: TurnStore;
+  texts: ChannelTexts;
+  writer: ReplyWriter;
+  completions: CompletionClient;
+  tenants: TenantClient;
+  waysOf: WaysOf;
+  metrics: Pick<ChannelMetrics, 'ended'>;
+  /** Sends the replies of a conversation, once the transaction commits. */
+  send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  /** Goes on with what waits where the conversation goes on. */
+  follow: (conversation: { tenantId: string; id: string; movedTo: string }) => Promise<void>;
+  /** Goes on with a conversation in a job of its own. */
+  again: (conversation: { tenantId: string; id: string }) => Promise<void>;
+}
+
+/** After so many attempts a limit is taken for one that lasts. */
+const limitAttempts = 5;
+
+function isInUse(channel: Channel | null): channel is Channel {
+  return channel?.enabled === true && !channel.closed;
+}
+
+/**
+ * Answers the messages of a conversation that wait, one turn after the other. Jobs of one conversation run one at a time, so
+ * no turn overtakes another; a turn that was begun is finished first, by the same call id.
+ */
+export function converse(dependencies: ConverseDependencies): JobHandler<{ conversationId: string }> {
+  const { turns, channels, tenants, texts, again, follow } = dependencies;
+  return async ({ conversationId }, context) => {
+    const { tenantId, signal } = context;
+    for (;;) {
+      signal.throwIfAborted();
+      const conversation = await turns.findConversation(tenantId, conversationId);
+      const channel = conversation === null ? null : await channels.find(tenantId, conversation.instanceId);
+      // Messages of a channel that is disabled or closed, or of a tenant that is not active, wait.
+      if (conversation === null || !isInUse(channel) || !(await tenants.isActive(tenantId))) return;
+      const { turn, waiting } = await turns.open(conversation);
+      if (turn !== null) {
+        await answer(dependencies, { turn, conversation, channel }, context);
+        continue;
+      }
+      const { messages, readyInS } = nextBurst(waiting);
+      if (messages.length === 0) return;
+      if (conversation.movedTo !== null) return follow({ ...conversation, movedTo: conversation.movedTo });
+      // Attempts count for one turn.
+      if (context.attempt > 1) return again(conversation);
+      if (readyInS > 0) await sleep(readyInS * 1_000);
+      else await begin({ conversation, channel, messages }, context);
+    }
+  };
+
+  async function begin(
+    { conversation, channel, messages }: NextTurn,
+    { log }: Pick<JobContext, 'log'>,
+  ): Promise<void> {
+    const { tenantId, isGroup } = conversation;
+    const [{ userId } = { userId: '' }] = messages;
+    const id = newId();
+    const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): Spoken[] => {
+      if (text === null) return [];
+      const row = { tenantId, id: messageId };
+      const said = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
+      return [{ direction, senderName, text: said }];
+    };
+    // A text of the history whose key is gone must not end the conversation.
+    const readEarlier = (message: EarlierMessage): Spoken[] => {
+      try {
+        return read(message);
+      } catch (error) {
+        log.error({ err: error, message_id: message.id }, 'failed to decrypt an earlier message');
+        return [];
+      }
+    };
+    const sealed = await turns.texts(
+      conversation,
+      messages.map((message) => message.id),
+    );
+    const said = messages.flatMap(({ id: messageId, senderName }) =>
+      read({ id: messageId, senderName, direction: 'in', text: sealed.get(messageId) ?? null }),
+    );
+    const historyTokens = channel.history_tokens;
+    const prompt = async (): Promise<string> =>
+      promptOf(said, {
+        earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(readEarlier),
+        ...{ historyTokens, isGroup },
+      });
+    await turns.begin(conversation, {
+      id,
+      userId,
+      agentId: channel.agent_id,
+      // Nothing in the messages can be read.
+      request: said.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
+      hasAttachment: messages.some(({ hasAttachment }) => hasAttachment),
+      hops: Math.max(...messages.map(({ hops }) => hops)),
+      messageIds: messages.map((message) => message.id),
+    });
+  }
+}
+
+interface NextTurn {
+  conversation: Conversation;
+  channel: Channel;
+  messages: readonly WaitingMessage[];
+}
+
+interface OpenTurn {
+  turn: Turn;
+  conversation: Conversation;
+  channel: Channel;
+}
+
+async function answer(
+  dependencies: ConverseDependencies,
+  open: OpenTurn,
+  context: JobContext,
+): Promise<void> {
+  const { turn, channel } = open;
+  const { turns, writer, texts, tenants, adapters, metrics, send } = dependencies;
+  const { tenantId } = turn;
+  const { said, ...end } = await spokenFor(dependencies, open, context);
+  const { style, maxChars } = adapters[channel.type];
+  const write = (markdown: string): Promise<Piece[]> => writer.write(tenantId, { markdown, style, maxChars });
+  const pieces = (await Promise.all(said.map(write))).flat();
+  const replies = pieces.map((piece) => {
+    const id = newId();
+    return {
+      ...{ id, text: texts.sealPiece({ tenantId, id }, piece) },
+      textBytes: Buffer.byteLength(piece.text),
+    };
+  });
+  const { retentionDays: keptDays } = await tenants.settingsOf(tenantId);
+  await turns.end(turn, { ...end, replies, keptDays }, (db, id) => send(db, { tenantId, id }));
+  metrics.ended(channel.type, end.status);
+}
+
+type Said = Pick<TurnEnd, 'status' | 'runId'> & { said: string[] };
+
+/** The texts of the answer to a turn: the agent's, or a sentence in its place. Throws if a later attempt may succeed. */
+async function spokenFor(
+  dependencies: ConverseDependencies,
+  { turn, conversation, channel }: OpenTurn,
+  context: JobContext,
+): Promise<Said> {
+  const { texts, turns, completions } = dependencies;
+  const { tenantId } = turn;
+  const { replies } = channel;
+  const declined = turn.hasAttachment ? sentence(replies.unsupported) : [];
+  if (turn.request === null) return { status: 'answered', runId: null, said: declined };
+  const typing = await showTyping(dependencies, channel, conversation.externalId, context.log);
+  try {
+    const { runId, result } = await askInJob(completions, {
+      delegation: { tenantId, agentId: turn.agentId, actingUser: turn.userId },
+      question: {
+        callId: turn.id,
+        channel: channel.type,
+        group: conversation.isGroup,
+        sessionId: conversation.id,
+        requestJson: texts.openRequest(turn, turn.request),
+      },
+      signal: context.signal,
+    });
+    const text = result.output?.trim() ?? '';
+    return { status: 'answered', runId, said: [...declined, ...(text === '' ? [] : [text])] };
+  } catch (caught) {
+    context.signal.throwIfAborted();
+    const error = toAppError(caught);
+    if (mayPass(error, context)) throw caught;
+    context.log.warn({ conversation_id: conversation.id, code: error.code }, 'failed to answer in a channel');
+    const isLimit = error.status === 429;
+    const isSaid = !isLimit || (await turns.mayRefuse(conversation));
+    const said = isSaid ? sentence(isLimit ? replies.refusal : replies.failure) : [];
+    return { status: 'failed', runId: null, said };
+  } finally {
+    typing.stop();
+  }
+}
+
+function mayPass(error: AppError, { lastAttempt, attempt }: JobContext): boolean {
+  if (lastAttempt || !isTemporary(error)) return false;
+  return error.status !== 429 || attempt < limitAttempts;
+}
+
+const sentence = (text: ChannelInstance['replies']['failure']): string[] => (text === null ? [] : [text]);

@@ -1,0 +1,180 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ChannelConfig } from '@gatehouse/contract/channel-instances';
+import type { RawCall, RawHandler } from '@gatehouse/http/app';
+import { isJson, parseJson, readBody } from '@gatehouse/http/body';
+import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
+import { clientIpOf } from '@gatehouse/http/client-ip';
+import { sendJson } from '@gatehouse/http/reply';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { toPgText } from '@gatehouse/pg/text';
+import type { InboundMessage } from '../channels/adapter.ts';
+import type { ChannelAdapters } from '../channels/adapters.ts';
+import { actingUserOf, type Channel, type InboundChannel, type SealedChannel } from '../channels/channel.ts';
+import type { ChannelGate } from '../channels/channel-gate.ts';
+import type { ChannelMetrics } from './channel-metrics.ts';
+import type { ChannelTexts } from './channel-texts.ts';
+import type { QueueRoom } from '../shared/queue-room.ts';
+import { hopsHeader, type Hops } from '../deliveries/hops.ts';
+import { channelIdOf, deliveryOf } from '../signatures/signed-request.ts';
+import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { ConversationMoveStore } from './conversation-move-store.ts';
+import type { MessageStore } from './message-store.ts';
+
+export interface MessageDependencies {
+  findChannel: (id: string) => Promise<InboundChannel | null>;
+  /** The channel of a tenant for an account of an app of Zalo. */
+  findByAccount: (tenantId: string, of: { app: string; account: string }) => Promise<Channel | null>;
+  adapters: ChannelAdapters;
+  gate: ChannelGate;
+  tenants: TenantClient;
+  messages: MessageStore;
+  texts: ChannelTexts;
+  hops: Hops;
+  room: QueueRoom;
+  moves: ConversationMoveStore;
+  /** Goes on with a conversation that has moved, once the transaction commits. */
+  resume: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  /** Answers the conversation, once the transaction commits. */
+  queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
+  metrics: Pick<ChannelMetrics, 'taken'>;
+  /** For messages that are not verified yet. */
+  anonymousBudget: AnonymousBudget;
+  /** For verified ones, by their tenants. */
+  bodyBudget: BodyBudget;
+}
+
+const longestName = 255;
+
+/** A message, and how often what it is about was sent on by a gateway. */
+type SentOnMessage = InboundMessage & { hops: number };
+
+interface Answer {
+  status: 200 | 202;
+  body: object;
+}
+
+const ignored: Answer = { status: 200, body: { status: 'ignored', message_id: null } };
+
+/** `POST /v1/webhooks/message` */
+export function messageHandlers(dependencies: MessageDependencies): Record<string, RawHandler> {
+  return {
+    'webhooks.message': async (request, response, call) => {
+      const { status, body } = await receive(dependencies, request, response, call);
+      sendJson(response, status, body, { [requestIdHeader]: call.requestId });
+    },
+  };
+}
+
+async function receive(
+  dependencies: MessageDependencies,
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: RawCall,
+): Promise<Answer> {
+  const { findChannel, gate, adapters, anonymousBudget, bodyBudget, tenants, metrics, moves, resume } =
+    dependencies;
+  const address = clientIpOf(request);
+  // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
+  const share = openAnonymousShare(anonymousBudget, address, request, response);
+  const channelId = channelIdOf(request);
+  const named = channelId === null ? null : await findChannel(channelId);
+  const body = await readBody(request, context.route.bodyLimit, { share });
+  const channel = await gate.check(deliveryOf(request, body), named, address);
+  chargeTenant(bodyBudget, channel.tenantId, { share, bytes: body.length, response });
+  const { retentionDays } = await tenants.settingsOf(channel.tenantId, context);
+  if (!isJson(request.headers['content-type']))
+    throw new AppError('unsupported_media_type', 'The request body must be application/json.');
+  const adapter = adapters[channel.type];
+  const inbound = adapter.parse(parseJson(body));
+  if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
+  if (inbound.kind === 'moved') {
+    const { from, to } = inbound;
+    await moves.move({ tenantId: channel.tenantId, instanceId: channel.id, from, to }, resume);
+    metrics.taken(channel.type, 'ignored');
+    return ignored;
+  }
+  const addressed =
+    inbound.kind === 'ignored' ? null : await addressedChannel(dependencies, channel, inbound.account);
+  if (inbound.kind === 'ignored' || addressed === null || isOlder(inbound.sentAtMs, addressed)) {
+    metrics.taken(channel.type, 'ignored');
+    return ignored;
+  }
+  const message = {
+    ...inbound.message,
+    hops: dependencies.hops.read(request.headersDistinct[hopsHeader] ?? []),
+  };
+  const taken =
+    (await take(dependencies, addressed, message, retentionDays)) ??
+    (await takeMoved(dependencies, addressed, message, context));
+  const status = taken.isDuplicate ? 'duplicate' : 'accepted';
+  metrics.taken(channel.type, status);
+  return {
+    status: taken.isDuplicate ? 200 : adapter.acceptedStatus,
+    body: { status, message_id: taken.id },
+  };
+}
+
+/** Stores a message whose channel has moved to another tenant meanwhile. */
+async function takeMoved(
+  dependencies: MessageDependencies,
+  channel: Channel,
+  message: SentOnMessage,
+  context: RawCall,
+): Promise<{ id: string; isDuplicate: boolean }> {
+  const moved = await dependencies.findChannel(channel.id);
+  const { retentionDays } = await dependencies.tenants.settingsOf((moved ?? channel).tenantId, context);
+  const taken = moved === null ? null : await take(dependencies, moved, message, retentionDays);
+  if (taken === null)
+    throw new AppError('service_unavailable', 'The channel has changed meanwhile. Send the message again.');
+  return taken;
+}
+
+/** The channel of an account, where one URL takes the messages of several; null if there is none. */
+async function addressedChannel(
+  { findByAccount }: MessageDependencies,
+  channel: SealedChannel,
+  account: string | undefined,
+): Promise<Channel | null> {
+  const { app_id: app, oa_id: own } = channel.config as Partial<ChannelConfig<'zalo_oa'>>;
+  if (account === undefined || app === undefined || own === account) return channel;
+  const other = await findByAccount(channel.tenantId, { app, account });
+  return other?.enabled === true ? other : null;
+}
+
+/** The most that the provider's clock may differ. */
+const skewMs = 5 * 60_000;
+
+/** Whether a message was sent before there was the channel: one that an earlier channel of the account may have had. */
+function isOlder(sentAtMs: number | undefined, { createdAt }: Channel): boolean {
+  return sentAtMs !== undefined && sentAtMs < createdAt.getTime() - skewMs;
+}
+
+/** Null if the tenant has the channel no more. */
+async function take(
+  { messages, texts, room, queue }: MessageDependencies,
+  channel: Channel,
+  message: SentOnMessage,
+  keptDays: number,
+): Promise<{ id: string; isDuplicate: boolean } | null> {
+  const [{ tenantId }, id] = [channel, newId()];
+  await room.assert(tenantId);
+  const { text, sender, position, conversation, hasAttachment, hops } = message;
+  return messages.take(
+    {
+      ...{ id, tenantId, instanceId: channel.id, position, hasAttachment, hops, keptDays },
+      externalId: toPgText(message.externalId),
+      keys: message.keys.map(toPgText),
+      conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },
+      userId: actingUserOf(channel, sender.id),
+      senderName: sender.name === null ? null : toPgText(sender.name.slice(0, longestName)),
+      text: text === null ? null : texts.sealText({ tenantId, id }, text),
+      textBytes: Buffer.byteLength(text ?? ''),
+    },
+    (db, conversationId) => queue(db, { tenantId, id: conversationId }),
+  );
+}

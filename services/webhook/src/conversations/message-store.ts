@@ -1,0 +1,298 @@
+import type { PageRequest, PageRows } from '@gatehouse/kit/page';
+import { readPage, sizeOf } from '@gatehouse/pg/page';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { burst } from './burst.ts';
+
+/** A message that a provider has sent. */
+export interface NewMessage {
+  id: string;
+  tenantId: string;
+  instanceId: string;
+  /** The provider's ids by which duplicates are known. */
+  keys: readonly string[];
+  externalId: string;
+  conversation: { id: string; externalId: string; group: boolean };
+  /** The acting user. */
+  userId: string;
+  senderName: string | null;
+  /** Encrypted; null without a text. */
+  text: Buffer | null;
+  textBytes: number;
+  hasAttachment: boolean;
+  /** How often what it is about was sent on by a gateway. */
+  hops: number;
+  position: string | null;
+  keptDays: number;
+}
+
+export interface StoredConversation {
+  id: string;
+  externalId: string;
+  isGroup: boolean;
+  userId: string | null;
+  lastMessageAt: Date;
+}
+
+export interface StoredMessage {
+  id: string;
+  externalId: string | null;
+  direction: 'in' | 'out';
+  text: Buffer | null;
+  status: 'received' | 'answered' | 'sent' | 'failed';
+  runId: string | null;
+  createdAt: Date;
+}
+
+/** Providers repeat a message for a day or two; one that was deleted meanwhile is not taken again. */
+const keysKeptDays = 7;
+
+/** Aborts the transaction of a message that another one has stored meanwhile, or whose conversation is gone. */
+class Taken extends Error {}
+
+/** Conversations and their messages, of one tenant at a time. */
+export class MessageStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Stores a message unless it is a duplicate, and does `also` in the same transaction. Returns the id of the stored
+   * message; null if the tenant has the channel no more.
+   */
+  async take(
+    message: NewMessage,
+    also: (db: Queryable, conversationId: string) => Promise<unknown>,
+  ): Promise<{ id: string; isDuplicate: boolean } | null> {
+    const { tenantId, id } = message;
+    for (;;) {
+      try {
+        return await withTenant(this.#pool, tenantId, async (db) => {
+          const known = await findByKeys(db, message);
+          if (known !== null) return { id: known, isDuplicate: true };
+          const conversation = await upsertConversation(db, message);
+          if (conversation === null) return null;
+          const conversationId = await whereItGoesOn(db, conversation);
+          if (!(await insertMessage(db, message, conversationId))) throw new Taken();
+          await also(db, conversationId);
+          return { id, isDuplicate: false };
+        });
+      } catch (error) {
+        if (!(error instanceof Taken)) throw error;
+      }
+    }
+  }
+
+  /** Whether at least `count` messages of the tenant wait for an answer. */
+  async hasWaiting(tenantId: string, count: number): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query(
+        `select from webhook.channel_messages where tenant_id = $1 and status = 'received'
+         offset $2 limit 1`,
+        [tenantId, count - 1],
+      );
+      return rows.length === 1;
+    });
+  }
+
+  /** Calls `resume` with up to 500 conversations of a channel in which something waits; for others see the upkeep. */
+  async wake(
+    { tenantId, id }: { tenantId: string; id: string },
+    resume: (db: Queryable, waiting: { tenantId: string; id: string }[]) => Promise<void>,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ tenantId: string; id: string }>(
+        `select distinct tenant_id as "tenantId", conversation_id as id from webhook.channel_messages
+         where instance_id = $1 and status in ('received', 'queued') limit 500`,
+        [id],
+      );
+      await resume(db, rows);
+    });
+  }
+
+  /** The newest first, below the id `before`. */
+  async listConversations(
+    { tenantId, instanceId }: { tenantId: string; instanceId: string },
+    { limit, before }: PageRequest,
+  ): Promise<PageRows<StoredConversation>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<StoredConversation>(db, {
+        columns: `id, external_id as "externalId", is_group as "isGroup", user_id as "userId",
+          last_message_at as "lastMessageAt"`,
+        from: 'webhook.conversations where instance_id = $1 and moved_to is null and ($2::uuid is null or id < $2)',
+        order: 'id desc',
+        size: sizeOf('external_id'),
+        limit,
+        values: [instanceId, before],
+      }),
+    );
+  }
+
+  async hasConversation(
+    { tenantId, instanceId }: { tenantId: string; instanceId: string },
+    id: string,
+  ): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query(
+        'select from webhook.conversations where id = $1 and instance_id = $2 and moved_to is null',
+        [id, instanceId],
+      );
+      return rows.length === 1;
+    });
+  }
+
+  /** The newest first, below the id `before`. A reply is in the list once it was sent, or was given up. */
+  async listMessages(
+    { tenantId, conversationId }: { tenantId: string; conversationId: string },
+    { limit, before }: PageRequest,
+  ): Promise<PageRows<StoredMessage>> {
+    return withTenant(this.#pool, tenantId, (db) =>
+      readPage<StoredMessage>(db, {
+        columns: `id, external_id as "externalId", direction, text, status, run_id as "runId",
+          created_at as "createdAt"`,
+        from: `webhook.channel_messages
+          where conversation_id = $1 and status <> 'queued' and ($2::uuid is null or id < $2)`,
+        order: 'id desc',
+        size: sizeOf('text'),
+        limit,
+        values: [conversationId, before],
+      }),
+    );
+  }
+
+  /**
+   * Removes up to `limit` messages of a user from before a time, with the replies to them, and what is left empty;
+   * returns how many.
+   */
+  async forget(
+    { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
+    limit: number,
+  ): Promise<number> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      // With their turns: what an agent is asked holds the same texts.
+      const { rowCount } = await db.query(
+        `with gone as (
+           delete from webhook.channel_messages where id = any (array(
+             select id from webhook.channel_messages
+             where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
+           returning turn_id),
+         turns as (delete from webhook.channel_turns where id in (select turn_id from gone))
+         select from gone`,
+        [tenantId, userId, before, limit],
+      );
+      const { rows: own } = await db.query<{ id: string }>(
+        `select id from webhook.conversations where tenant_id = $1 and user_id = $2 and not exists (
+           select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
+        [tenantId, userId],
+      );
+      await deleteEmpty(
+        db,
+        own.map(({ id }) => id),
+      );
+      return rowCount ?? 0;
+    });
+  }
+}
+
+async function findByKeys(db: Queryable, { instanceId, keys }: NewMessage): Promise<string | null> {
+  const { rows } = await db.query<{ id: string }>(
+    `select message_id as id from webhook.channel_message_keys where instance_id = $1 and key = any ($2) limit 1`,
+    [instanceId, keys],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** The row of a conversation. */
+interface Place {
+  id: string;
+  movedTo: string | null;
+}
+
+/** The channel can't change hands until the transaction ends. */
+async function upsertConversation(db: Queryable, message: NewMessage): Promise<Place | null> {
+  const { tenantId, instanceId, conversation, userId } = message;
+  const { rows } = await db.query<Place>(
+    `with channel as (select id from webhook.channel_instances where id = $3 for key share)
+     insert into webhook.conversations (id, tenant_id, instance_id, external_id, is_group, user_id)
+     select $1, $2, channel.id, $4, $5, $6 from channel
+     on conflict (instance_id, external_id, is_group) do update set last_message_at = clock_timestamp()
+     returning id, moved_to as "movedTo"`,
+    [
+      ...[conversation.id, tenantId, instanceId, conversation.externalId, conversation.group],
+      conversation.group ? null : userId,
+    ],
+  );
+  return rows[0] ?? null;
+}
+
+/** The conversation that one with an old id goes on in. It can't move on until the transaction ends. */
+async function whereItGoesOn(db: Queryable, { id, movedTo }: Place): Promise<string> {
+  if (movedTo === null) return id;
+  const { rows } = await db.query<Place>(
+    `update webhook.conversations set last_message_at = clock_timestamp() where id = $1
+     returning id, moved_to as "movedTo"`,
+    [movedTo],
+  );
+  const [next] = rows;
+  if (next === undefined) throw new Taken();
+  return whereItGoesOn(db, next);
+}
+
+/** Stores a message with its keys. Returns false if one of them is taken; then the transaction must be rolled back. */
+async function insertMessage(db: Queryable, message: NewMessage, conversationId: string): Promise<boolean> {
+  const { rowCount } = await db.query({
+    name: 'insert_channel_message',
+    text: `
+      with made as (
+        insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, external_id, text,
+          text_bytes, user_id, sender_name, status, position, due_at, expires_at, has_attachment, hops)
+        values ($1, $2, $3, $4, 'in', $5, $6, $7, $8, $9, 'received', $10, now() + make_interval(secs => ${burst.seconds}),
+          now() + make_interval(days => $11), $13, $14)
+        returning id)
+      insert into webhook.channel_message_keys (instance_id, key, message_id, expires_at)
+      -- In the same order in every transaction, so that no two wait for each other.
+      select $3, key, made.id, now() + make_interval(days => greatest($11, ${keysKeptDays}))
+      from made, unnest($12::text[]) as key order by key
+      on conflict do nothing`,
+    values: [
+      message.id,
+      message.tenantId,
+      message.instanceId,
+      conversationId,
+      message.externalId,
+      message.text,
+      message.textBytes,
+      message.userId,
+      message.senderName,
+      message.position,
+      message.keptDays,
+      message.keys,
+      message.hasAttachment,
+      message.hops,
+    ],
+  });
+  return rowCount === message.keys.length;
+}
+
+/** Notes that work on what is overdue in a conversation is queued. */
+export async function noteWoken(db: Queryable, conversationId: string): Promise<void> {
+  await db.query('update webhook.conversations set woken_at = clock_timestamp() where id = $1', [
+    conversationId,
+  ]);
+}
+
+/** Deletes those of these conversations that have no messages; returns how many. */
+export async function deleteEmpty(db: Queryable, conversationIds: readonly string[]): Promise<number> {
+  // A message that is being stored holds its conversation: only a later statement sees it.
+  await db.query('select from webhook.conversations where id = any ($1) order by id for update', [
+    conversationIds,
+  ]);
+  const { rowCount } = await db.query(
+    `delete from webhook.conversations as c where id = any ($1)
+       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null`,
+    [conversationIds],
+  );
+  return rowCount ?? 0;
+}

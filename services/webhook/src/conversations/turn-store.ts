@@ -1,0 +1,233 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { WaitingMessage } from './burst.ts';
+
+/** A conversation that is worked on. */
+export interface Conversation {
+  id: string;
+  tenantId: string;
+  instanceId: string;
+  externalId: string;
+  isGroup: boolean;
+  /** The conversation that this one goes on in, once its group has got another id; null otherwise. */
+  movedTo: string | null;
+}
+
+type Ref = Pick<Conversation, 'tenantId' | 'id'>;
+
+/** A turn that is not answered yet. */
+export interface Turn {
+  id: string;
+  tenantId: string;
+  conversationId: string;
+  /** The user that the agent acts for. */
+  userId: string;
+  agentId: string;
+  /** Encrypted; null if nothing in the messages can be read. */
+  request: Buffer | null;
+  /** Whether a message has an attachment, which can't be read. */
+  hasAttachment: boolean;
+  /** How often what the messages are about was sent on by a gateway: the most of them. */
+  hops: number;
+}
+
+/** An earlier message of a conversation. */
+export interface EarlierMessage {
+  id: string;
+  direction: 'in' | 'out';
+  senderName: string | null;
+  text: Buffer | null;
+}
+
+/** A turn to begin, of these messages. */
+export type NewTurn = Omit<Turn, 'tenantId' | 'conversationId'> & { messageIds: readonly string[] };
+
+/** One message of the answer to a turn. */
+export interface NewReply {
+  id: string;
+  /** Encrypted. */
+  text: Buffer;
+  textBytes: number;
+}
+
+/** The end of a turn. */
+export interface TurnEnd {
+  status: 'answered' | 'failed';
+  runId: string | null;
+  replies: readonly NewReply[];
+  keptDays: number;
+}
+
+const maxWaiting = 100;
+/** The most messages before a turn that are read, however few tokens they have. */
+const maxEarlier = 200;
+
+/** Turns of conversations: one at a time in each. */
+export class TurnStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async findConversation(tenantId: string, id: string): Promise<Conversation | null> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Conversation>(
+        `select id, tenant_id as "tenantId", instance_id as "instanceId", external_id as "externalId",
+           is_group as "isGroup", moved_to as "movedTo"
+         from webhook.conversations where id = $1`,
+        [id],
+      );
+      return rows[0] ?? null;
+    });
+  }
+
+  /** The turn of a conversation that is not answered yet, or what waits for the next one, in order. */
+  async open({ tenantId, id }: Ref): Promise<{ turn: Turn | null; waiting: WaitingMessage[] }> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const turn = await findTurn(db, id);
+      return { turn, waiting: turn === null ? await readWaiting(db, id) : [] };
+    });
+  }
+
+  /** The messages before a turn, newest first, while those after each have less than `maxBytes` of text. */
+  async earlier({ tenantId, id }: Ref, maxBytes: number): Promise<EarlierMessage[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<EarlierMessage>(
+        `select id, direction, "senderName", text from (
+           select id, direction, sender_name as "senderName", text, sequence,
+             coalesce(sum(text_bytes) over (order by sequence desc rows between unbounded preceding and 1 preceding), 0)
+               as newer
+           from webhook.channel_messages
+           where conversation_id = $1 and status <> 'received' and text is not null
+           order by sequence desc limit ${maxEarlier}) as newest
+         where newer < $2 order by sequence desc`,
+        [id, maxBytes],
+      );
+      return rows;
+    });
+  }
+
+  /** The encrypted texts of messages, by their ids. */
+  async texts({ tenantId }: Ref, ids: readonly string[]): Promise<Map<string, Buffer | null>> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ id: string; text: Buffer | null }>(
+        'select id, text from webhook.channel_messages where id = any ($1)',
+        [ids],
+      );
+      return new Map(rows.map(({ id, text }) => [id, text]));
+    });
+  }
+
+  /** Begins a turn. Returns false if another one was begun meanwhile, or the messages are no longer there. */
+  async begin({ tenantId, id: conversationId }: Ref, turn: NewTurn): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment,
+           hops)
+         select $1, $2, id, $4, $5, $6, $7, $8
+         from (select id from webhook.conversations where id = $3 and moved_to is null for key share) as here
+         on conflict (conversation_id) do nothing`,
+        [
+          ...[turn.id, tenantId, conversationId, turn.userId, turn.agentId, turn.request],
+          ...[turn.hasAttachment, turn.hops],
+        ],
+      );
+      if (rowCount !== 1) return false;
+      const { rowCount: taken } = await db.query(
+        `update webhook.channel_messages set turn_id = $1 where id = any ($2) and status = 'received'`,
+        [turn.id, turn.messageIds],
+      );
+      if (taken === turn.messageIds.length) return true;
+      await db.query('delete from webhook.channel_turns where id = $1', [turn.id]);
+      return false;
+    });
+  }
+
+  /**
+   * Ends a turn with what is said, and does `also` in the same transaction, with the id of the conversation that the
+   * replies are in. The first end counts.
+   */
+  async end(
+    { id, tenantId, conversationId, userId, hops }: Turn,
+    { status, runId, replies, keptDays }: TurnEnd,
+    also: (db: Queryable, conversationId: string) => Promise<unknown>,
+  ): Promise<void> {
+    await withTenant(this.#pool, tenantId, async (db) => {
+      const place = await lockPlace(db, conversationId);
+      const { rowCount } = await db.query('delete from webhook.channel_turns where id = $1', [id]);
+      if (rowCount !== 1) return;
+      await db.query(
+        `update webhook.channel_messages set status = $2, run_id = $3, due_at = null, conversation_id = $4
+         where turn_id = $1 and status = 'received'`,
+        [id, status, runId, place],
+      );
+      if (replies.length === 0) return;
+      await db.query(
+        `insert into webhook.channel_messages (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes,
+           user_id, status, turn_id, run_id, due_at, expires_at, hops)
+         select reply.id, $2, c.instance_id, c.id, 'out', reply.text, reply.bytes, $4, 'queued', $3, $5, now(),
+           now() + make_interval(days => $6), $10
+         from webhook.conversations as c,
+           unnest($7::uuid[], $8::bytea[], $9::integer[]) with ordinality as reply (id, text, bytes, place)
+         where c.id = $1 order by place`,
+        [
+          place,
+          tenantId,
+          id,
+          userId,
+          runId,
+          keptDays,
+          replies.map((reply) => reply.id),
+          replies.map((reply) => reply.text),
+          replies.map((reply) => reply.textBytes),
+          hops,
+        ],
+      );
+      await also(db, place);
+    });
+  }
+
+  /** Whether it may be said again in a conversation that a limit is reached: once an hour at most. */
+  async mayRefuse({ tenantId, id }: Ref): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update webhook.conversations set refused_at = now()
+         where id = $1 and (refused_at is null or refused_at < now() - interval '1 hour')`,
+        [id],
+      );
+      return rowCount === 1;
+    });
+  }
+}
+
+/** The conversation that this one goes on in, which can't move until the transaction ends. */
+async function lockPlace(db: Queryable, conversationId: string): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    'select coalesce(moved_to, id) as id from webhook.conversations where id = $1 for key share',
+    [conversationId],
+  );
+  return rows[0]?.id ?? conversationId;
+}
+
+async function findTurn(db: Queryable, conversationId: string): Promise<Turn | null> {
+  const { rows } = await db.query<Turn>(
+    `select id, tenant_id as "tenantId", conversation_id as "conversationId", user_id as "userId",
+       agent_id as "agentId", request, has_attachment as "hasAttachment", hops
+     from webhook.channel_turns where conversation_id = $1`,
+    [conversationId],
+  );
+  return rows[0] ?? null;
+}
+
+async function readWaiting(db: Queryable, conversationId: string): Promise<WaitingMessage[]> {
+  const { rows } = await db.query<WaitingMessage>(
+    `select id, user_id as "userId", sender_name as "senderName", text_bytes as "textBytes",
+       has_attachment as "hasAttachment", hops,
+       extract(epoch from clock_timestamp() - created_at)::float8 as "ageS"
+     from webhook.channel_messages where conversation_id = $1 and status = 'received'
+     order by position nulls last, sequence limit ${maxWaiting}`,
+    [conversationId],
+  );
+  return rows;
+}

@@ -1,0 +1,110 @@
+import type { Egress } from '@gatehouse/egress/egress';
+import type { JobHandler } from '@gatehouse/jobs/task';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { Alerts } from '../subscriptions/event-queue.ts';
+import { platformId } from '../shared/platform.ts';
+import { attempt } from './attempt-job.ts';
+import { verdictOf, type Attempt, type Delivery, type Verdict } from './delivery.ts';
+import type { DeliveryMetrics } from './delivery-metrics.ts';
+import { Draining } from './draining.ts';
+import type { Hops } from './hops.ts';
+import type { Messages } from './messages.ts';
+import type { DeliveryOutbox } from './delivery-queue.ts';
+import type { DeliveryStore, DueDelivery } from './delivery-store.ts';
+
+export interface DeliverDependencies {
+  deliveries: DeliveryStore;
+  messages: Messages;
+  hops: Hops;
+  egress: Pick<Egress, 'request'>;
+  outbox: DeliveryOutbox;
+  alerts: Alerts;
+  metrics: DeliveryMetrics;
+  /** Whether the tenant is active. Throws during an outage of the tenant service. */
+  isActive: (tenantId: string) => Promise<boolean>;
+  /** Runs `work` in a transaction that sees the rows of a tenant. */
+  within: (tenantId: string, work: (db: Queryable) => Promise<void>) => Promise<void>;
+}
+
+/** A longer job goes on as a new one, so that every target of a tenant has its turn. */
+const longestMs = 60_000;
+/** How long what is due to a tenant that is not active waits, again and again. */
+const suspendedMs = 5 * 60_000;
+
+/**
+ * Sends what is due to one target of a tenant, as many at a time as the target may have in flight. Further jobs for a
+ * target that this process sends to add to the running one, so that a target that hangs holds one job.
+ */
+export function deliver(dependencies: DeliverDependencies): JobHandler<{ target: string }> {
+  const { deliveries, messages, hops, egress, outbox, alerts, metrics, within, isActive } = dependencies;
+  const running = new Map<string, Draining<DueDelivery>>();
+  return async ({ target }, { tenantId, signal, log }) => {
+    const of = { tenantId, target };
+    const key = `${tenantId}/${target}`;
+    const known = running.get(key);
+    if (known !== undefined) {
+      known.add();
+      return;
+    }
+    const startedAt = monotonicMs();
+    const draining = new Draining<DueDelivery>(
+      async () => {
+        signal.throwIfAborted();
+        return monotonicMs() - startedAt < longestMs ? deliveries.claimDue(of) : null;
+      },
+      (due) => send(due, log),
+    );
+    running.set(key, draining);
+    let next: Date | null;
+    try {
+      if (await isActive(tenantId)) {
+        draining.add();
+        await draining.ended();
+        next = await deliveries.nextDue(of);
+      } else next = new Date(Date.now() + suspendedMs);
+    } finally {
+      running.delete(key);
+    }
+    if (next !== null) await within(tenantId, (db) => outbox.wake(db, of, next));
+  };
+
+  async function send(delivery: DueDelivery, log: Logger): Promise<void> {
+    const at = new Date();
+    const startedAt = monotonicMs();
+    const result = await attempt(delivery, { messages, hops, egress, at, log });
+    // Nothing was sent, and the receiver is not to blame.
+    if (result === null) {
+      metrics.attempted('postponed');
+      return deliveries.postpone(delivery);
+    }
+    const made: Attempt = { at, durationMs: Math.round(monotonicMs() - startedAt), ...result };
+    const verdict = verdictOf(made, delivery);
+    metrics.attempted(verdict.kind);
+    await deliveries.record(delivery, { attempt: made, verdict }, (db) =>
+      raiseDisabled(db, delivery, verdict, log),
+    );
+    log.debug({ delivery_id: delivery.id, status: made.status, verdict: verdict.kind }, 'sent a delivery');
+  }
+
+  async function raiseDisabled(
+    db: Queryable,
+    { tenantId, source, url }: Delivery,
+    verdict: Verdict,
+    log: Logger,
+  ): Promise<void> {
+    const [type, id] =
+      source.kind === 'result'
+        ? (['webhook_endpoint', source.endpointId] as const)
+        : (['webhook_subscription', source.subscriptionId] as const);
+    metrics.disabled();
+    log.warn({ resource_type: type, resource_id: id }, 'disabled a webhook whose receiver fails');
+    const reason = verdict.kind === 'failed' && verdict.because === 'gone' ? 'gone' : 'failing';
+    const data = { resource_type: type, resource_id: id, url, reason } as const;
+    // The owner gets no event: no type of the platform's is about that.
+    if (tenantId !== platformId)
+      await alerts.raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
+  }
+}

@@ -1,0 +1,80 @@
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { newId } from '@gatehouse/kit/ids';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { StoredCall } from '../calls/call.ts';
+import type { tasks } from '../tasks.ts';
+import { giveUpPending, insertDelivery, redirectPending, type Target } from './delivery-store.ts';
+import { targetOf } from './delivery.ts';
+
+/** A subscription that receives an event. */
+export interface Subscriber {
+  id: string;
+  url: string;
+}
+
+/** Queues deliveries, in the transaction of what they are about. */
+export class DeliveryOutbox {
+  readonly #jobs: Jobs<typeof tasks>;
+
+  constructor(jobs: Jobs<typeof tasks>) {
+    this.#jobs = jobs;
+  }
+
+  /** The result of a call for its callback URL; nothing if it has none. Returns the id of the delivery. */
+  async addResult(db: Queryable, call: StoredCall): Promise<string | null> {
+    const { id: callId, tenantId, endpointId, callbackUrl: url } = call;
+    return url === null ? null : this.#add(db, { tenantId, url, callId, endpointId });
+  }
+
+  /** A stored event for one subscriber. Returns the id of the delivery. */
+  addEvent(
+    db: Queryable,
+    {
+      tenantId,
+      eventId,
+      subscriber: { id: subscriptionId, url },
+    }: { tenantId: string; eventId: string; subscriber: Subscriber },
+  ): Promise<string> {
+    return this.#add(db, { tenantId, url, eventId, subscriptionId });
+  }
+
+  /** Sends what a subscription has not received to its new URL. */
+  async redirect(
+    db: Queryable,
+    { tenantId, subscriber: { id: subscriptionId, url } }: { tenantId: string; subscriber: Subscriber },
+  ): Promise<void> {
+    const target = targetOf(url);
+    const next = await redirectPending(db, { subscriptionId, url, target });
+    if (next !== null) await this.wake(db, { tenantId, target }, next);
+  }
+
+  /** Sends nothing more of what a subscription has not received. */
+  giveUp(db: Queryable, { subscriptionId }: { subscriptionId: string }): Promise<void> {
+    return giveUpPending(db, subscriptionId);
+  }
+
+  /** Sends what is due to a target: now, or at a time. */
+  async wake(db: Queryable, { tenantId, target }: Target, at?: Date): Promise<void> {
+    // A job for later must not keep one for now from being added.
+    const key = at === undefined ? target : `${target}/${at.toISOString().slice(0, 19)}`;
+    await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key, ...(at && { runAt: at }) });
+  }
+
+  /** The same for a target whose job was lost. One that waits for its next attempt was not. */
+  async wakeLost(db: Queryable, { tenantId, target }: Target): Promise<void> {
+    await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key: target, unlessTried: true });
+  }
+
+  async #add(
+    db: Queryable,
+    delivery: { tenantId: string; url: string } & (
+      { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
+    ),
+  ): Promise<string> {
+    const id = newId();
+    const target = targetOf(delivery.url);
+    await insertDelivery(db, { id, target, ...delivery });
+    await this.wake(db, { tenantId: delivery.tenantId, target });
+    return id;
+  }
+}

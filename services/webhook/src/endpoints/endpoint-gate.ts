@@ -1,0 +1,107 @@
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import type { SealedEndpoint } from './endpoint.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { mayDeliver } from './networks.ts';
+import type { Refusals } from '@gatehouse/keyless/refusals';
+import type { Delivery } from '../signatures/schemes.ts';
+import { sameText } from '@gatehouse/keyless/same-text';
+import { newStandardSecret } from '../signatures/signing-secret.ts';
+import { verify, type Genuine } from '../signatures/verify.ts';
+
+export interface GateOptions {
+  secrets: WebhookSecrets;
+  refusals: Refusals;
+  /** Whether the operator allows the scheme `token`. */
+  allowToken: boolean;
+  log: Logger;
+}
+
+/** Decides whether deliveries are genuine. */
+export class Gate {
+  readonly #options: GateOptions;
+  /** Stands for an endpoint that does not exist, so that its deliveries are as much work as those of others. */
+  readonly #unknown: SealedEndpoint;
+  /** Stands for the previous secret of the endpoints without one: no sender knows it. */
+  readonly #spare: { place: { tenantId: string; id: string }; sealed: Buffer };
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    const place = { id: newId(), tenantId: newId() };
+    this.#spare = { place, sealed: options.secrets.seal(placeOf(place), newStandardSecret()) };
+    this.#unknown = {
+      ...place,
+      scheme: 'standard',
+      closed: false,
+      secret: this.#spare.sealed,
+      previousSecret: null,
+      name: '',
+      agent_id: '',
+      template: null,
+      mode: 'sync',
+      callback_url: null,
+      rate_limit_per_minute: null,
+      allowed_cidrs: [],
+      enabled: false,
+    };
+  }
+
+  /**
+   * Returns what a genuine delivery says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
+   * `rate_limit_exceeded` for an address that has sent too many of those.
+   */
+  async check(
+    delivery: Delivery,
+    endpoint: SealedEndpoint | null,
+    address: string | null,
+  ): Promise<Genuine & { endpoint: SealedEndpoint }> {
+    const target = endpoint ?? this.#unknown;
+    const genuine = this.#verify(delivery, target);
+    if (
+      endpoint === null ||
+      genuine === null ||
+      !target.enabled ||
+      !mayDeliver(address, target.allowed_cidrs)
+    ) {
+      const message = 'The endpoint does not exist, or the delivery is not genuine.';
+      return this.#options.refusals.refuse(address, message);
+    }
+    return { ...genuine, endpoint };
+  }
+
+  /** The secret; none if its key is no longer in the ring, so that the other secret still counts. */
+  #openOrNone(of: { tenantId: string; id: string }, sealed: Buffer): string[] {
+    const { secrets, log } = this.#options;
+    try {
+      return [secrets.open(placeOf(of), sealed)];
+    } catch (error) {
+      log.error({ err: error, endpoint_id: of.id }, 'failed to decrypt the secret of an endpoint');
+      return [];
+    }
+  }
+
+  #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
+    const nowS = Date.now() / 1_000;
+    const spare = this.#openOrNone(this.#spare.place, this.#spare.sealed);
+    const previous =
+      target.previousSecret === null ? spare : this.#openOrNone({ tenantId, id }, target.previousSecret);
+    const secrets = [...this.#openOrNone({ tenantId, id }, target.secret), ...previous];
+    if (scheme !== 'token') return verify(delivery, { scheme, secrets, nowS });
+    // As much work over the body as for the other schemes.
+    verify(delivery, { scheme: 'standard', secrets: [...spare, ...spare], nowS });
+    return this.#options.allowToken && hasToken(delivery, secrets) ? { id: null, idIsSigned: false } : null;
+  }
+}
+
+const placeOf = (of: { tenantId: string; id: string }): SecretPlace => ({
+  ...of,
+  table: 'endpoints',
+  column: 'secret',
+});
+
+function hasToken(delivery: Delivery, tokens: readonly string[]): boolean {
+  const values = delivery.header('authorization');
+  const [, given = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
+  const matches = tokens.map((token) => sameText(token, given));
+  return values.length === 1 && matches.includes(true);
+}

@@ -1,0 +1,181 @@
+import {
+  maxEndpoints,
+  type CreateWebhookEndpoint,
+  type listWebhookEndpoints,
+  type PatchWebhookEndpoint,
+  type RotateWebhookSecret,
+} from '@gatehouse/contract/webhook-endpoints';
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Guard } from '@gatehouse/egress/guard';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import type { Reply } from '@gatehouse/http/reply';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import { assertNetworks } from './networks.ts';
+import { newSettings, patchedSettings, showEndpoint } from './endpoint.ts';
+import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
+import type { AgentClient } from '../peers/agent-peer.ts';
+import { rotationOf } from '../secrets/rotation.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { Templates } from '../templates/templates.ts';
+import {
+  countEndpoints,
+  deleteEndpoint,
+  insertEndpoint,
+  lockEndpoint,
+  replaceSecret,
+  updateEndpoint,
+  type EndpointStore,
+} from './endpoint-store.ts';
+import { readSecret } from '../secrets/rotation-statements.ts';
+
+type List = Call<unknown, z.output<typeof listWebhookEndpoints>>;
+type Create = Call<CreateWebhookEndpoint>;
+type Patch = Call<PatchWebhookEndpoint>;
+type Rotate = Call<RotateWebhookSecret>;
+
+const what = 'webhook endpoint';
+
+export interface EndpointDependencies {
+  endpoints: EndpointStore;
+  agents: AgentClient;
+  guard: Guard;
+  secrets: WebhookSecrets;
+  templates: Templates;
+  changes: Changes;
+  /** Whether the operator allows the scheme `token`. */
+  allowToken: boolean;
+}
+
+/** `/v1/webhooks/endpoints*` */
+export function endpointHandlers(dependencies: EndpointDependencies): Record<string, Handler> {
+  const { endpoints, secrets, changes, allowToken } = dependencies;
+  return {
+    'webhooks.endpoints.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await endpoints.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showEndpoint) };
+    },
+
+    'webhooks.endpoints.create': async (call: Create) => {
+      const { tenantId } = tenantOf(call);
+      const { scheme, secret: given } = call.body;
+      if (scheme === 'token' && !allowToken)
+        throw new AppError('invalid_value', 'The operator does not allow the scheme token.', {
+          param: 'scheme',
+        });
+      const [secret, callbackSecret] = [secretFor(scheme, given), newStandardSecret()];
+      const settings = newSettings(call.body);
+      await assertUsable(call, settings, dependencies);
+      const id = newId();
+      const place = { tenantId, table: 'endpoints', id } as const;
+      const sealed = {
+        secret: secrets.seal({ ...place, column: 'secret' }, secret),
+        callbackSecret: secrets.seal({ ...place, column: 'callback_secret' }, callbackSecret),
+      };
+      return changes.change(call, async (db) => {
+        if ((await countEndpoints(db, tenantId)) >= maxEndpoints)
+          throw new AppError('limit_reached', `There may be ${maxEndpoints} endpoints.`);
+        const endpoint = showEndpoint(
+          await insertEndpoint(db, { id, tenantId, scheme, settings, secrets: sealed }),
+        );
+        return {
+          body: { ...endpoint, secret, callback_secret: callbackSecret },
+          headers: { location: `/v1/webhooks/endpoints/${id}` },
+          changes: [{ action: 'webhook_endpoint.created', id, before: null, after: endpoint }],
+        };
+      });
+    },
+
+    'webhooks.endpoints.get': async (call: Call) => {
+      const endpoint = await endpoints.find(tenantOf(call).tenantId, resourceId(call.params, what));
+      return { body: showEndpoint(found(endpoint, what)) };
+    },
+
+    'webhooks.endpoints.patch': async (call: Patch) => {
+      const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
+      found(await endpoints.find(tenantId, id), what);
+      const { callback_secret: secret, overlap_seconds: overlapS } = call.body;
+      const given = secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
+      const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
+      // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
+      await assertUsable(call, call.body, dependencies);
+      return changes.change(call, async (db) => {
+        const before = found(await lockEndpoint(db, id), what);
+        const current = await readSecret(db, place);
+        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
+        return {
+          body: showEndpoint(after),
+          changes: [
+            {
+              action: 'webhook_endpoint.updated',
+              id,
+              before: showEndpoint(before),
+              after: showEndpoint(after),
+            },
+          ],
+        };
+      });
+    },
+
+    'webhooks.endpoints.delete': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const endpoint = found(await lockEndpoint(db, id), what);
+        await deleteEndpoint(db, id);
+        return {
+          changes: [{ action: 'webhook_endpoint.deleted', id, before: showEndpoint(endpoint), after: null }],
+        };
+      });
+    },
+
+    'webhooks.endpoints.rotate-secret': (call: Rotate) => rotateSecret(call, dependencies),
+  };
+}
+
+async function rotateSecret(
+  call: Rotate,
+  { endpoints, secrets, changes }: EndpointDependencies,
+): Promise<Reply> {
+  const { tenantId } = tenantOf(call);
+  const id = resourceId(call.params, what);
+  const { scheme } = found(await endpoints.find(tenantId, id), what);
+  const secret = secretFor(scheme, call.body.secret);
+  const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
+  return changes.change(call, async (db) => {
+    const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
+    const { before, after } = found(await replaceSecret(db, rotation), what);
+    return {
+      body: { ...showEndpoint(after), secret },
+      changes: [
+        {
+          action: 'webhook_endpoint.rotated',
+          id,
+          before: showEndpoint(before),
+          after: showEndpoint(after),
+        },
+      ],
+    };
+  });
+}
+
+/** Throws a 400 unless the agent exists for the caller, and the URL, the networks and the template may be used. */
+async function assertUsable(
+  call: Call,
+  {
+    agent_id: agentId,
+    callback_url: url,
+    allowed_cidrs: networks,
+    template,
+  }: Pick<PatchWebhookEndpoint, 'agent_id' | 'callback_url' | 'allowed_cidrs' | 'template'>,
+  { agents, guard, templates }: EndpointDependencies,
+): Promise<void> {
+  assertNetworks(networks ?? []);
+  if (typeof template === 'string') await templates.check(tenantOf(call).tenantId, template);
+  if (agentId !== undefined) await agents.assertVisible(call, agentId);
+  if (typeof url === 'string') await guard.check(url, 'callback_url');
+}

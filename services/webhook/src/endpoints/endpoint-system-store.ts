@@ -1,0 +1,15 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { SealedEndpoint } from './endpoint.ts';
+import { settingNames } from './endpoint.ts';
+
+/** Those of these endpoints that there are, of whatever tenants. `pool` acts as `webhook_system`. */
+export async function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {
+  const { rows } = await pool.query<SealedEndpoint>(
+    `select id, tenant_id as "tenantId", scheme, closed, secret,
+       case when previous_secret_expires_at > now() then previous_secret end as "previousSecret",
+       ${settingNames.join(', ')}
+     from webhook.endpoints where id = any ($1) and deleted_at is null`,
+    [ids],
+  );
+  return rows;
+}

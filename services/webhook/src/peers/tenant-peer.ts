@@ -1,0 +1,47 @@
+import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
+import type { Peer } from '@gatehouse/grpc/client';
+import { AppError } from '@gatehouse/kit/errors';
+import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { platformId } from '../shared/platform.ts';
+
+/** The settings of a tenant that webhook reads. */
+export interface TenantSettings {
+  retentionDays: number;
+}
+
+/** Which tenants are active, with the rules of {@link ActiveTenants}. */
+export class TenantClient {
+  readonly #tenants: ActiveTenants<TenantSettings>;
+
+  constructor(peer: Peer<TenantServiceClient>) {
+    this.#tenants = new ActiveTenants({
+      load: async (tenantId, context) => {
+        const request = { tenantId, omitLimitedKeys: true };
+        const { status, retentionDays } = await peer.call('getTenantSettings', request, context);
+        return { settings: { retentionDays }, status };
+      },
+    });
+  }
+
+  /** Whether a tenant, or the platform, is active. Throws `service_unavailable` while that is not known. */
+  async isActive(tenantId: string): Promise<boolean> {
+    if (tenantId === platformId) return true;
+    try {
+      await this.assertActive(tenantId);
+      return true;
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'tenant_suspended') return false;
+      throw error;
+    }
+  }
+
+  /** Throws `tenant_suspended`, and `service_unavailable` while the tenant service is down and the tenant unknown. */
+  async assertActive(tenantId: string, caller?: SettingsCaller): Promise<void> {
+    await this.settingsOf(tenantId, caller);
+  }
+
+  /** The settings of an active tenant. Throws as {@link assertActive}. */
+  settingsOf(tenantId: string, caller?: SettingsCaller): Promise<TenantSettings> {
+    return this.#tenants.get(tenantId, caller);
+  }
+}

@@ -1,0 +1,58 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { SecretPlace } from './webhook-secrets.ts';
+import { hasExpired, replacedTables } from './rotation-statements.ts';
+
+/** The columns with secrets, of each table. */
+const columnsOf = {
+  endpoints: ['secret', 'previous_secret', 'callback_secret', 'previous_callback_secret'],
+  subscriptions: ['secret', 'previous_secret'],
+  channel_instances: ['credentials', 'previous_credentials', 'access_token', 'refresh_token'],
+} as const;
+
+/** An encrypted secret of any tenant. */
+export interface SealedSecret {
+  tenantId: string;
+  table: SecretPlace['table'];
+  column: (typeof columnsOf)[SecretPlace['table']][number];
+  id: string;
+  sealed: Buffer;
+}
+
+/**
+ * Up to `limit` secrets of each column that don't begin with `prefix`, at random, so that some that can't be opened keep
+ * no others from being found. `pool` acts as `webhook_system`.
+ */
+export async function findStaleSecrets(pool: Pool, prefix: Buffer, limit: number): Promise<SealedSecret[]> {
+  const columns = (['endpoints', 'subscriptions', 'channel_instances'] as const).flatMap((table) =>
+    columnsOf[table].map((column) => ({ table, column })),
+  );
+  const { rows } = await pool.query<SealedSecret>(
+    columns
+      .map(
+        ({ table, column }) => `
+          (select tenant_id as "tenantId", '${table}' as "table", '${column}' as "column", id, ${column} as sealed
+           from webhook.${table} where substring(${column} from 1 for length($1::bytea)) <> $1
+           order by random() limit $2)`,
+      )
+      .join(' union all '),
+    [prefix, limit],
+  );
+  return rows;
+}
+
+/** Up to `limit` rows of each table, of any tenant, with replaced secrets that are no longer used. */
+export async function findExpiredSecrets(
+  pool: Pool,
+  limit: number,
+): Promise<Pick<SealedSecret, 'tenantId' | 'table' | 'id'>[]> {
+  const { rows } = await pool.query<Pick<SealedSecret, 'tenantId' | 'table' | 'id'>>(
+    replacedTables
+      .map(
+        (table) => `(select tenant_id as "tenantId", '${table}' as "table", id from webhook.${table}
+          where ${hasExpired(table)} limit $1)`,
+      )
+      .join(' union all '),
+    [limit],
+  );
+  return rows;
+}

@@ -1,0 +1,87 @@
+import { testEventType, type WebhookEvent } from '@gatehouse/contract/webhook-subscriptions';
+import { readAlertEvent, type Alert, type NewAlert } from '@gatehouse/events/alert-event';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { DeliveryOutbox, Subscriber } from '../deliveries/delivery-queue.ts';
+import { hasPending } from '../deliveries/delivery-store.ts';
+import { insertEvent, markSent } from './event-store.ts';
+import { findSubscribers } from './subscription-store.ts';
+import { rateOf } from './event-rates.ts';
+import { platformId } from '../shared/platform.ts';
+
+/** Larger events are not sent. Those that services raise have some hundred bytes. */
+const maxBodyBytes = 64 * 1024;
+/** Events that wait for one subscription; further ones are dropped. */
+const maxPending = 10_000;
+
+/** Sends events to their subscribers. */
+export class Alerts {
+  readonly #pool: Pool;
+  readonly #outbox: DeliveryOutbox;
+  readonly #log: Logger;
+
+  /** `pool` acts as `webhook_app`. */
+  constructor({ pool, outbox, log }: { pool: Pool; outbox: DeliveryOutbox; log: Logger }) {
+    this.#pool = pool;
+    this.#outbox = outbox;
+    this.#log = log;
+  }
+
+  /** Queues events for their subscribers, each in a transaction. Those that are queued already change nothing. */
+  async take(alerts: readonly Alert[]): Promise<void> {
+    for (const alert of alerts) {
+      const tenantId = alert.tenant_id ?? platformId;
+      await withTenant(this.#pool, tenantId, (db) => this.#queue(db, tenantId, alert));
+    }
+  }
+
+  /** Queues an event of this service, in a transaction of its tenant. */
+  async raise(db: Queryable, tenantId: string, alert: Omit<NewAlert, 'tenant_id'>): Promise<void> {
+    await this.#queue(db, tenantId, { ...alert, at: new Date().toISOString() });
+  }
+
+  /**
+   * Queues a test for one subscription, in a transaction that sees it. Returns the id of the delivery. Throws
+   * `limit_reached` where too many events wait.
+   */
+  async test(db: Queryable, tenantId: string, subscriber: Subscriber): Promise<string> {
+    if (await hasPending(db, subscriber.id, maxPending))
+      throw new AppError('limit_reached', `${maxPending} events wait for the subscription.`);
+    const id = newId();
+    const at = new Date().toISOString();
+    const body = bodyOf({ at, type: testEventType, data: { subscription_id: subscriber.id } });
+    await insertEvent(db, { id, tenantId, type: testEventType, body });
+    return this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
+  }
+
+  async #queue(db: Queryable, tenantId: string, alert: Omit<Alert, 'tenant_id'>): Promise<void> {
+    const { id, type } = alert;
+    const subscribers = await findSubscribers(db, tenantId, type);
+    if (subscribers.length === 0) return;
+    if (!(await insertEvent(db, { id, tenantId, type, body: bodyOf(alert) }))) return;
+    const rate = rateOf(alert);
+    if (rate !== null && !(await markSent(db, { tenantId, ...rate }))) return;
+    for (const subscriber of subscribers)
+      if (await hasPending(db, subscriber.id, maxPending))
+        this.#log.warn(
+          { subscription_id: subscriber.id, type },
+          'dropped an event: too many wait for its subscriber',
+        );
+      else await this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
+  }
+}
+
+/** Reads an event of another service. Throws with the reason when it can't be sent. */
+export function readAlert(text: string): Alert | null {
+  const alert = readAlertEvent(text);
+  if (alert !== null && Buffer.byteLength(bodyOf(alert)) > maxBodyBytes)
+    throw new Error(`larger than ${maxBodyBytes} bytes`);
+  return alert;
+}
+
+function bodyOf({ at, type, data }: Pick<Alert, 'at' | 'type' | 'data'>): string {
+  const event: WebhookEvent = { type, timestamp: at, data };
+  return JSON.stringify(event);
+}

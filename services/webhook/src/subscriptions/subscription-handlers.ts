@@ -1,0 +1,136 @@
+import {
+  maxSubscriptions,
+  type CreateWebhookSubscription,
+  type listWebhookSubscriptions,
+  type PatchWebhookSubscription,
+} from '@gatehouse/contract/webhook-subscriptions';
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Guard } from '@gatehouse/egress/guard';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import type { z } from 'zod';
+import type { Alerts } from './event-queue.ts';
+import { platformId } from '../shared/platform.ts';
+import { patched, showSubscription } from './subscription.ts';
+import type { DeliveryOutbox } from '../deliveries/delivery-queue.ts';
+import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
+import { rotationOf } from '../secrets/rotation.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { deliveryById } from '../deliveries/delivery-store.ts';
+import { readSecret } from '../secrets/rotation-statements.ts';
+import {
+  countSubscriptions,
+  deleteSubscription,
+  insertSubscription,
+  lockSubscription,
+  updateSubscription,
+  type SubscriptionStore,
+} from './subscription-store.ts';
+import { showDelivery } from '../deliveries/delivery-view.ts';
+
+type List = Call<unknown, z.output<typeof listWebhookSubscriptions>>;
+type Create = Call<CreateWebhookSubscription>;
+type Patch = Call<PatchWebhookSubscription>;
+
+const what = 'webhook subscription';
+
+export interface SubscriptionDependencies {
+  subscriptions: SubscriptionStore;
+  alerts: Alerts;
+  outbox: DeliveryOutbox;
+  guard: Guard;
+  secrets: WebhookSecrets;
+  changes: Changes;
+}
+
+/** `/v1/webhooks/subscriptions*` and `/internal/v1/owner/webhook-subscriptions*` */
+export function subscriptionHandlers(dependencies: SubscriptionDependencies): Record<string, Handler> {
+  const ofTenant = handlersFor((call) => tenantOf(call).tenantId, dependencies);
+  const ofOwner = handlersFor(() => platformId, dependencies);
+  return {
+    ...withPrefix('webhooks.subscriptions', ofTenant),
+    ...withPrefix('owner.webhook-subscriptions', ofOwner),
+  };
+}
+
+function withPrefix(prefix: string, handlers: Record<string, Handler>): Record<string, Handler> {
+  return Object.fromEntries(
+    Object.entries(handlers).map(([name, handler]) => [`${prefix}.${name}`, handler]),
+  );
+}
+
+function handlersFor(
+  whose: (call: Call) => string,
+  { subscriptions, alerts, outbox, guard, secrets, changes }: SubscriptionDependencies,
+): Record<string, Handler> {
+  return {
+    list: async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await subscriptions.list(whose(call), { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showSubscription) };
+    },
+
+    create: async (call: Create) => {
+      const [tenantId, id, secret] = [whose(call), newId(), newStandardSecret()];
+      await guard.check(call.body.url, 'url');
+      const settings = patched(call.body, {});
+      const sealed = secrets.seal({ tenantId, table: 'subscriptions', column: 'secret', id }, secret);
+      return changes.change(call, async (db) => {
+        if ((await countSubscriptions(db, tenantId)) >= maxSubscriptions)
+          throw new AppError('limit_reached', `There may be ${maxSubscriptions} subscriptions.`);
+        const made = showSubscription(
+          await insertSubscription(db, { tenantId, id, settings, secret: sealed }),
+        );
+        return {
+          body: { ...made, secret },
+          headers: { location: `${call.route.path}/${id}` },
+          changes: [{ action: 'webhook_subscription.created', id, before: null, after: made }],
+        };
+      });
+    },
+
+    get: async (call: Call) => {
+      const subscription = await subscriptions.find(whose(call), resourceId(call.params, what));
+      return { body: showSubscription(found(subscription, what)) };
+    },
+
+    patch: async (call: Patch) => {
+      const [tenantId, id] = [whose(call), resourceId(call.params, what)];
+      if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
+      const { secret, overlap_seconds: overlapS } = call.body;
+      const given = secret === undefined ? undefined : secretFor('standard', secret);
+      const place = { tenantId, table: 'subscriptions', column: 'secret', id } as const;
+      return changes.change(call, async (db) => {
+        const before = found(await lockSubscription(db, { tenantId, id }), what);
+        const current = await readSecret(db, place);
+        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const after = await updateSubscription(db, id, patched(before, call.body), rotation);
+        if (!after.enabled) await outbox.giveUp(db, { subscriptionId: id });
+        else if (after.url !== before.url) await outbox.redirect(db, { tenantId, subscriber: after });
+        const [old, body] = [showSubscription(before), showSubscription(after)];
+        return { body, changes: [{ action: 'webhook_subscription.updated', id, before: old, after: body }] };
+      });
+    },
+
+    delete: async (call: Call) => {
+      const [tenantId, id] = [whose(call), resourceId(call.params, what)];
+      return changes.change(call, async (db) => {
+        const before = showSubscription(found(await lockSubscription(db, { tenantId, id }), what));
+        await deleteSubscription(db, id);
+        return { changes: [{ action: 'webhook_subscription.deleted', id, before, after: null }] };
+      });
+    },
+
+    test: async (call: Call) => {
+      const [tenantId, id] = [whose(call), resourceId(call.params, what)];
+      return changes.change(call, async (db) => {
+        const subscription = found(await lockSubscription(db, { tenantId, id }), what);
+        const delivery = await deliveryById(db, await alerts.test(db, tenantId, subscription));
+        return { body: showDelivery(delivery), changes: [] };
+      });
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
+import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
+import type { Rpc } from '@gatehouse/grpc/rpc';
+import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import { countsOf, idsOf } from '@gatehouse/transfers/describe';
+import type { TransferStore } from './transfer-store.ts';
+
+/** Shows the effect of a transfer on webhook endpoints and channels. */
+export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
+  return {
+    callers: ['tenant'],
+    handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
+      const ids = { endpoints: idsOf(refs, 'webhook_endpoint'), channels: idsOf(refs, 'channel_instance') };
+      const found = await store.find(sourceTenantId, ids);
+      // Resources that stay miss their agent only if that moves.
+      const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
+      const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels) : [];
+      const known = new Set(found.map(({ id }) => id));
+      const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
+      const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);
+      const more = (type: string) => found.filter((resource) => resource.type === type).length;
+      return {
+        resources: found.map(({ type, id, name, revision }) => ({
+          ...{ ref: { type, id }, name, revision, hasSecrets: true, models: [] },
+        })),
+        // Calls and conversations are of the tenant that they were made with: a copy begins without.
+        counts: mode === 'move' ? found.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
+        dependencies: [
+          ...needs.map(({ type, id, name, agentId }) => ({
+            ...{ of: { type, id }, ofName: name },
+            needs: { type: 'agent', id: agentId },
+          })),
+          ...shared.map(({ id, name, otherId }) => ({
+            ...{ of: { type: 'channel_instance', id }, ofName: name },
+            needs: { type: 'channel_instance', id: otherId },
+          })),
+        ],
+        conflicts: [],
+        problems: [
+          ...tooMany('webhook endpoints', {
+            has: has.endpoints,
+            more: more('webhook_endpoint'),
+            most: maxEndpoints,
+          }),
+          ...tooMany('channels', {
+            has: has.channels,
+            more: more('channel_instance'),
+            most: maxChannelInstances,
+          }),
+        ],
+      };
+    },
+  };
+}
+
+function tooMany(what: string, { has, more, most }: Record<'has' | 'more' | 'most', number>): Problem[] {
+  if (more === 0 || has + more <= most) return [];
+  return [{ code: 'limit_reached', message: `The target may have ${most} ${what}.` }];
+}

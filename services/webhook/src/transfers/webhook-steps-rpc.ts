@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
+import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { StepWork } from '@gatehouse/transfers/run-step';
+import {
+  decrypted,
+  hex,
+  insertRow,
+  lockRows,
+  readRow,
+  unhex,
+  unlockRows,
+  type RowTexts,
+} from '@gatehouse/transfers/store/rows';
+import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
+import { newStandardSecret } from '../signatures/signing-secret.ts';
+import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { countChannels } from '../channels/channel-store.ts';
+import { countEndpoints } from '../endpoints/endpoint-store.ts';
+import { revisionOf } from './transfer-store.ts';
+import type { Moves } from './moves-store.ts';
+
+const tables = {
+  'webhook.endpoints': { type: 'webhook_endpoint', most: maxEndpoints, count: countEndpoints },
+  'webhook.channel_instances': {
+    type: 'channel_instance',
+    most: maxChannelInstances,
+    count: countChannels,
+  },
+} as const;
+type Table = keyof typeof tables;
+const tableNames = Object.keys(tables) as Table[];
+
+/**
+ * The part of endpoints and channels: copies of their settings, without calls and conversations, or moves of all of it.
+ * Names may repeat, so nothing is reserved in the target.
+ */
+export class WebhookSteps {
+  readonly #secrets: WebhookSecrets;
+  readonly #moves: Moves;
+
+  constructor(secrets: WebhookSecrets, moves: Moves) {
+    this.#secrets = secrets;
+    this.#moves = moves;
+  }
+
+  get steps(): Record<TransferStep, StepWork> {
+    return {
+      lock: (db, transfer) => this.#lock(db, transfer),
+      copy: () => Promise.resolve(true),
+      close: (db, transfer) => this.#moves.close(db, transfer),
+      commit: (db, transfer) =>
+        transfer.mode === 'move' ? this.#moves.move(db, transfer) : this.#commitCopy(db, transfer),
+      abort: async (db, transfer) => {
+        if (transfer.mode === 'move') await this.#moves.open(db, transfer);
+        return unlock(db, transfer);
+      },
+    };
+  }
+
+  async #lock(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames) {
+      const items = itemsOf(transfer, tables[table].type);
+      if (items.length === 0) continue;
+      await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
+      const { most, count } = tables[table];
+      // Secrets that can't be decrypted are found before anything is effective.
+      for (const item of items)
+        if (transfer.mode === 'move') await this.#moves.assertReadable(db, transfer, tableOf[table], item.id);
+        else this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
+      await actAs(db, transfer.targetTenantId);
+      if ((await count(db, transfer.targetTenantId)) + items.length > most)
+        throw new AppError('limit_reached', `The target may have ${most} of these.`);
+      await actAs(db, transfer.sourceTenantId);
+    }
+    return true;
+  }
+
+  async #commitCopy(db: Queryable, transfer: Transfer): Promise<boolean> {
+    for (const table of tableNames)
+      for (const item of itemsOf(transfer, tables[table].type)) {
+        const row = await readRow(db, table, item.id);
+        const others = this.#othersOf(table, row, { transfer, item });
+        await actAs(db, transfer.targetTenantId);
+        await insertRow(db, table, row, { others });
+        await actAs(db, transfer.sourceTenantId);
+      }
+    return unlock(db, transfer);
+  }
+
+  #othersOf(
+    table: Table,
+    row: RowTexts,
+    { transfer, item }: { transfer: Transfer; item: TransferItem },
+  ): Record<string, unknown> {
+    const { items, sourceTenantId, targetTenantId: tenantId } = transfer;
+    const agent = items.find(({ type, id }) => type === 'agent' && id === row['agent_id']);
+    const common = {
+      ...{ id: item.targetId, tenant_id: tenantId, name: item.targetName, locked_by: null, closed: false },
+      agent_id: agent?.targetId ?? row['agent_id'],
+    };
+    const from = (column: 'secret' | 'callback_secret' | 'credentials') => {
+      const place = { table: tableOf[table], column };
+      return {
+        old: { ...place, tenantId: sourceTenantId, id: item.id },
+        next: { ...place, tenantId, id: item.targetId },
+      };
+    };
+    if (table === 'webhook.channel_instances') {
+      const places = from('credentials');
+      const known = JSON.parse(
+        decrypted(() => this.#secrets.open(places.old, unhex(row['credentials'] ?? ''))),
+      ) as object;
+      return {
+        ...common,
+        ...{ enabled: false, status: 'pending', status_reason: null, paused_until: null },
+        // Tokens stay with the source. Random ones verify nothing until an admin sends others.
+        credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row['type'] ?? '', known)))),
+        ...{ access_token: null, refresh_token: null, refresh_due_at: null, token_at: null },
+        ...{ refresh_claim: null, refresh_claimed_until: null },
+        ...{ previous_credentials: null, previous_credentials_expire_at: null },
+        previous_credentials_accepted_until: null,
+      };
+    }
+    const sealed = (column: 'secret' | 'callback_secret') => {
+      const places = from(column);
+      const isKept = transfer.withSecrets;
+      return hex(
+        this.#secrets.seal(
+          places.next,
+          isKept
+            ? decrypted(() => this.#secrets.open(places.old, unhex(row[column] ?? '')))
+            : newStandardSecret(),
+        ),
+      );
+    };
+    return {
+      ...common,
+      ...{ secret: sealed('secret'), callback_secret: sealed('callback_secret') },
+      ...{ previous_secret: null, previous_secret_expires_at: null },
+      ...{ previous_callback_secret: null, previous_callback_secret_expires_at: null, failing_since: null },
+    };
+  }
+}
+
+const tableOf = {
+  'webhook.endpoints': 'endpoints',
+  'webhook.channel_instances': 'channel_instances',
+} as const satisfies Record<Table, SecretPlace['table']>;
+
+async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
+  for (const table of tableNames) await unlockRows(db, table, transfer.id);
+  return true;
+}
+
+/** Credentials with the same members, which no provider knows. */
+function unusable(type: string, known: object): Record<string, string> {
+  const random = (): string =>
+    type === 'generic' ? newStandardSecret() : randomBytes(32).toString('base64url');
+  return Object.fromEntries(Object.keys(known).map((name) => [name, random()]));
+}
