@@ -14,6 +14,7 @@ import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
 import { Turns } from '@gatehouse/kit/turns';
+import { queryObject, validate } from '@gatehouse/kit/validate';
 import { checkBodyHeaders, clientLeft, hasBody, parseBody, readBody, readPart } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { openShare } from './body-share.ts';
@@ -31,7 +32,6 @@ import { jsonText, sendError, sendJsonText, sendNothing, type Reply } from './re
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
-import { queryObject, validate } from './validate.ts';
 
 /** A validated request. `Body` and `Query` are the parsed shapes of the route. */
 export interface Call<Body = unknown, Query = unknown> extends RequestContext {

@@ -4,7 +4,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import type { z } from 'zod';
 import { parseBody, parseJson } from './body.ts';
-import { validate } from './validate.ts';
+import { validate } from '@gatehouse/kit/validate';
 
 type Wrap = (value: unknown) => unknown;
 

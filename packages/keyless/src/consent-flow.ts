@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type Call, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { requestIdHeader } from '@gatehouse/http/request-context';
-import { queryObject } from '@gatehouse/http/validate';
+import { queryObject } from '@gatehouse/kit/validate';
 import { consentPage, endPage, pageHeaders, type ConsentPage } from './consent-page.ts';
 import { consentMinutes, type AskedBy, type ConsentTickets, type OpenTicket } from './consent-tickets.ts';
 import type { Refusals } from './refusals.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { cookieInput } from '@gatehouse/contract/cookies';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import fc from 'fast-check';
 import { CookieJar } from 'tough-cookie';
 import { placeOf } from './cookie.ts';

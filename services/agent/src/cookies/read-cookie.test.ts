@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { cookieInput } from '@gatehouse/contract/cookies';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { readCookie } from './read-cookie.ts';
 
 const now = new Date('2026-06-01T00:00:00Z');

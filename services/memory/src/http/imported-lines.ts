@@ -1,6 +1,6 @@
 import { importedRecord, type ImportedRecord } from '@gatehouse/contract/memory';
 import { parseJson } from '@gatehouse/http/body';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { assertFits } from '../documents/document.ts';

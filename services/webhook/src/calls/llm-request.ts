@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { webhookInput, type WebhookInput } from '@gatehouse/contract/webhook-calls';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
 import { isForm, isJson, parseBody, readPart } from '@gatehouse/http/body';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Templates } from '../templates/templates.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';

@@ -8,7 +8,7 @@ import {
   type CreateChannelInstance,
   type PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 
 /** Settings that are also the names of their columns. */

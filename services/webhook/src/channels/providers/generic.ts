@@ -1,5 +1,5 @@
 import { genericMessage } from '@gatehouse/contract/channel-messages';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { retryAfterS } from '../../deliveries/delivery.ts';
 import type { Hops } from '../../deliveries/hops.ts';
 import { standardHeaders } from '../../signatures/standard-headers.ts';

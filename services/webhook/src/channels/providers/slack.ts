@@ -1,4 +1,4 @@
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';

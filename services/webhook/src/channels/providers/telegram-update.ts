@@ -1,4 +1,4 @@
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import type { Inbound } from '../adapter.ts';
 import { given } from './given.ts';

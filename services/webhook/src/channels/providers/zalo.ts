@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { validate } from '@gatehouse/http/validate';
+import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Sent } from '../adapter.ts';

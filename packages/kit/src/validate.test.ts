@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AppError } from '@gatehouse/kit/errors';
+import { AppError } from './errors.ts';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { queryObject, validate } from './validate.ts';

@@ -1,4 +1,4 @@
-import { AppError, isErrorCode, type ErrorCode } from '@gatehouse/kit/errors';
+import { AppError, isErrorCode, type ErrorCode } from './errors.ts';
 import type { z } from 'zod';
 
 type Where = 'body' | 'query';
