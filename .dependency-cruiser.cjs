@@ -31,6 +31,10 @@ const rooms = {
     'transfers',
     'forgetting',
   ],
+  webhook: [
+    ...['shared', 'signatures', 'secrets', 'peers', 'deliveries', 'templates', 'endpoints', 'calls'],
+    ...['subscriptions', 'channels', 'conversations', 'forgetting', 'transfers'],
+  ],
 };
 
 /** What the end of a file's name says that it may touch; a file with none of these ends is a rule. */
@@ -59,14 +63,15 @@ const roomRules = Object.entries(rooms).flatMap(([service, order]) => {
       severity: 'error',
       from: { path: `${src}/[^/]+/`, pathNot: `${ends}|${src}/shared/|${tests}` },
       to: {
-        path: `node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http)/|${src}/[^/]+/[^/]*(${ends})`,
+        path: `node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http)/|${src}/.*(${ends})`,
       },
     },
     {
       name: `${service}-only-service-knows-creators`,
       severity: 'error',
-      from: { path: `${src}/[^/]+/` },
-      to: { path: `${src}/[^/]+/create-[^/]+$` },
+      comment: 'and a creator those of its own room',
+      from: { path: `${src}/([^/]+)/` },
+      to: { path: `${src}/[^/]+/create-[^/]+$`, pathNot: `${src}/$1/` },
     },
   ];
 });

@@ -7,15 +7,7 @@ import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
 import { z } from 'zod';
-
-const withoutSlash = (url: string): string => url.replace(/\/+$/, '');
-
-/** The address of a provider's API, without a slash at its end. */
-const providerUrl = (url: string) =>
-  z
-    .url({ protocol: /^https?$/ })
-    .default(url)
-    .transform(withoutSlash);
+import { providerSettings } from './channels/adapters.ts';
 
 const settings = z.object({
   ...serviceSettings,
@@ -32,10 +24,7 @@ const settings = z.object({
     .enum(['0', '1'])
     .default('0')
     .transform((text) => text === '1'),
-  TELEGRAM_API_URL: providerUrl('https://api.telegram.org'),
-  SLACK_API_URL: providerUrl('https://slack.com/api'),
-  ZALO_API_URL: providerUrl('https://openapi.zalo.me'),
-  ZALO_OAUTH_URL: providerUrl('https://oauth.zaloapp.com'),
+  ...providerSettings,
   ...kafkaSettings,
 });
 

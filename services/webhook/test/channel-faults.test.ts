@@ -7,14 +7,15 @@ import { newId } from '@gatehouse/kit/ids';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
-import { ConversationQueue } from '../src/conversations/conversation-queue.ts';
-import { tasks } from '../src/tasks.ts';
-import { deleteEmptyConversations } from '../src/upkeep.ts';
+import { removableChannels } from '../src/channels/channel-system-store.ts';
+import { ConversationQueue } from '../src/conversations/conversation-queue-store.ts';
 import {
+  deleteEmptyConversations,
   deleteExpiredKeys,
   deleteExpiredMessages,
   findOverdueConversations,
-} from '../src/channels/channel-system-store.ts';
+} from '../src/conversations/conversation-system-store.ts';
+import { conversationTasks as tasks } from '../src/conversations/conversation-tasks.ts';
 import { deleteEmpty, MessageStore, noteWoken } from '../src/conversations/message-store.ts';
 import { removeDeleted } from '../src/shared/removal-system-store.ts';
 import { TurnStore } from '../src/conversations/turn-store.ts';
@@ -323,10 +324,10 @@ describe('upkeep', () => {
     );
     await write(webhooks, channel, written('to be removed'));
     await webhooks.call('DELETE', `/v1/channels/instances/${channel.id}`, { as: tenant.admin });
-    expect(await removeDeleted(system, 'channels', 10)).toBe(10);
+    expect(await removeDeleted(system, removableChannels, 10)).toBe(10);
     expect(await count('channel_instances')).toBe(1);
-    while ((await removeDeleted(system, 'channels', 10)) === 10);
-    await removeDeleted(system, 'channels', 10);
+    while ((await removeDeleted(system, removableChannels, 10)) === 10);
+    await removeDeleted(system, removableChannels, 10);
     for (const table of ['channel_instances', 'conversations', 'channel_messages'])
       expect([table, await count(table)]).toEqual([table, 0]);
     const keys = 'select key from webhook.channel_message_keys where instance_id = $1';

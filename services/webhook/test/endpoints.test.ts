@@ -3,6 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
+import { removableEndpoints } from '../src/endpoints/endpoint-system-store.ts';
 import { removeDeleted } from '../src/shared/removal-system-store.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
 
@@ -37,7 +38,8 @@ it('a deleted endpoint is gone at once with its calls, which are removed in batc
   expect((await webhooks.deliver(endpoint, { body: { input: 'd' } })).status).toBe(401);
   const { url } = webhooks.database;
   const system = createPool({ url, role: 'webhook_system', max: 1, log: createLogger('test', 'silent') });
-  const removed = [await removeDeleted(system, 'endpoints', 2), await removeDeleted(system, 'endpoints', 2)];
+  const remove = () => removeDeleted(system, removableEndpoints, 2);
+  const removed = [await remove(), await remove()];
   await system.end();
   expect(removed).toEqual([2, 1]);
   expect(await webhooks.rows('select 1 from webhook.endpoints where tenant_id = $1', [mine.id])).toEqual([]);

@@ -6,6 +6,8 @@ import { resealSecrets } from '@gatehouse/secrets/resealing';
 import { placeOf } from '../src/channels/channel-gate.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
 import { webhookSecretsToReseal } from '../src/secrets/reseal.ts';
+import { replaceSealed } from '../src/secrets/secret-store.ts';
+import { findStaleSecrets } from '../src/secrets/secret-system-store.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
 
@@ -46,7 +48,13 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   const app = createPool({ url, role: 'webhook_app', max: 1, log });
   const system = createPool({ url, role: 'webhook_system', max: 1, log });
   const resealWith = (secrets: WebhookSecrets) =>
-    resealSecrets(webhookSecretsToReseal({ app, system }, secrets, log));
+    resealSecrets(
+      webhookSecretsToReseal(secrets, {
+        find: (prefix, limit) => findStaleSecrets(system, prefix, limit),
+        replace: (found, again) => replaceSealed(app, found, again),
+        log,
+      }),
+    );
   const added = newKeyRing('added');
   const both = new WebhookSecrets(KeyRing.parse(`${added},${webhooks.identity.keyRing}`));
   expect(await resealWith(both)).toBe(8);

@@ -7,8 +7,8 @@ import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { Webhook } from 'standardwebhooks';
-import { failLost } from '../src/upkeep.ts';
 import { CallStore } from '../src/calls/call-store.ts';
+import { failLost } from '../src/calls/run-call-job.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
 let webhooks: WebhookServiceUnderTest;
@@ -375,7 +375,7 @@ it('calls whose last attempt was lost end after two days', async () => {
   const app = createPool({ url, role: 'webhook_app', max: 1, log });
   const system = createPool({ url, role: 'webhook_system', max: 1, log });
   const addResult = jest.fn<() => Promise<null>>().mockResolvedValue(null);
-  await failLost({ system, calls: new CallStore(app), outbox: { addResult } });
+  await failLost({ system, calls: new CallStore(app), queue: { addResult } });
   await Promise.all([app.end(), system.end()]);
   expect(await getCall(body.call_id)).toMatchObject({ status: 'failed', error: { code: 'service_timeout' } });
   expect(addResult).toHaveBeenCalledTimes(1);

@@ -6,13 +6,14 @@ import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
 import { CallTexts } from '../src/calls/call-texts.ts';
+import { resultReader } from '../src/calls/result-body.ts';
 import { attempt } from '../src/deliveries/attempt-job.ts';
-import { targetOf, type Attempt } from '../src/deliveries/delivery.ts';
+import { targetOf, type Attempt, type DueDelivery } from '../src/deliveries/delivery.ts';
 import { Hops } from '../src/deliveries/hops.ts';
 import { Messages } from '../src/deliveries/messages.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { CallStore } from '../src/calls/call-store.ts';
-import { DeliveryStore, type DueDelivery } from '../src/deliveries/delivery-store.ts';
+import { DeliveryStore } from '../src/deliveries/delivery-store.ts';
 import { ReplyStore, type ClaimedReply, type QueuedReply } from '../src/conversations/reply-store.ts';
 import { makeChannel, messagesOf, write, written, type TestChannel } from './channels-under-test.ts';
 import { WebhookServiceUnderTest, type TestTenant } from './webhook-service.ts';
@@ -189,9 +190,10 @@ describe('a claim of a delivery', () => {
 
   it('that may be over before the attempt is lets nothing be sent', async () => {
     const keyRing = KeyRing.parse(webhooks.identity.keyRing);
+    const calls = new CallStore(app);
     const messages = new Messages({
-      calls: new CallStore(app),
-      ...{ texts: new CallTexts(keyRing), secrets: new WebhookSecrets(keyRing) },
+      resultOf: resultReader((tenantId, id) => calls.find(tenantId, id), new CallTexts(keyRing)),
+      secrets: new WebhookSecrets(keyRing),
     });
     const urls: string[] = [];
     const send = (delivery: DueDelivery) =>

@@ -7,10 +7,11 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { z } from 'zod';
 import { showCall, type StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
-import type { DeliveryOutbox } from '../deliveries/delivery-queue.ts';
+import type { LoggedDelivery } from '../deliveries/delivery.ts';
+import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { countDeliveries, type CallStore } from './call-store.ts';
 import { showDelivery } from '../deliveries/delivery-view.ts';
-import { deliveryById, type DeliveryStore, type LoggedDelivery } from '../deliveries/delivery-store.ts';
+import { deliveryById, type DeliveryStore } from '../deliveries/delivery-store.ts';
 import { lockEndpoint, type EndpointStore } from '../endpoints/endpoint-store.ts';
 
 type List = Call<unknown, z.output<typeof listWebhookCalls>>;
@@ -20,7 +21,7 @@ export interface CallDependencies {
   calls: CallStore;
   texts: CallTexts;
   deliveries: DeliveryStore;
-  outbox: DeliveryOutbox;
+  queue: DeliveryQueue;
   changes: Changes;
 }
 
@@ -29,7 +30,7 @@ const maxDeliveries = 50;
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
 export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
-  const { endpoints, calls, texts, deliveries, outbox, changes } = dependencies;
+  const { endpoints, calls, texts, deliveries, queue, changes } = dependencies;
   return {
     'webhooks.endpoints.calls': async (call: List) => {
       const { tenantId } = tenantOf(call);
@@ -59,7 +60,7 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
         found(await lockEndpoint(db, known.endpointId), what);
         if ((await countDeliveries(db, callId)) >= maxDeliveries)
           throw new AppError('limit_reached', `A result is sent ${maxDeliveries} times at most.`);
-        const id = found(await outbox.addResult(db, known), what);
+        const id = found(await queue.addResult(db, known), what);
         const body = showDelivery(await deliveryById(db, id));
         return {
           body,

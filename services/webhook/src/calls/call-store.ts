@@ -71,9 +71,9 @@ export class CallStore {
   }
 
   /**
-   * Counts a delivery of an endpoint in the current minute. Returns the number of them, and when the minute ends.
+   * Counts a request of an endpoint in the current minute. Returns the number of them, and when the minute ends.
    */
-  async countDelivery(of: {
+  async countRequest(of: {
     tenantId: string;
     endpointId: string;
   }): Promise<{ count: number; endsInMs: number }> {
@@ -222,7 +222,7 @@ export class CallStore {
     });
   }
 
-  /** As {@link succeed}. A repeat of the delivery then is a new call. */
+  /** As {@link succeed}. A repeat of the request then is a new call. */
   async fail(
     { tenantId, id }: { tenantId: string; id: string },
     error: CallError,
@@ -253,12 +253,12 @@ export async function countDeliveries(db: Queryable, callId: string): Promise<nu
   ).count;
 }
 
-/** The keys that repeats of a delivery have in common. */
+/** The keys that repeats of a request have in common. */
 type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
   const { rows } = await db.query<StoredCall>(
-    // An id comes before a body. What is large is read once the answer is awaited: senders may repeat a delivery often.
+    // An id comes before a body. What is large is read once the answer is awaited: senders may repeat a request often.
     `select ${shown}, null as request, null as result from webhook.calls where id = (
        select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
        cross join lateral (

@@ -1,12 +1,5 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-
-/** The agent's answer, as the sender gets it. */
-export interface Result {
-  output: string | null;
-  finish_reason: string | null;
-  usage: Record<string, unknown> | null;
-  trace_id: string;
-}
+import type { Result } from '../peers/completion.ts';
 
 /** Encrypts and decrypts what an agent is asked and answers, each for its call only. */
 export class CallTexts {

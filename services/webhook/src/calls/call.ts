@@ -1,7 +1,7 @@
 import type { CallStatus, WebhookCall } from '@gatehouse/contract/webhook-calls';
 import type { ErrorCode } from '@gatehouse/kit/errors';
 
-/** A property that a repeat has in common with a delivery. */
+/** A property that a repeat has in common with a request. */
 export interface CallKey {
   kind: 'id' | 'body';
   /** SHA-256. */
@@ -9,7 +9,7 @@ export interface CallKey {
   keptS: number;
 }
 
-/** A delivery that has proved to be genuine. */
+/** A request that has proved to be genuine. */
 export interface NewCall {
   id: string;
   tenantId: string;

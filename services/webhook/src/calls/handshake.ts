@@ -1,7 +1,7 @@
 import type { WebhookChallenge, WebhookIgnored } from '@gatehouse/contract/webhook-calls';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
 
-/** The response to a delivery that only checks the endpoint. */
+/** The response to a request that only checks the endpoint. */
 export type HandshakeAnswer = WebhookIgnored | WebhookChallenge;
 
 const ignored: WebhookIgnored = { call_id: null, status: 'ignored' };

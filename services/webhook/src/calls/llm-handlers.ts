@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
-import type { Guard } from '@gatehouse/egress/guard';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { readBody } from '@gatehouse/http/body';
-import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
-import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import type { TenantShare } from '@gatehouse/http/body-budget';
 import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
@@ -18,24 +16,24 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { CallKey, NewCall, StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { Claims } from './claims.ts';
+import type { Guards } from '../shared/guards.ts';
 import type { QueueRoom } from '../shared/queue-room.ts';
-import type { SyncCalls } from './sync-calls-request.ts';
+import type { SyncCalls } from './sync-calls-handlers.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
-import { deliveryOf, endpointIdOf } from '../signatures/signed-request.ts';
+import { endpointIdOf } from '../shared/named-ids.ts';
+import { signedRequestOf } from '../signatures/signed.ts';
 import type { SealedEndpoint } from '../endpoints/endpoint.ts';
-import type { Gate } from '../endpoints/endpoint-gate.ts';
+import type { EndpointGate } from '../endpoints/endpoint-gate.ts';
 import type { HandshakeAnswer } from './handshake.ts';
 import { refuseClosed, type Patience } from './patience.ts';
 import type { Genuine } from '../signatures/verify.ts';
-import { readInput, requestOf } from './llm-request.ts';
+import { readInput, requestOf } from './llm-input-handlers.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { Templates } from '../templates/templates.ts';
 import type { CallStore } from './call-store.ts';
 
-export interface DeliveryDependencies {
-  findEndpoint: (id: string) => Promise<SealedEndpoint | null>;
-  gate: Gate;
-  guard: Guard;
+export interface LlmDependencies {
+  gate: EndpointGate;
   tenants: TenantClient;
   calls: CallStore;
   claims: Claims;
@@ -48,10 +46,7 @@ export interface DeliveryDependencies {
   /** For endpoints that are about to move. */
   patience: Patience;
   templates: Templates;
-  /** For deliveries that are not verified yet. */
-  anonymousBudget: AnonymousBudget;
-  /** For verified ones, by their tenants. */
-  bodyBudget: BodyBudget;
+  guards: Guards;
 }
 
 const dayS = 24 * 3_600;
@@ -61,7 +56,7 @@ const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 type Answer = { status: 200; body: WebhookResult | HandshakeAnswer } | { status: 202; body: WebhookQueued };
 
 /** `POST /v1/webhooks/llm` */
-export function deliveryHandlers(dependencies: DeliveryDependencies): Record<string, RawHandler> {
+export function llmHandlers(dependencies: LlmDependencies): Record<string, RawHandler> {
   return {
     'webhooks.llm': async (request, response, call) => {
       const { replayed, status, body } = await deliver(dependencies, request, response, call);
@@ -73,13 +68,13 @@ export function deliveryHandlers(dependencies: DeliveryDependencies): Record<str
   };
 }
 
-/** A delivery that is stored, and how its answer is awaited: by then its body is no longer in memory. */
+/** A request that is stored, and how its answer is awaited: by then its body is no longer in memory. */
 interface Stored {
   replayed: boolean;
   answer: () => Promise<Answer>;
 }
 
-/** A verified delivery. */
+/** A verified request. */
 interface Verified extends Genuine {
   endpoint: SealedEndpoint;
   request: IncomingMessage;
@@ -90,7 +85,7 @@ interface Verified extends Genuine {
 }
 
 async function deliver(
-  dependencies: DeliveryDependencies,
+  dependencies: LlmDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   context: RawCall,
@@ -99,22 +94,23 @@ async function deliver(
   return { ...(await answer()), replayed };
 }
 
-/** Reads, verifies and stores a delivery. */
+/** Reads, verifies and stores a request. */
 async function receive(
-  dependencies: DeliveryDependencies,
+  dependencies: LlmDependencies,
   request: IncomingMessage,
   response: ServerResponse,
   context: RawCall,
 ): Promise<Stored> {
-  const { findEndpoint, gate, anonymousBudget, bodyBudget, patience } = dependencies;
+  const { gate, patience } = dependencies;
+  const { anonymousBudget, bodyBudget } = dependencies.guards;
   const address = clientIpOf(request);
   // Nothing is proved yet: an endpoint's id is no secret, so its tenant does not pay.
   const anonymousShare = openAnonymousShare(anonymousBudget, address, request, response);
   const endpointId = endpointIdOf(request);
-  const named = endpointId === null ? null : await findEndpoint(endpointId);
+  const named = endpointId === null ? null : await gate.find(endpointId);
   const body = await readBody(request, context.route.bodyLimit, { share: anonymousShare });
-  const delivery = deliveryOf(request, body);
-  const genuine = await gate.check(delivery, named, address);
+  const signed = signedRequestOf(request, body);
+  const genuine = await gate.check(signed, named, address);
   const share = chargeTenant(bodyBudget, genuine.endpoint.tenantId, {
     share: anonymousShare,
     bytes: body.length,
@@ -123,14 +119,14 @@ async function receive(
   const sent = { request, body, share, context };
   const stored = await accept(dependencies, { ...genuine, ...sent }, true);
   if (stored !== null) return stored;
-  const opened = await patience.until(() => findEndpoint(genuine.endpoint.id));
-  const again = await gate.check(delivery, opened, address);
+  const opened = await patience.until(() => gate.find(genuine.endpoint.id));
+  const again = await gate.check(signed, opened, address);
   return (await accept(dependencies, { ...again, ...sent }, false)) ?? refuseClosed();
 }
 
 /** Null while the endpoint takes no such calls: it is about to move to another tenant. */
 async function accept(
-  dependencies: DeliveryDependencies,
+  dependencies: LlmDependencies,
   { endpoint, ...sent }: Verified,
   isFirst: boolean,
 ): Promise<Stored | null> {
@@ -150,7 +146,7 @@ async function accept(
   if (isFirst && endpoint.rate_limit_per_minute !== null) {
     const earlier = await findEarlier();
     if (earlier !== null) return again(earlier);
-    await countDelivery(calls, endpoint);
+    await countRequest(calls, endpoint);
   }
   let call: NewCall;
   try {
@@ -160,7 +156,7 @@ async function accept(
     if (call.mode === 'async') await room.assert(call.tenantId);
     share.grow(Math.max(0, call.request.length - body.length));
   } catch (error) {
-    // The template and other settings may have changed since an earlier delivery was accepted.
+    // The template and other settings may have changed since an earlier request was accepted.
     const earlier = await findEarlier();
     if (earlier === null) throw error;
     return again(earlier);
@@ -176,16 +172,16 @@ async function accept(
   return asked(dependencies, call, claim.claimId, context);
 }
 
-/** A delivery that asks nothing is not stored. */
+/** A request that asks nothing is not stored. */
 function shaken(body: HandshakeAnswer): Stored {
   return { replayed: false, answer: () => Promise.resolve({ status: 200, body }) };
 }
 
-function asked({ sync }: DeliveryDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
+function asked({ sync }: LlmDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
   return { replayed: false, answer: () => answerTo(call, () => sync.run(call, claimId, context)) };
 }
 
-function repeated({ sync }: DeliveryDependencies, call: StoredCall, context: RawCall): Stored {
+function repeated({ sync }: LlmDependencies, call: StoredCall, context: RawCall): Stored {
   return { replayed: true, answer: () => answerTo(call, () => sync.await(call, context)) };
 }
 
@@ -197,12 +193,12 @@ async function answerTo(
   return { status: 200, body: { call_id: id, agent_id: agentId, ...(await result()) } };
 }
 
-async function countDelivery(
+async function countRequest(
   calls: CallStore,
   { tenantId, id: endpointId, rate_limit_per_minute: limit }: SealedEndpoint,
 ): Promise<void> {
   if (limit === null) return;
-  const { count, endsInMs } = await calls.countDelivery({ tenantId, endpointId });
+  const { count, endsInMs } = await calls.countRequest({ tenantId, endpointId });
   if (count > limit)
     throw new AppError('rate_limit_exceeded', `The endpoint takes ${limit} deliveries per minute.`, {
       headers: retryAfterHeaders(endsInMs),
@@ -210,8 +206,8 @@ async function countDelivery(
 }
 
 async function newCall(
-  { guard, texts, templates, hops }: DeliveryDependencies,
-  delivery: {
+  { guards, texts, templates, hops }: LlmDependencies,
+  asking: {
     endpoint: SealedEndpoint;
     request: IncomingMessage;
     body: Buffer;
@@ -220,15 +216,15 @@ async function newCall(
     keys: readonly CallKey[];
   },
 ): Promise<{ call: NewCall } | { handshake: HandshakeAnswer }> {
-  const { endpoint, body, id: deliveryId, bodySha256, keys } = delivery;
+  const { endpoint, body, id: deliveryId, bodySha256, keys } = asking;
   const { tenantId } = endpoint;
-  const asked = await readInput(templates, endpoint, delivery.request, body);
+  const asked = await readInput(templates, endpoint, asking.request, body);
   if ('handshake' in asked) return asked;
   const { input } = asked;
-  if (input.callback_url !== undefined) await guard.check(input.callback_url, 'callback_url');
+  if (input.callback_url !== undefined) await guards.guard.check(input.callback_url, 'callback_url');
   const id = newId();
   const call = {
-    hops: hops.read(delivery.request.headersDistinct[hopsHeader] ?? []),
+    hops: hops.read(asking.request.headersDistinct[hopsHeader] ?? []),
     id,
     tenantId,
     endpointId: endpoint.id,

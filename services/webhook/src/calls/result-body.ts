@@ -2,7 +2,7 @@ import type { StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
 
 /** The body that reports how a call ended: the same at each attempt. Null while it has not. */
-export function resultBody(call: StoredCall, texts: CallTexts): string | null {
+function resultBody(call: StoredCall, texts: CallTexts): string | null {
   const { id: call_id, agentId: agent_id, finishedAt, result, error } = call;
   if (finishedAt === null) return null;
   const timestamp = finishedAt.toISOString();
@@ -10,4 +10,16 @@ export function resultBody(call: StoredCall, texts: CallTexts): string | null {
     return JSON.stringify({ type: 'call.failed', timestamp, data: { call_id, agent_id, error } });
   const data = { call_id, agent_id, ...texts.openResult(call, result) };
   return JSON.stringify({ type: 'call.completed', timestamp, data });
+}
+
+/** Reads the body of a call's result, and how often what the call is about was sent on; null while there is none. */
+export function resultReader(
+  find: (tenantId: string, callId: string) => Promise<StoredCall | null>,
+  texts: CallTexts,
+) {
+  return async (tenantId: string, callId: string): Promise<{ body: string; hops: number } | null> => {
+    const call = await find(tenantId, callId);
+    const body = call === null ? null : resultBody(call, texts);
+    return call === null || body === null ? null : { body, hops: call.hops };
+  };
 }

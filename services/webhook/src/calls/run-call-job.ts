@@ -1,19 +1,20 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { toAppError } from '@gatehouse/kit/errors';
-import type { Queryable } from '@gatehouse/pg/pool';
-import type { StoredCall } from './call.ts';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import type { CallTexts } from './call-texts.ts';
 import type { CompletionClient } from '../peers/completion-peer.ts';
 import type { CallStore } from './call-store.ts';
-import { askInJob, isTemporary, longestRunMs } from '../peers/ask.ts';
+import { findLostCalls } from './call-system-store.ts';
+import { upkeepBatch } from '../shared/upkeep.ts';
+import { isTemporary, longestRunMs } from '../peers/completion.ts';
 
 export interface RunCallDependencies {
   calls: CallStore;
   texts: CallTexts;
   completions: CompletionClient;
-  /** Sends the result of a call to its callback URL, if it has one. */
-  notify: (db: Queryable, call: StoredCall) => Promise<void>;
+  queue: DeliveryQueue;
 }
 
 /**
@@ -24,7 +25,7 @@ export function runCall({
   calls,
   texts,
   completions,
-  notify,
+  queue,
 }: RunCallDependencies): JobHandler<{ callId: string }> {
   return async ({ callId }, { tenantId, lastAttempt, signal, log }) => {
     const call = await calls.find(tenantId, callId);
@@ -35,18 +36,38 @@ export function runCall({
     try {
       const { agentId, userId: actingUser, sessionId } = call;
       const requestJson = texts.openRequest(call, call.request);
-      const { result } = await askInJob(completions, {
-        delegation: { tenantId, agentId, actingUser },
-        question: { callId, channel: 'webhook', sessionId, requestJson },
+      const { result } = await completions.askInJob(
+        { tenantId, agentId, actingUser },
+        { callId, channel: 'webhook', sessionId, requestJson },
         signal,
-      });
-      await calls.succeed(call, texts.sealResult(call, result), (db) => notify(db, call));
+      );
+      await calls.succeed(call, texts.sealResult(call, result), (db) => queue.addResult(db, call));
     } catch (caught) {
       signal.throwIfAborted();
       const error = toAppError(caught);
       if (!lastAttempt && isTemporary(error) && monotonicMs() - startedAt < longestRunMs) throw caught;
       log.warn({ call_id: callId, code: error.code }, 'a call of a webhook failed');
-      await calls.fail(call, { code: error.code, message: error.message }, (db) => notify(db, call));
+      await calls.fail(call, { code: error.code, message: error.message }, (db) => queue.addResult(db, call));
     }
   };
+}
+
+/** Ends calls whose last attempt was lost with its process, and sends that as their result. Returns whether there may be more. */
+export async function failLost({
+  system,
+  calls,
+  queue,
+}: {
+  system: Pool;
+  calls: CallStore;
+  queue: Pick<DeliveryQueue, 'addResult'>;
+}): Promise<boolean> {
+  const lost = await findLostCalls(system, upkeepBatch);
+  for (const { tenantId, id } of lost) {
+    const call = await calls.find(tenantId, id);
+    if (call === null) continue;
+    const error = { code: 'service_timeout', message: 'The call did not end within two days.' } as const;
+    await calls.fail(call, error, (db) => queue.addResult(db, call));
+  }
+  return lost.length === upkeepBatch;
 }

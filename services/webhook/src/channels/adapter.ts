@@ -1,7 +1,13 @@
-import type { ChannelConfig, ChannelCredentials, ChannelType } from '@gatehouse/contract/channel-instances';
+import type {
+  ChannelConfig,
+  ChannelCredentials,
+  ChannelType,
+  PatchChannelInstance,
+} from '@gatehouse/contract/channel-instances';
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
-import type { Delivery } from '../signatures/schemes.ts';
-import type { ReplyStyle } from '../conversations/reply-style.ts';
+import type { EndPage } from '@gatehouse/keyless/consent-flow';
+import type { ConsentPage } from '@gatehouse/keyless/consent-page';
+import type { SignedRequest } from '../signatures/signed.ts';
 
 /** A message as its provider sends it. */
 export interface InboundMessage {
@@ -92,17 +98,29 @@ export interface Ways {
 /** The ways out of a tenant, which has a share of each; null for the platform. */
 export type WaysOf = (tenantId: string | null) => Ways;
 
+/** How a provider's messages are written. `markdown` passes answers on, but for what `safeMarkdown` replaces. */
+export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
+
 /** The parts that each type of channel has of its own. */
 export interface ChannelAdapter<Type extends ChannelType> {
-  /** Whether a request is from the provider. */
-  verify: (request: Delivery, channel: OpenChannel<Type>, nowS: number) => boolean;
+  /** Whether a request is from the provider; computes `hmacs` HMACs over the body, or hashes of it. */
+  verify: (request: SignedRequest, channel: OpenChannel<Type>, nowS: number) => boolean;
   /**
    * Reads a genuine request. `body` is any JSON. Events that are no message are ignored, also those that the provider may
    * add one day. Throws a 400 for what is no event of the provider at all.
    */
   parse: (body: unknown) => Inbound;
-  /** Whether only a consent in a browser connects the channel. */
-  needsConsent?: true;
+  hmacs: 0 | 1;
+  /** The credentials, with those that the gateway makes. Creation shows all of them then, and they sign replies too. */
+  completed?: (credentials: ChannelCredentials<Type>) => ChannelCredentials<Type>;
+  /** A credential that no sender knows. By default 32 random bytes in base64url. */
+  unusable?: () => string;
+  /** The URL of the tenant that replies are sent to. */
+  callbackUrlOf?: (config: NonNullable<PatchChannelInstance['config']>) => string | undefined;
+  /** For providers whose apps have one URL for the messages of several accounts. */
+  accounts?: ChannelAccounts<Type>;
+  /** For providers that only a consent in a browser connects. */
+  consents?: ChannelConsents<Type>;
   /** The status that acknowledges a new message. */
   acceptedStatus: 200 | 202;
   /** How answers are written, and how long one message may be. */
@@ -118,3 +136,57 @@ export interface ChannelAdapter<Type extends ChannelType> {
 /** The provider's verdict on the credentials. */
 export type Checked =
   { kind: 'connected' } | { kind: 'unauthorized'; reason: string } | { kind: 'retry'; reason: string };
+
+/** The accounts of an app. */
+export interface ChannelAccounts<Type extends ChannelType> {
+  /** The app of a channel, and its account; null before a consent has named one. */
+  of: (config: ChannelConfig<Type>) => { app: string; account: string | null };
+  /** The config of a channel of the same app for an account. */
+  withAccount: (config: ChannelConfig<Type>, account: string) => ChannelConfig<Type>;
+}
+
+/** Tokens that a provider gives for a time. */
+export interface Tokens {
+  accessToken: string;
+  refreshToken: string;
+  expiresInS: number;
+}
+
+/** The provider gives no tokens: another attempt would get the same. */
+export class ConsentRefused extends Error {}
+
+/** The provider could not be asked; nothing is known to be used up. */
+export class ProviderUnavailable extends Error {}
+
+/** The end of a consent that was not over before. */
+export type ConsentEnd = 'connected' | 'refused' | 'unavailable' | 'other_account' | 'contradiction';
+
+/** Consents of a provider: OAuth by a browser. */
+export interface ChannelConsents<Type extends ChannelType> {
+  /** The part of paths and of ids of routes that names the type. */
+  slug: string;
+  /** The provider as texts name it. */
+  provider: string;
+  /** The origin of the provider's consent pages. */
+  origin: string;
+  page: Pick<ConsentPage, 'title' | 'text' | 'button'>;
+  ends: Readonly<Record<ConsentEnd, EndPage>>;
+  /** The page that the browser opens to consent. */
+  authorizationUrl: (
+    channel: OpenChannel<Type>,
+    asked: { redirectUri: string; state: string; verifier: string },
+  ) => string;
+  /** The account that was chosen, as the browser says. */
+  namedAccount: (query: Readonly<Record<string, string>>) => string | undefined;
+  /**
+   * The first tokens, and the account that they are for, as the provider says. Throws `ConsentRefused` and
+   * `ProviderUnavailable`.
+   */
+  exchange: (
+    channel: OpenChannel<Type>,
+    answer: { code: string; verifier: string },
+    ways: Ways,
+  ) => Promise<{ tokens: Tokens; account: string }>;
+  /** New tokens for a refresh token, which is used up. Throws as `exchange`. */
+  refresh: (channel: OpenChannel<Type>, refreshToken: string, ways: Ways) => Promise<Tokens>;
+}

@@ -1,31 +1,41 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import type { Hops } from '../deliveries/hops.ts';
 import type { ChannelAdapter } from './adapter.ts';
+import type { ChannelState } from './channel.ts';
 import { generic } from './providers/generic.ts';
-import { slack } from './providers/slack.ts';
-import { telegram } from './providers/telegram.ts';
-import { zalo } from './providers/zalo.ts';
+import { slack, slackSettings } from './providers/slack.ts';
+import { telegram, telegramSettings } from './providers/telegram.ts';
+import { zalo, zaloSettings } from './providers/zalo.ts';
 
 /** An adapter for each type of channel. */
 export type ChannelAdapters = { readonly [Type in ChannelType]: ChannelAdapter<Type> };
 
-/** The URLs of the operator's providers. */
-export interface ProviderUrls {
-  telegram: string;
-  slack: string;
-  zalo: string;
-}
+/** The settings of providers: URLs. */
+export const providerSettings = { ...telegramSettings, ...slackSettings, ...zaloSettings };
+export type ProviderUrls = Record<keyof typeof providerSettings, string>;
 
 export function channelAdapters(urls: ProviderUrls, hops: Hops): ChannelAdapters {
   return {
     generic: generic(hops),
-    telegram: telegram(urls.telegram),
-    slack: slack(urls.slack),
-    zalo_oa: zalo(urls.zalo),
+    telegram: telegram(urls),
+    slack: slack(urls),
+    zalo_oa: zalo(urls),
   };
+}
+
+/** The hosts that the operator's settings name. */
+export function providerHosts(urls: ProviderUrls): string[] {
+  const names = Object.keys(providerSettings) as (keyof ProviderUrls)[];
+  return names.map((name) => new URL(urls[name]).hostname);
 }
 
 /** The adapter of a type, for a channel of that type. */
 export function adapterOf(adapters: ChannelAdapters, type: ChannelType): ChannelAdapter<ChannelType> {
   return adapters[type];
+}
+
+/** The status of a channel whose credentials are new. */
+export function firstStatus(adapters: ChannelAdapters, type: ChannelType): ChannelState['status'] {
+  const { consents, check } = adapterOf(adapters, type);
+  return consents !== undefined || check !== undefined ? 'pending' : 'connected';
 }

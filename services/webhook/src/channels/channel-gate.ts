@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import type { Refusals } from '@gatehouse/keyless/refusals';
-import type { Delivery } from '../signatures/schemes.ts';
+import type { SignedRequest } from '../signatures/signed.ts';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { OpenChannel } from './adapter.ts';
@@ -9,6 +9,7 @@ import { adapterOf, type ChannelAdapters } from './adapters.ts';
 import type { InboundChannel, SealedChannel } from './channel.ts';
 
 export interface ChannelGateOptions {
+  find: (id: string) => Promise<InboundChannel | null>;
   adapters: ChannelAdapters;
   secrets: WebhookSecrets;
   refusals: Refusals;
@@ -41,12 +42,17 @@ export class ChannelGate {
     };
   }
 
+  /** The channel with an id, if there is one. */
+  find(id: string): Promise<InboundChannel | null> {
+    return this.#options.find(id);
+  }
+
   /**
    * The channel of a genuine message. Throws `signature_invalid`, for whatever reason, and `rate_limit_exceeded` for an
    * address that has sent too many of those.
    */
   async check(
-    request: Delivery,
+    request: SignedRequest,
     channel: InboundChannel | null,
     address: string | null,
   ): Promise<SealedChannel> {
@@ -54,9 +60,10 @@ export class ChannelGate {
     const previous = channel?.previousCredentials ?? null;
     const wasGenuine =
       channel !== null && previous !== null && this.#verify(request, { ...channel, credentials: previous });
-    // As much work for every channel: two signatures over the body. A secret token is compared without reading it.
-    const signatures = channel === null || channel.type === 'telegram' ? 0 : previous === null ? 1 : 2;
-    for (let more = signatures; more < 2; more += 1) this.#verify(request, this.#unknown);
+    // As much work for every channel: two HMACs over the body.
+    const hmacs = channel === null ? 0 : adapterOf(this.#options.adapters, channel.type).hmacs;
+    for (let more = previous === null ? hmacs : 2 * hmacs; more < 2; more += 1)
+      this.#verify(request, this.#unknown);
     if (channel?.enabled === true && (isGenuine || wasGenuine)) return channel;
     return this.#options.refusals.refuse(
       address,
@@ -64,7 +71,7 @@ export class ChannelGate {
     );
   }
 
-  #verify(request: Delivery, { id, tenantId, type, config, credentials }: Provable): boolean {
+  #verify(request: SignedRequest, { id, tenantId, type, config, credentials }: Provable): boolean {
     const { secrets, adapters, log } = this.#options;
     let opened: string;
     try {

@@ -1,7 +1,6 @@
 import type { Changes } from '@gatehouse/changes/changes';
 import {
   maxChannelInstances,
-  type ChannelConfig,
   type ChannelCredentials,
   type ChannelType,
   type CreateChannelInstance,
@@ -24,8 +23,9 @@ import {
   type SealedChannel,
 } from './channel.ts';
 import { placeOf } from './channel-gate.ts';
-import type { ChannelCheck } from './channel-queue.ts';
-import { secretFor } from '../signatures/signing-secret.ts';
+import type { ChannelAccounts } from './adapter.ts';
+import { adapterOf, firstStatus, type ChannelAdapters } from './adapters.ts';
+import type { ChannelQueue } from './channel-queue-store.ts';
 import type { AgentClient } from '../peers/agent-peer.ts';
 import { rotationOf, signedOverlapS } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
@@ -49,7 +49,8 @@ export interface ChannelDependencies {
   agents: AgentClient;
   guard: Guard;
   secrets: WebhookSecrets;
-  check: ChannelCheck;
+  adapters: ChannelAdapters;
+  queue: ChannelQueue;
   changes: Changes;
   /** The URL by which clients reach the gateway. */
   publicUrl: string;
@@ -57,7 +58,7 @@ export interface ChannelDependencies {
 
 /** `/v1/channels/instances*` */
 export function channelHandlers(dependencies: ChannelDependencies): Record<string, Handler> {
-  const { channels, secrets, check, changes, publicUrl } = dependencies;
+  const { channels, secrets, adapters, queue, changes, publicUrl } = dependencies;
   const show = (channel: Channel) => showChannel(channel, publicUrl);
   return {
     'channels.instances.list': async (call: List) => {
@@ -70,19 +71,19 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
       const [{ tenantId }, id] = [tenantOf(call), newId()];
       const { type } = call.body;
       const settings = newSettings(call.body);
-      const credentials = credentialsOf(type, call.body.credentials);
+      const credentials = credentialsOf(adapters, type, call.body.credentials);
       await assertUsable(call, call.body, dependencies);
       const sealed = secrets.seal(placeOf({ tenantId, id }), JSON.stringify(credentials));
       return changes.change(call, async (db) => {
         if ((await countChannels(db, tenantId)) >= maxChannelInstances)
           throw new AppError('limit_reached', `There may be ${maxChannelInstances} channels.`);
-        const status = check.firstStatus(type);
+        const status = firstStatus(adapters, type);
         const made = show(
           await insertChannel(db, { id, tenantId, type, settings, credentials: sealed, status }),
         );
-        await check.queue(db, { tenantId, id });
+        await queue.check(db, { tenantId, id });
         return {
-          body: { ...made, ...(type === 'generic' && credentials) },
+          body: { ...made, ...(adapterOf(adapters, type).completed !== undefined && credentials) },
           headers: { location: `/v1/channels/instances/${id}` },
           changes: [{ action: 'channel_instance.created', id, before: null, after: made }],
         };
@@ -103,23 +104,22 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
         const before = found(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
         const given = call.body.credentials;
-        const isOther = isOtherAccount(before, settings);
-        const state = isOther
-          ? 'pending'
-          : given === undefined || type === 'zalo_oa'
-            ? null
-            : check.firstStatus(type);
+        const { accounts, consents, completed } = adapterOf(adapters, type);
+        const isOther = accounts !== undefined && isOtherAccount(accounts, before, settings);
+        // A consent outlives new credentials.
+        const isKept = given === undefined || consents !== undefined;
+        const state = isOther ? 'pending' : isKept ? null : firstStatus(adapters, type);
         // Those of another account prove nothing for this one.
         const overlapS = isOther ? 0 : call.body.overlap_seconds;
         const rotation = rotationOf(secrets, placeOf(before), {
           ...{ current: before.credentials, overlapS },
-          given: given === undefined ? undefined : merged(before, given, secrets),
-          defaultS: type === 'generic' ? signedOverlapS : 0,
+          given: given === undefined ? undefined : merged(before, given, dependencies),
+          defaultS: completed === undefined ? 0 : signedOverlapS,
         });
         const acceptedS = overlapS ?? (rotation.sealed === null ? null : 0);
         const after = await updateChannel(db, id, { settings, rotation, acceptedS, state });
         // Credentials may be valid again, and what waits may go on.
-        await check.queue(db, { tenantId, id });
+        await queue.check(db, { tenantId, id });
         const [old, body] = [show(before), show(after)];
         return { body, changes: [{ action: 'channel_instance.updated', id, before: old, after: body }] };
       });
@@ -136,25 +136,26 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
   };
 }
 
-/** The credentials as the type needs them; a `generic` channel without a secret gets one. Throws a 400. */
-function credentialsOf(type: ChannelType, given: object): object {
-  const credentials = shaped(type, 'credentials', given);
-  if (type !== 'generic') return credentials;
-  const { secret } = credentials as ChannelCredentials<'generic'>;
-  return { secret: secretFor('standard', secret, 'credentials.secret') };
+/** The credentials as the type needs them, with those that the gateway makes. Throws a 400. */
+function credentialsOf(adapters: ChannelAdapters, type: ChannelType, given: object): object {
+  const credentials = shaped(type, 'credentials', given) as ChannelCredentials;
+  return adapterOf(adapters, type).completed?.(credentials) ?? credentials;
 }
 
 /** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
-function merged(before: SealedChannel, given: object, secrets: WebhookSecrets): string {
+function merged(before: SealedChannel, given: object, { adapters, secrets }: ChannelDependencies): string {
   const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
-  return JSON.stringify(credentialsOf(before.type, { ...kept, ...given }));
+  return JSON.stringify(credentialsOf(adapters, before.type, { ...kept, ...given }));
 }
 
-/** Whether a channel would be for another app or account of Zalo, for which its tokens are not good. */
-function isOtherAccount(before: Channel, { config }: Pick<Channel, 'config'>): boolean {
-  if (before.type !== 'zalo_oa') return false;
-  const [old, next] = [before.config, config] as ChannelConfig<'zalo_oa'>[];
-  return old?.app_id !== next?.app_id || old?.oa_id !== next?.oa_id;
+/** Whether a channel would be for another app or account, for which its tokens are not good. */
+function isOtherAccount(
+  accounts: ChannelAccounts<ChannelType>,
+  before: Channel,
+  { config }: Pick<Channel, 'config'>,
+): boolean {
+  const [old, next] = [accounts.of(before.config), accounts.of(config)];
+  return old.app !== next.app || old.account !== next.account;
 }
 
 /** Throws a 400 unless the agent exists for the caller, and the URL may be called. */
@@ -165,9 +166,9 @@ async function assertUsable(
     agent_id: agentId,
     config,
   }: Pick<PatchChannelInstance, 'agent_id' | 'config'> & { type: ChannelType },
-  { agents, guard }: ChannelDependencies,
+  { agents, guard, adapters }: ChannelDependencies,
 ): Promise<void> {
   if (agentId !== undefined) await agents.assertVisible(call, agentId);
-  const { callback_url: url } = (config ?? {}) as Partial<ChannelConfig<'generic'>>;
-  if (type === 'generic' && typeof url === 'string') await guard.check(url, 'config.callback_url');
+  const url = adapterOf(adapters, type).callbackUrlOf?.(config ?? {});
+  if (typeof url === 'string') await guard.check(url, 'config.callback_url');
 }

@@ -1,7 +1,7 @@
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Alerts } from '../subscriptions/event-queue.ts';
+import type { RaiseEvent } from '../shared/own-event.ts';
 import type { ChannelStore } from './channel-store.ts';
 import type { Channel, ChannelState, ConnectedChannel } from './channel.ts';
 
@@ -11,12 +11,12 @@ const maxReasonChars = 300;
 /** Notes how channels are doing, and raises an event when one needs its tenant. */
 export class ChannelHealth {
   readonly #store: ChannelStore;
-  readonly #alerts: Alerts;
+  readonly #raiseEvent: RaiseEvent;
   readonly #log: Logger;
 
-  constructor(options: { store: ChannelStore; alerts: Alerts; log: Logger }) {
+  constructor(options: { store: ChannelStore; raise: RaiseEvent; log: Logger }) {
     this.#store = options.store;
-    this.#alerts = options.alerts;
+    this.#raiseEvent = options.raise;
     this.#log = options.log;
   }
 
@@ -34,6 +34,6 @@ export class ChannelHealth {
       'the provider no longer accepts the credentials of a channel',
     );
     const data = { channel_id: id, name, type };
-    await this.#alerts.raise(db, tenantId, { id: newId(), type: 'channel.needs_reauth', data });
+    await this.#raiseEvent(db, tenantId, { id: newId(), type: 'channel.needs_reauth', data });
   }
 }

@@ -63,18 +63,14 @@ export class ChannelStore {
     });
   }
 
-  /** The channel for an account of an app of Zalo. */
-  async findByAccount(
-    tenantId: string,
-    { app, account }: { app: string; account: string },
-  ): Promise<Channel | null> {
+  /** The first channel of a type with all members of a config. */
+  async findByConfig(tenantId: string, type: ChannelType, config: object): Promise<Channel | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Channel>(
         `select ${columns} from webhook.channel_instances
-         where tenant_id = $1 and deleted_at is null and type = 'zalo_oa'
-           and config->>'app_id' = $2 and config->>'oa_id' = $3
+         where tenant_id = $1 and deleted_at is null and type = $2 and config::jsonb @> $3::jsonb
          order by id limit 1`,
-        [tenantId, app, account],
+        [tenantId, type, JSON.stringify(config)],
       );
       return rows[0] ?? null;
     });

@@ -1,5 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Removable } from '../shared/removal-system-store.ts';
 import { settingNames, type InboundChannel } from './channel.ts';
+
+export const removableChannels: Removable = {
+  owners: 'webhook.channel_instances',
+  by: 'instance_id',
+  parts: ['webhook.channel_messages', 'webhook.channel_message_keys', 'webhook.conversations'],
+};
 
 /** Those of these channels that there are, of whatever tenants. `pool` acts as `webhook_system`. */
 export async function findSealedChannels(pool: Pool, ids: readonly string[]): Promise<InboundChannel[]> {
@@ -12,67 +19,6 @@ export async function findSealedChannels(pool: Pool, ids: readonly string[]): Pr
     [ids],
   );
   return rows;
-}
-
-/**
- * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
- * those first that were not woken for the longest time, so that none keeps others from being found.
- */
-export async function findOverdueConversations(
-  pool: Pool,
-  { seconds, limit }: { seconds: number; limit: number },
-): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
-  const { rows } = await pool.query<{
-    tenantId: string;
-    conversationId: string;
-    answers: boolean;
-    sends: boolean;
-  }>(
-    `select c.tenant_id as "tenantId", c.id as "conversationId",
-       bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
-     from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
-       join webhook.conversations as c on c.id = m.conversation_id
-     where m.status in ('received', 'queued') and m.due_at < now() - make_interval(secs => $1)
-       and (c.woken_at is null or c.woken_at < now() - interval '1 minute')
-       and i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')
-     group by c.id order by c.woken_at nulls first limit $2`,
-    [seconds, limit],
-  );
-  return rows;
-}
-
-/** Deletes up to `limit` messages whose time is over; returns how many. */
-export async function deleteExpiredMessages(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.channel_messages where id = any (array(
-       select id from webhook.channel_messages where expires_at <= now() order by expires_at limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
-}
-
-/** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
-export async function findEmptyConversations(
-  pool: Pool,
-  limit: number,
-): Promise<{ tenantId: string; id: string }[]> {
-  const { rows } = await pool.query<{ tenantId: string; id: string }>(
-    `select tenant_id as "tenantId", id from webhook.conversations as c
-     where last_message_at < now() - interval '1 day'
-       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,
-    [limit],
-  );
-  return rows;
-}
-
-/** Deletes up to `limit` keys of messages whose time is over; returns how many. */
-export async function deleteExpiredKeys(pool: Pool, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from webhook.channel_message_keys where ctid = any (array(
-       select ctid from webhook.channel_message_keys where expires_at <= now() limit $1))`,
-    [limit],
-  );
-  return rowCount ?? 0;
 }
 
 /** Channels of any tenant whose tokens are to be refreshed. */

@@ -1,8 +1,6 @@
-import type { ChannelConfig, ChannelCredentials } from '@gatehouse/contract/channel-instances';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { SealedTokens } from './token-store.ts';
-import type { OpenChannel } from './adapter.ts';
-import type { Tokens } from './providers/zalo-oauth.ts';
+import type { SealedTokens } from './consent.ts';
+import type { Tokens } from './adapter.ts';
 
 type Column = 'access_token' | 'refresh_token';
 
@@ -29,17 +27,6 @@ export class ChannelTokens {
 
   open(channel: Ref, column: Column, sealed: Buffer): string {
     return this.#secrets.open(placeOf(channel, column), sealed);
-  }
-
-  /** The properties of a channel's app that Zalo asks for. */
-  appOf({ config, credentials }: OpenChannel): {
-    config: ChannelConfig<'zalo_oa'>;
-    credentials: ChannelCredentials<'zalo_oa'>;
-  } {
-    return {
-      config: config as ChannelConfig<'zalo_oa'>,
-      credentials: credentials as ChannelCredentials<'zalo_oa'>,
-    };
   }
 }
 

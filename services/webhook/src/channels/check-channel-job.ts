@@ -1,6 +1,6 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
-import type { Checked, WaysOf } from './adapter.ts';
+import type { Checked } from './adapter.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from './open-channels.ts';
@@ -9,7 +9,6 @@ export interface CheckDependencies {
   channels: OpenChannels;
   health: ChannelHealth;
   tenants: TenantClient;
-  waysOf: WaysOf;
   /** Goes on with what waits in the conversations of a channel. */
   wake: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
@@ -19,7 +18,6 @@ export function checkChannel({
   channels,
   health,
   tenants,
-  waysOf,
   wake,
 }: CheckDependencies): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
@@ -28,7 +26,7 @@ export function checkChannel({
     // Throws while the tenant is not active: this is tried again.
     await tenants.assertActive(tenantId);
     // Only a consent connects it.
-    if (usable.adapter.needsConsent === true)
+    if (usable.adapter.consents !== undefined)
       return usable.open.accessToken === null ? undefined : wake(usable.channel);
     const { channel } = usable;
     const checked = await check(usable);
@@ -43,10 +41,10 @@ export function checkChannel({
     }
   };
 
-  async function check({ adapter, open, channel }: UsableChannel): Promise<Checked> {
+  async function check({ adapter, open, ways }: UsableChannel): Promise<Checked> {
     if (adapter.check === undefined) return { kind: 'connected' };
     try {
-      return await adapter.check(open, waysOf(channel.tenantId));
+      return await adapter.check(open, ways);
     } catch (error) {
       if (!(error instanceof EgressError)) throw error;
       return { kind: 'retry', reason: error.message };

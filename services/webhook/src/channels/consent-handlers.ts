@@ -10,13 +10,13 @@ import type { ConsentLink, ConsentTickets } from '@gatehouse/keyless/consent-tic
 import type { Refusals } from '@gatehouse/keyless/refusals';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Channel } from './channel.ts';
-import type { ZaloConsents } from './providers/zalo-consents.ts';
 import type { ChannelStore } from './channel-store.ts';
+import type { ChannelConsentKind } from './consent-kind.ts';
 
 export interface ConsentDependencies {
   channels: ChannelStore;
   tickets: ConsentTickets;
-  zalo: ZaloConsents;
+  kind: ChannelConsentKind;
   refusals: Refusals;
   changes: Changes;
   /** A pool of `webhook_app`. */
@@ -24,11 +24,11 @@ export interface ConsentDependencies {
   publicUrl: string;
 }
 
-/** `POST /v1/channels/instances/{id}/zalo-oa/consent-links` */
+/** `POST /v1/channels/instances/{id}/<slug>/consent-links` */
 export function consentLinkHandlers(dependencies: ConsentDependencies): Record<string, Handler> {
   return {
-    'channels.zalo-oa.consent-links.create': async (call: Call) => {
-      const channel = await zaloChannel(dependencies, call);
+    [`channels.${dependencies.kind.slug}.consent-links.create`]: async (call: Call) => {
+      const channel = await channelOf(dependencies, call);
       return dependencies.changes.change(call, async (db) => {
         const link = await makeLink(dependencies, db, { channel, call });
         return {
@@ -42,15 +42,15 @@ export function consentLinkHandlers(dependencies: ConsentDependencies): Record<s
 
 /** The consent page, its button, and where the browser comes back. */
 export function consentPageHandlers(dependencies: ConsentDependencies): Record<string, RawHandler> {
-  const { zalo: kind, tickets, refusals, publicUrl } = dependencies;
+  const { kind, tickets, refusals, publicUrl } = dependencies;
   const flow = new ConsentFlow({ kind, tickets, refusals, publicUrl });
   return {
-    'channels.zalo-oa.consent': async (request, response, call) => {
+    [`channels.${kind.slug}.consent`]: async (request, response, call) => {
       if (call.principal.tenantId !== null) await sendLink(dependencies, response, call);
       else await flow.page(request, response, call);
     },
-    'channels.zalo-oa.consent.begin': flow.begin,
-    'channels.zalo-oa.callback': flow.callback,
+    [`channels.${kind.slug}.consent.begin`]: flow.begin,
+    [`channels.${kind.slug}.callback`]: flow.callback,
   };
 }
 
@@ -59,7 +59,7 @@ async function sendLink(
   response: ServerResponse,
   call: RawCall,
 ): Promise<void> {
-  const channel = await zaloChannel(dependencies, call);
+  const channel = await channelOf(dependencies, call);
   const link = await withTenant(dependencies.app, channel.tenantId, (db) =>
     makeLink(dependencies, db, { channel, call }),
   );
@@ -73,16 +73,19 @@ async function sendLink(
 }
 
 /** The channel that a request names. Throws a 404, and a 400 for one of another type. */
-async function zaloChannel(
-  { channels, publicUrl }: ConsentDependencies,
+async function channelOf(
+  { channels, kind, publicUrl }: ConsentDependencies,
   call: Pick<Call, 'principal' | 'params'>,
 ): Promise<Channel> {
   const id = resourceId(call.params, 'channel');
   const channel = found(await channels.find(tenantOf(call).tenantId, id), 'channel');
-  if (channel.type !== 'zalo_oa')
-    throw new AppError('invalid_value', 'Only channels of the type zalo_oa need a consent.');
+  if (channel.type !== kind.type)
+    throw new AppError('invalid_value', `Only channels of the type ${kind.type} need a consent.`);
   if (publicUrl === '')
-    throw new AppError('service_unavailable', 'The operator has not set PUBLIC_URL, which Zalo needs.');
+    throw new AppError(
+      'service_unavailable',
+      `The operator has not set PUBLIC_URL, which ${kind.provider} needs.`,
+    );
   return channel;
 }
 
@@ -94,6 +97,6 @@ function makeLink(
   return tickets.make(db, { tenantId: channel.tenantId, subjectId: channel.id, askedBy: askedBy(call) });
 }
 
-function urlOf({ publicUrl }: ConsentDependencies, id: string, { ticket }: ConsentLink): string {
-  return `${publicUrl}/v1/channels/instances/${id}/zalo-oa/consent?ticket=${ticket}`;
+function urlOf({ kind, publicUrl }: ConsentDependencies, id: string, { ticket }: ConsentLink): string {
+  return `${publicUrl}/v1/channels/instances/${id}/${kind.slug}/consent?ticket=${ticket}`;
 }

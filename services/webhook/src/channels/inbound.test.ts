@@ -7,7 +7,12 @@ import { Hops } from '../deliveries/hops.ts';
 import type { InboundMessage } from './adapter.ts';
 import { adapterOf, channelAdapters } from './adapters.ts';
 
-const urls = { telegram: 'http://t.example', slack: 'http://s.example', zalo: 'http://z.example' };
+const urls = {
+  TELEGRAM_API_URL: 'http://t.example',
+  SLACK_API_URL: 'http://s.example',
+  ZALO_API_URL: 'http://z.example',
+  ZALO_OAUTH_URL: 'http://o.example',
+};
 const hops = new Hops(KeyRing.parse(`a:${randomBytes(32).toString('base64')}`));
 const adapters = channelAdapters(urls, hops);
 const parse = (type: ChannelType, body: unknown) => adapterOf(adapters, type).parse(body);

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels } from './open-channels.ts';
 import type { ChannelTokens } from './channel-tokens.ts';
-import { ConsentRefused, type ZaloOAuth } from './providers/zalo-oauth.ts';
+import { ConsentRefused, type Ways } from './adapter.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { TokenStore } from './token-store.ts';
 
@@ -12,13 +12,14 @@ export interface RefreshDependencies {
   tokens: ChannelTokens;
   store: TokenStore;
   tenants: TenantClient;
-  oauth: ZaloOAuth;
+  /** The platform's: a refresh must not wait for what a tenant sends. */
+  ways: Ways;
   health: ChannelHealth;
   /** Goes on with what waits in the conversations of a channel. */
   wake: (channel: { tenantId: string; id: string }) => Promise<void>;
 }
 
-/** After a refresh that Zalo could not be asked for. */
+/** After a refresh that the provider could not be asked for. */
 const againS = 30;
 /** Until it is asked again whether a suspended tenant is active. */
 const suspendedS = 600;
@@ -28,28 +29,29 @@ const suspendedS = 600;
  * asks, and its answer counts while no consent has come meanwhile.
  */
 export function refreshTokens(dependencies: RefreshDependencies): JobHandler<{ channelId: string }> {
-  const { channels, tokens, store, tenants, oauth, health, wake } = dependencies;
+  const { channels, tokens, store, tenants, ways, health, wake } = dependencies;
   return async ({ channelId: id }, { tenantId, signal, log }) => {
     const usable = await channels.open(tenantId, id);
-    if (usable?.channel.type !== 'zalo_oa' || usable.channel.closed) return;
+    const consents = usable?.adapter.consents;
+    if (usable === null || consents === undefined || usable.channel.closed) return;
     const claim = newId();
     const sealed = await store.claimRefresh({ tenantId, id }, claim);
     if (sealed === null) return;
     const { channel, open } = usable;
     // The refresh token outlives a suspension of weeks.
     if (!(await tenants.isActive(tenantId))) return store.release({ tenantId, id }, claim, suspendedS);
-    // After the deadline of the job, an answer of Zalo could come when the claim is over and the token used elsewhere.
+    // After the deadline of the job, an answer could come when the claim is over and the token used elsewhere.
     signal.throwIfAborted();
     try {
-      const app = tokens.appOf(open);
-      const fresh = await oauth.refresh(app, tokens.open({ tenantId, id }, 'refresh_token', sealed));
+      const refreshToken = tokens.open({ tenantId, id }, 'refresh_token', sealed);
+      const fresh = await consents.refresh(open, refreshToken, ways);
       if (!(await store.refreshed({ tenantId, id }, claim, tokens.seal({ tenantId, id }, fresh)))) return;
       await health.note(channel, { status: 'connected', status_reason: null });
       await wake({ tenantId, id });
     } catch (error) {
       await store.release({ tenantId, id }, claim, againS);
       if (!(error instanceof ConsentRefused)) throw error;
-      log.warn({ err: error, channel_id: id }, 'Zalo refuses to refresh the tokens of a channel');
+      log.warn({ err: error, channel_id: id }, 'the provider refuses to refresh the tokens of a channel');
       await health.note(channel, { status: 'needs_reauth', status_reason: error.message });
     }
   };

@@ -1,11 +1,5 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-
-/** Tokens of a channel, encrypted. */
-export interface SealedTokens {
-  accessToken: Buffer;
-  refreshToken: Buffer;
-  expiresInS: number;
-}
+import type { SealedTokens } from './consent.ts';
 
 interface Ref {
   tenantId: string;

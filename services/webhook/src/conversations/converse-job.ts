@@ -5,8 +5,6 @@ import type { AppError } from '@gatehouse/kit/errors';
 import { toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { WaysOf } from '../channels/adapter.ts';
-import type { ChannelAdapters } from '../channels/adapters.ts';
 import { nextBurst, type WaitingMessage } from './burst.ts';
 import type { Channel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
@@ -14,21 +12,20 @@ import type { ChannelTexts } from './channel-texts.ts';
 import { historyBytes, promptOf, type Spoken } from './prompt.ts';
 import type { Piece } from './reply-pieces.ts';
 import type { ReplyWriter } from './reply-writer.ts';
-import { showTyping, type OpenChannels } from '../channels/open-channels.ts';
+import type { OpenChannels } from '../channels/open-channels.ts';
+import { showTyping } from './typing.ts';
 import type { CompletionClient } from '../peers/completion-peer.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { Conversation, EarlierMessage, Turn, TurnEnd, TurnStore } from './turn-store.ts';
-import { askInJob, isTemporary } from '../peers/ask.ts';
+import { isTemporary } from '../peers/completion.ts';
 
 export interface ConverseDependencies {
-  adapters: ChannelAdapters;
   channels: OpenChannels;
   turns: TurnStore;
   texts: ChannelTexts;
   writer: ReplyWriter;
   completions: CompletionClient;
   tenants: TenantClient;
-  waysOf: WaysOf;
   metrics: Pick<ChannelMetrics, 'ended'>;
   /** Sends the replies of a conversation, once the transaction commits. */
   send: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
@@ -140,10 +137,10 @@ async function answer(
   context: JobContext,
 ): Promise<void> {
   const { turn, channel } = open;
-  const { turns, writer, texts, tenants, adapters, metrics, send } = dependencies;
+  const { channels, turns, writer, texts, tenants, metrics, send } = dependencies;
   const { tenantId } = turn;
   const { said, ...end } = await spokenFor(dependencies, open, context);
-  const { style, maxChars } = adapters[channel.type];
+  const { style, maxChars } = channels.adapterOf(channel);
   const write = (markdown: string): Promise<Piece[]> => writer.write(tenantId, { markdown, style, maxChars });
   const pieces = (await Promise.all(said.map(write))).flat();
   const replies = pieces.map((piece) => {
@@ -166,24 +163,24 @@ async function spokenFor(
   { turn, conversation, channel }: OpenTurn,
   context: JobContext,
 ): Promise<Said> {
-  const { texts, turns, completions } = dependencies;
+  const { channels, texts, turns, completions } = dependencies;
   const { tenantId } = turn;
   const { replies } = channel;
   const declined = turn.hasAttachment ? sentence(replies.unsupported) : [];
   if (turn.request === null) return { status: 'answered', runId: null, said: declined };
-  const typing = await showTyping(dependencies, channel, conversation.externalId, context.log);
+  const typing = await showTyping(channels, channel, conversation.externalId, context.log);
   try {
-    const { runId, result } = await askInJob(completions, {
-      delegation: { tenantId, agentId: turn.agentId, actingUser: turn.userId },
-      question: {
+    const { runId, result } = await completions.askInJob(
+      { tenantId, agentId: turn.agentId, actingUser: turn.userId },
+      {
         callId: turn.id,
         channel: channel.type,
         group: conversation.isGroup,
         sessionId: conversation.id,
         requestJson: texts.openRequest(turn, turn.request),
       },
-      signal: context.signal,
-    });
+      context.signal,
+    );
     const text = result.output?.trim() ?? '';
     return { status: 'answered', runId, said: [...declined, ...(text === '' ? [] : [text])] };
   } catch (caught) {

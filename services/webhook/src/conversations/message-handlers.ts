@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { ChannelConfig } from '@gatehouse/contract/channel-instances';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { isJson, parseJson, readBody } from '@gatehouse/http/body';
-import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
 import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { sendJson } from '@gatehouse/http/reply';
@@ -13,23 +10,24 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { toPgText } from '@gatehouse/pg/text';
 import type { InboundMessage } from '../channels/adapter.ts';
-import type { ChannelAdapters } from '../channels/adapters.ts';
-import { actingUserOf, type Channel, type InboundChannel, type SealedChannel } from '../channels/channel.ts';
+import type { OpenChannels } from '../channels/open-channels.ts';
+import { actingUserOf, type Channel, type SealedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
+import type { Guards } from '../shared/guards.ts';
 import type { QueueRoom } from '../shared/queue-room.ts';
 import { hopsHeader, type Hops } from '../deliveries/hops.ts';
-import { channelIdOf, deliveryOf } from '../signatures/signed-request.ts';
+import { channelIdOf } from '../shared/named-ids.ts';
+import { signedRequestOf } from '../signatures/signed.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { ConversationMoveStore } from './conversation-move-store.ts';
 import type { MessageStore } from './message-store.ts';
 
 export interface MessageDependencies {
-  findChannel: (id: string) => Promise<InboundChannel | null>;
-  /** The channel of a tenant for an account of an app of Zalo. */
-  findByAccount: (tenantId: string, of: { app: string; account: string }) => Promise<Channel | null>;
-  adapters: ChannelAdapters;
+  /** The channel of a tenant and a type with a config. */
+  findByConfig: (tenantId: string, type: Channel['type'], config: object) => Promise<Channel | null>;
+  channels: OpenChannels;
   gate: ChannelGate;
   tenants: TenantClient;
   messages: MessageStore;
@@ -42,10 +40,7 @@ export interface MessageDependencies {
   /** Answers the conversation, once the transaction commits. */
   queue: (db: Queryable, conversation: { tenantId: string; id: string }) => Promise<void>;
   metrics: Pick<ChannelMetrics, 'taken'>;
-  /** For messages that are not verified yet. */
-  anonymousBudget: AnonymousBudget;
-  /** For verified ones, by their tenants. */
-  bodyBudget: BodyBudget;
+  guards: Guards;
 }
 
 const longestName = 255;
@@ -76,20 +71,20 @@ async function receive(
   response: ServerResponse,
   context: RawCall,
 ): Promise<Answer> {
-  const { findChannel, gate, adapters, anonymousBudget, bodyBudget, tenants, metrics, moves, resume } =
-    dependencies;
+  const { gate, channels, tenants, metrics, moves, resume } = dependencies;
+  const { anonymousBudget, bodyBudget } = dependencies.guards;
   const address = clientIpOf(request);
   // Nothing is proved yet: a channel's id is no secret, so its tenant does not pay.
   const share = openAnonymousShare(anonymousBudget, address, request, response);
   const channelId = channelIdOf(request);
-  const named = channelId === null ? null : await findChannel(channelId);
+  const named = channelId === null ? null : await gate.find(channelId);
   const body = await readBody(request, context.route.bodyLimit, { share });
-  const channel = await gate.check(deliveryOf(request, body), named, address);
+  const channel = await gate.check(signedRequestOf(request, body), named, address);
   chargeTenant(bodyBudget, channel.tenantId, { share, bytes: body.length, response });
   const { retentionDays } = await tenants.settingsOf(channel.tenantId, context);
   if (!isJson(request.headers['content-type']))
     throw new AppError('unsupported_media_type', 'The request body must be application/json.');
-  const adapter = adapters[channel.type];
+  const adapter = channels.adapterOf(channel);
   const inbound = adapter.parse(parseJson(body));
   if (inbound.kind === 'challenge') return { status: 200, body: { challenge: inbound.challenge } };
   if (inbound.kind === 'moved') {
@@ -126,7 +121,7 @@ async function takeMoved(
   message: SentOnMessage,
   context: RawCall,
 ): Promise<{ id: string; isDuplicate: boolean }> {
-  const moved = await dependencies.findChannel(channel.id);
+  const moved = await dependencies.gate.find(channel.id);
   const { retentionDays } = await dependencies.tenants.settingsOf((moved ?? channel).tenantId, context);
   const taken = moved === null ? null : await take(dependencies, moved, message, retentionDays);
   if (taken === null)
@@ -136,13 +131,15 @@ async function takeMoved(
 
 /** The channel of an account, where one URL takes the messages of several; null if there is none. */
 async function addressedChannel(
-  { findByAccount }: MessageDependencies,
+  { channels, findByConfig }: MessageDependencies,
   channel: SealedChannel,
   account: string | undefined,
 ): Promise<Channel | null> {
-  const { app_id: app, oa_id: own } = channel.config as Partial<ChannelConfig<'zalo_oa'>>;
-  if (account === undefined || app === undefined || own === account) return channel;
-  const other = await findByAccount(channel.tenantId, { app, account });
+  const { accounts } = channels.adapterOf(channel);
+  const { tenantId, type, config } = channel;
+  if (account === undefined || accounts === undefined || accounts.of(config).account === account)
+    return channel;
+  const other = await findByConfig(tenantId, type, accounts.withAccount(config, account));
   return other?.enabled === true ? other : null;
 }
 

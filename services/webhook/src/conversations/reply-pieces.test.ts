@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { lexer, marked } from 'marked';
 import { piecesOf, unformatted } from './reply-pieces.ts';
-import type { ReplyStyle } from './reply-style.ts';
+import type { ReplyStyle } from '../channels/adapter.ts';
 
 const one = (markdown: string, style: ReplyStyle): string => {
   const pieces = piecesOf({ markdown, style, maxChars: 4_096 });

@@ -1,5 +1,6 @@
 import { lexer, type Token } from 'marked';
-import { escaped, safeMarkdown, written, type ReplyStyle } from './reply-style.ts';
+import type { ReplyStyle } from '../channels/adapter.ts';
+import { escaped, safeMarkdown, written } from './reply-style.ts';
 
 /** An answer, as Markdown, and what the provider's messages are like. */
 export interface Answer {

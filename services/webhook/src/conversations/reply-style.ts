@@ -1,7 +1,5 @@
 import { lexer, type Token, type Tokens } from 'marked';
-
-/** How a provider's messages are written. `markdown` passes answers on, but for what {@link safeMarkdown} replaces. */
-export type ReplyStyle = 'markdown' | 'telegram' | 'slack' | 'plain';
+import type { ReplyStyle } from '../channels/adapter.ts';
 
 /** How a provider writes what Markdown can say. Every text that it gets is escaped. */
 interface Markup {

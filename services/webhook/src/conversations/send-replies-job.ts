@@ -2,7 +2,7 @@ import { EgressError } from '@gatehouse/egress/errors';
 import type { JobHandler } from '@gatehouse/jobs/task';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Moved, Sent, WaysOf } from '../channels/adapter.ts';
+import type { Moved, Sent } from '../channels/adapter.ts';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelMetrics } from './channel-metrics.ts';
 import type { ChannelTexts } from './channel-texts.ts';
@@ -17,7 +17,6 @@ export interface SendDependencies {
   replies: ReplyStore;
   texts: ChannelTexts;
   tenants: TenantClient;
-  waysOf: WaysOf;
   metrics: Pick<ChannelMetrics, 'attempted'>;
   /** Lets the conversation of a reply go on under another id, where the reply is due at once. Returns false if it does already. */
   move: (reply: ClaimedReply, to: Moved) => Promise<boolean>;
@@ -39,7 +38,7 @@ const longestS = 24 * 3_600;
  * not known is sent again, once the claim of its attempt is over.
  */
 export function sendReplies(dependencies: SendDependencies): JobHandler<{ conversationId: string }> {
-  const { channels, health, replies, texts, tenants, waysOf, metrics, renew, later, move } = dependencies;
+  const { channels, health, replies, texts, tenants, metrics, renew, later, move } = dependencies;
   return async ({ conversationId }, { tenantId, signal, log }) => {
     for (;;) {
       signal.throwIfAborted();
@@ -91,11 +90,10 @@ export function sendReplies(dependencies: SendDependencies): JobHandler<{ conver
 
   async function attempt(
     reply: ClaimedReply,
-    { adapter, open, channel }: UsableChannel,
+    { adapter, open, ways }: UsableChannel,
     log: Logger,
   ): Promise<Sent> {
     const { id, conversation, inReplyTo, hops } = reply;
-    const ways = waysOf(channel.tenantId);
     try {
       const { text, plainText } = texts.openPiece(reply, reply.text);
       return await adapter.send({ id, conversation, inReplyTo, hops, text, plainText }, open, ways);
@@ -114,6 +112,6 @@ function nextS({ attempts }: ClaimedReply): number {
 
 /** Without the consent that it needs, a channel sends nothing. */
 function isUsable({ channel, adapter }: UsableChannel): boolean {
-  const isConnected = adapter.needsConsent !== true || channel.accessToken !== null;
+  const isConnected = adapter.consents === undefined || channel.accessToken !== null;
   return channel.enabled && !channel.closed && channel.status !== 'needs_reauth' && isConnected;
 }

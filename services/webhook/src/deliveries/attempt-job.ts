@@ -3,10 +3,9 @@ import { EgressError } from '@gatehouse/egress/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
-import { retryAfterS, type Attempt } from './delivery.ts';
+import { retryAfterS, type Attempt, type DueDelivery } from './delivery.ts';
 import type { Hops } from './hops.ts';
 import type { Message, Messages } from './messages.ts';
-import type { DueDelivery } from './delivery-store.ts';
 import { standardHeaders } from '../signatures/standard-headers.ts';
 
 const timeoutMs = 15_000;

@@ -4,24 +4,24 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { Alerts } from '../subscriptions/event-queue.ts';
+import type { RaiseEvent } from '../shared/own-event.ts';
 import { platformId } from '../shared/platform.ts';
 import { attempt } from './attempt-job.ts';
-import { verdictOf, type Attempt, type Delivery, type Verdict } from './delivery.ts';
+import { verdictOf, type Attempt, type Delivery, type DueDelivery, type Verdict } from './delivery.ts';
 import type { DeliveryMetrics } from './delivery-metrics.ts';
+import type { DeliveryQueue } from './delivery-queue-store.ts';
+import type { DeliveryStore } from './delivery-store.ts';
 import { Draining } from './draining.ts';
 import type { Hops } from './hops.ts';
 import type { Messages } from './messages.ts';
-import type { DeliveryOutbox } from './delivery-queue.ts';
-import type { DeliveryStore, DueDelivery } from './delivery-store.ts';
 
 export interface DeliverDependencies {
   deliveries: DeliveryStore;
   messages: Messages;
   hops: Hops;
   egress: Pick<Egress, 'request'>;
-  outbox: DeliveryOutbox;
-  alerts: Alerts;
+  queue: DeliveryQueue;
+  raise: RaiseEvent;
   metrics: DeliveryMetrics;
   /** Whether the tenant is active. Throws during an outage of the tenant service. */
   isActive: (tenantId: string) => Promise<boolean>;
@@ -39,7 +39,7 @@ const suspendedMs = 5 * 60_000;
  * target that this process sends to add to the running one, so that a target that hangs holds one job.
  */
 export function deliver(dependencies: DeliverDependencies): JobHandler<{ target: string }> {
-  const { deliveries, messages, hops, egress, outbox, alerts, metrics, within, isActive } = dependencies;
+  const { deliveries, messages, hops, egress, queue, raise, metrics, within, isActive } = dependencies;
   const running = new Map<string, Draining<DueDelivery>>();
   return async ({ target }, { tenantId, signal, log }) => {
     const of = { tenantId, target };
@@ -68,7 +68,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     } finally {
       running.delete(key);
     }
-    if (next !== null) await within(tenantId, (db) => outbox.wake(db, of, next));
+    if (next !== null) await within(tenantId, (db) => queue.wake(db, of, next));
   };
 
   async function send(delivery: DueDelivery, log: Logger): Promise<void> {
@@ -104,7 +104,6 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     const reason = verdict.kind === 'failed' && verdict.because === 'gone' ? 'gone' : 'failing';
     const data = { resource_type: type, resource_id: id, url, reason } as const;
     // The owner gets no event: no type of the platform's is about that.
-    if (tenantId !== platformId)
-      await alerts.raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
+    if (tenantId !== platformId) await raise(db, tenantId, { id: newId(), type: 'endpoint.disabled', data });
   }
 }

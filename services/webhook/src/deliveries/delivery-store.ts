@@ -1,38 +1,20 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { Attempt, Delivery, DeliverySource, Verdict } from './delivery.ts';
-
-/** A delivery as the log shows it. */
-export interface LoggedDelivery {
-  id: string;
-  url: string;
-  status: 'pending' | 'delivered' | 'failed';
-  dueAt: Date | null;
-  createdAt: Date;
-  attempts: {
-    number: number;
-    at: string;
-    duration_ms: number;
-    status: number | null;
-    error: string | null;
-  }[];
-}
+import {
+  maxInFlight,
+  type Attempt,
+  type DeliverySource,
+  type DueDelivery,
+  type LoggedDelivery,
+  type Target,
+  type Verdict,
+} from './delivery.ts';
 
 /** A delivery of the result of a call, or of an event. */
 export type NewDelivery = { id: string; tenantId: string; url: string; target: string } & (
   { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
 );
-
-/** A delivery with the encrypted secrets that sign it: the second one during an overlap. */
-export interface DueDelivery extends Delivery {
-  secret: Buffer;
-  previousSecret: Buffer | null;
-  /** Names the claim: when it ends, as PostgreSQL writes it. */
-  claim: string;
-  /** By `monotonicMs`: later, the claim may be over before the attempt is. */
-  sendBeforeMs: number;
-}
 
 interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
   callId: string | null;
@@ -42,15 +24,6 @@ interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
   body: string | null;
 }
 
-/** Deliveries of a tenant to one origin. */
-export interface Target {
-  tenantId: string;
-  /** As `targetOf` returns it. */
-  target: string;
-}
-
-/** Requests to one target at a time, of all replicas together. */
-export const maxInFlight = 8;
 /** Longer than an attempt takes. */
 const claimS = 30;
 /** A receiver may take so long. */

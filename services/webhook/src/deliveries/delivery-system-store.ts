@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Target } from './delivery-store.ts';
+import type { Target } from './delivery.ts';
 
 /** Up to `limit` targets of any tenant with deliveries that no process has taken although they are due. */
 export async function findOverdueTargets(pool: Pool, limit: number): Promise<Target[]> {

@@ -1,5 +1,5 @@
 import type { WebhookDelivery } from '@gatehouse/contract/webhook-calls';
-import type { LoggedDelivery } from './delivery-store.ts';
+import type { LoggedDelivery } from './delivery.ts';
 
 /** A delivery as clients see it. */
 export function showDelivery({

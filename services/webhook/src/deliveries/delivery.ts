@@ -17,6 +17,39 @@ export interface Delivery {
   attempts: number;
 }
 
+/** A delivery with the encrypted secrets that sign it: the second one during an overlap. */
+export interface DueDelivery extends Delivery {
+  secret: Buffer;
+  previousSecret: Buffer | null;
+  /** Names the claim: when it ends, as PostgreSQL writes it. */
+  claim: string;
+  /** By `monotonicMs`: later, the claim may be over before the attempt is. */
+  sendBeforeMs: number;
+}
+
+/** A delivery as the log shows it. */
+export interface LoggedDelivery {
+  id: string;
+  url: string;
+  status: 'pending' | 'delivered' | 'failed';
+  dueAt: Date | null;
+  createdAt: Date;
+  attempts: {
+    number: number;
+    at: string;
+    duration_ms: number;
+    status: number | null;
+    error: string | null;
+  }[];
+}
+
+/** Deliveries of a tenant to one origin. */
+export interface Target {
+  tenantId: string;
+  /** As `targetOf` returns it. */
+  target: string;
+}
+
 /** The outcome of one attempt. */
 export interface Attempt {
   at: Date;
@@ -37,6 +70,9 @@ export type Verdict =
   | { kind: 'retry'; afterS: number }
   /** `hops`: a loop of endpoints has come to its end, which says nothing of the receiver. */
   | { kind: 'failed'; because: 'gone' | 'given_up' | 'hops' };
+
+/** Requests to one target at a time, of all replicas together. */
+export const maxInFlight = 8;
 
 /** Seconds after each failed attempt until the next one: Svix's schedule, together 27.6 hours. */
 const scheduleS = [5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 10 * 3_600];

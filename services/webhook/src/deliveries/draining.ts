@@ -1,4 +1,4 @@
-import { maxInFlight } from './delivery-store.ts';
+import { maxInFlight } from './delivery.ts';
 
 /** Takes what is due and sends it, several at a time. Each that is taken lets another one be looked for. */
 export class Draining<Due = unknown> {

@@ -1,8 +1,5 @@
-import type { CallTexts } from '../calls/call-texts.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import type { CallStore } from '../calls/call-store.ts';
-import type { DueDelivery } from './delivery-store.ts';
-import { resultBody } from '../calls/result-body.ts';
+import type { DueDelivery } from './delivery.ts';
 
 /** The message of a delivery, the same at each attempt. */
 export interface Message {
@@ -15,15 +12,19 @@ export interface Message {
   hops: number;
 }
 
+/**
+ * The body that reports how a call ended, and how often what it is about was sent on by then; null if the call was
+ * deleted meanwhile.
+ */
+export type ResultOf = (tenantId: string, callId: string) => Promise<{ body: string; hops: number } | null>;
+
 /** Makes the messages of deliveries. */
 export class Messages {
-  readonly #calls: Pick<CallStore, 'find'>;
-  readonly #texts: CallTexts;
+  readonly #resultOf: ResultOf;
   readonly #secrets: WebhookSecrets;
 
-  constructor(options: { calls: Pick<CallStore, 'find'>; texts: CallTexts; secrets: WebhookSecrets }) {
-    this.#calls = options.calls;
-    this.#texts = options.texts;
+  constructor(options: { resultOf: ResultOf; secrets: WebhookSecrets }) {
+    this.#resultOf = options.resultOf;
     this.#secrets = options.secrets;
   }
 
@@ -35,11 +36,10 @@ export class Messages {
       return { id, body, secrets: this.#openBoth(place, sealed), hops: 1 };
     }
     const { callId: id, endpointId } = source;
-    const call = await this.#calls.find(tenantId, id);
-    const body = call === null ? null : resultBody(call, this.#texts);
-    if (call === null || body === null) return null;
+    const result = await this.#resultOf(tenantId, id);
+    if (result === null) return null;
     const place = { tenantId, table: 'endpoints', column: 'callback_secret', id: endpointId } as const;
-    return { id, body, secrets: this.#openBoth(place, sealed), hops: call.hops + 1 };
+    return { id, body: result.body, secrets: this.#openBoth(place, sealed), hops: result.hops + 1 };
   }
 
   #openBoth(

@@ -2,14 +2,15 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
-import { mayDeliver } from './networks.ts';
+import { maySend } from './networks.ts';
 import type { Refusals } from '@gatehouse/keyless/refusals';
-import type { Delivery } from '../signatures/schemes.ts';
+import type { SignedRequest } from '../signatures/signed.ts';
 import { sameText } from '@gatehouse/keyless/same-text';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import { verify, type Genuine } from '../signatures/verify.ts';
 
-export interface GateOptions {
+export interface EndpointGateOptions {
+  find: (id: string) => Promise<SealedEndpoint | null>;
   secrets: WebhookSecrets;
   refusals: Refusals;
   /** Whether the operator allows the scheme `token`. */
@@ -17,15 +18,15 @@ export interface GateOptions {
   log: Logger;
 }
 
-/** Decides whether deliveries are genuine. */
-export class Gate {
-  readonly #options: GateOptions;
-  /** Stands for an endpoint that does not exist, so that its deliveries are as much work as those of others. */
+/** Decides whether requests to endpoints are genuine. */
+export class EndpointGate {
+  readonly #options: EndpointGateOptions;
+  /** Stands for an endpoint that does not exist, so that its requests are as much work as those of others. */
   readonly #unknown: SealedEndpoint;
   /** Stands for the previous secret of the endpoints without one: no sender knows it. */
   readonly #spare: { place: { tenantId: string; id: string }; sealed: Buffer };
 
-  constructor(options: GateOptions) {
+  constructor(options: EndpointGateOptions) {
     this.#options = options;
     const place = { id: newId(), tenantId: newId() };
     this.#spare = { place, sealed: options.secrets.seal(placeOf(place), newStandardSecret()) };
@@ -46,23 +47,23 @@ export class Gate {
     };
   }
 
+  /** The endpoint with an id, if there is one. */
+  find(id: string): Promise<SealedEndpoint | null> {
+    return this.#options.find(id);
+  }
+
   /**
-   * Returns what a genuine delivery says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
+   * Returns what a genuine request says of itself, and its endpoint. Throws `signature_invalid`, for whatever reason, and
    * `rate_limit_exceeded` for an address that has sent too many of those.
    */
   async check(
-    delivery: Delivery,
+    request: SignedRequest,
     endpoint: SealedEndpoint | null,
     address: string | null,
   ): Promise<Genuine & { endpoint: SealedEndpoint }> {
     const target = endpoint ?? this.#unknown;
-    const genuine = this.#verify(delivery, target);
-    if (
-      endpoint === null ||
-      genuine === null ||
-      !target.enabled ||
-      !mayDeliver(address, target.allowed_cidrs)
-    ) {
+    const genuine = this.#verify(request, target);
+    if (endpoint === null || genuine === null || !target.enabled || !maySend(address, target.allowed_cidrs)) {
       const message = 'The endpoint does not exist, or the delivery is not genuine.';
       return this.#options.refusals.refuse(address, message);
     }
@@ -80,16 +81,16 @@ export class Gate {
     }
   }
 
-  #verify(delivery: Delivery, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
+  #verify(request: SignedRequest, { id, tenantId, scheme, ...target }: SealedEndpoint): Genuine | null {
     const nowS = Date.now() / 1_000;
     const spare = this.#openOrNone(this.#spare.place, this.#spare.sealed);
     const previous =
       target.previousSecret === null ? spare : this.#openOrNone({ tenantId, id }, target.previousSecret);
     const secrets = [...this.#openOrNone({ tenantId, id }, target.secret), ...previous];
-    if (scheme !== 'token') return verify(delivery, { scheme, secrets, nowS });
+    if (scheme !== 'token') return verify(request, { scheme, secrets, nowS });
     // As much work over the body as for the other schemes.
-    verify(delivery, { scheme: 'standard', secrets: [...spare, ...spare], nowS });
-    return this.#options.allowToken && hasToken(delivery, secrets) ? { id: null, idIsSigned: false } : null;
+    verify(request, { scheme: 'standard', secrets: [...spare, ...spare], nowS });
+    return this.#options.allowToken && hasToken(request, secrets) ? { id: null, idIsSigned: false } : null;
   }
 }
 
@@ -99,8 +100,8 @@ const placeOf = (of: { tenantId: string; id: string }): SecretPlace => ({
   column: 'secret',
 });
 
-function hasToken(delivery: Delivery, tokens: readonly string[]): boolean {
-  const values = delivery.header('authorization');
+function hasToken(request: SignedRequest, tokens: readonly string[]): boolean {
+  const values = request.header('authorization');
   const [, given = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
   const matches = tokens.map((token) => sameText(token, given));
   return values.length === 1 && matches.includes(true);

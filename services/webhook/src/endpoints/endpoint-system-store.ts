@@ -1,6 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { SealedEndpoint } from './endpoint.ts';
-import { settingNames } from './endpoint.ts';
+import type { Removable } from '../shared/removal-system-store.ts';
+import { settingNames, type SealedEndpoint } from './endpoint.ts';
+
+export const removableEndpoints: Removable = {
+  owners: 'webhook.endpoints',
+  by: 'endpoint_id',
+  parts: ['webhook.calls'],
+};
 
 /** Those of these endpoints that there are, of whatever tenants. `pool` acts as `webhook_system`. */
 export async function findSealedEndpoints(pool: Pool, ids: readonly string[]): Promise<SealedEndpoint[]> {

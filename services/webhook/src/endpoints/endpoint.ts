@@ -29,7 +29,7 @@ export interface Endpoint extends EndpointSettings {
   updatedAt: Date;
 }
 
-/** An endpoint as a delivery finds it, with its encrypted secrets. */
+/** An endpoint as a request finds it, with its encrypted secrets. */
 export interface SealedEndpoint extends EndpointSettings {
   id: string;
   tenantId: string;

@@ -18,7 +18,7 @@ export function assertNetworks(networks: readonly string[]): void {
 }
 
 /** Whether an address is in one of the networks. With no network, every address is. */
-export function mayDeliver(address: string | null, networks: readonly string[]): boolean {
+export function maySend(address: string | null, networks: readonly string[]): boolean {
   if (networks.length === 0) return true;
   const parsed = addressOf(address ?? '');
   return parsed !== null && isWithin(parsed, networks.map(rangeOf));

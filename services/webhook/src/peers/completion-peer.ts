@@ -5,53 +5,11 @@ import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import { z } from 'zod';
-import type { Result } from '../calls/call-texts.ts';
+import { longestRunMs, readCompletion, type Answer, type Question } from './completion.ts';
 
-export interface Question {
-  /** The id of the call: a repeat gets the stored answer. */
-  callId: string;
-  /** The way that it came in, such as `webhook`. */
-  channel: string;
-  /** Whether several people read the answer: memory of the agent counts, memory of the user does not. */
-  group?: boolean;
-  sessionId: string | null;
-  /** An OpenAI chat completion request without a model. */
-  requestJson: string;
-}
-
-const completion = z.object({
-  choices: z
-    .array(
-      z.object({
-        finish_reason: z.string().nullish(),
-        message: z.object({ content: z.string().nullish() }),
-      }),
-    )
-    .min(1),
-  usage: z.record(z.string(), z.unknown()).nullish(),
-});
-
-/** The provider's answer has no text to take as the result. It is stored, so a repeat gets the same. */
-export class UnreadableAnswer extends AppError {
-  constructor(cause: unknown) {
-    super('provider_invalid_response', "The provider's answer has no choice with a text.", { cause });
-  }
-}
-
-function readCompletion(json: string): z.output<typeof completion> {
-  try {
-    return completion.parse(JSON.parse(json));
-  } catch (error) {
-    throw new UnreadableAnswer(error);
-  }
-}
-
-/** An agent's answer. */
-export interface Answer {
-  runId: string;
-  result: Result;
-}
+/** The most that one attempt of a job may take: chat reports its limit before. */
+const longestAttemptMs = longestRunMs + 30_000;
+const jobPollMs = 1_000;
 
 /** Asks agents through chat. */
 export class CompletionClient {
@@ -85,6 +43,18 @@ export class CompletionClient {
         await sleep(pollMs);
       }
     }
+  }
+
+  /**
+   * Asks from a job, however long it takes. An attempt that was interrupted is repeated by the same call id, so that
+   * chat's stored answer counts if there is one.
+   */
+  askInJob(delegation: Delegation, question: Question, signal: AbortSignal): Promise<Answer> {
+    const deadlineMs = (): number => {
+      signal.throwIfAborted();
+      return longestAttemptMs;
+    };
+    return this.askPatiently(delegation, question, { deadlineMs, pollMs: jobPollMs });
   }
 
   /** The agent's answer. Throws what chat throws; the run goes on when the deadline is over. */

@@ -1,6 +1,8 @@
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { upkeepBatch } from '../shared/upkeep.ts';
 import { forgetExpired } from './rotation-statements.ts';
-import type { SealedSecret } from './secret-system-store.ts';
+import type { SealedSecret } from './sealed-secret.ts';
+import { findExpiredSecrets } from './secret-system-store.ts';
 
 /** Replaces a secret that has not changed meanwhile. `pool` acts as `webhook_app`. */
 export async function replaceSealed(
@@ -17,10 +19,13 @@ export async function replaceSealed(
   );
 }
 
-/** Deletes the replaced secrets of a row that are no longer used. `pool` acts as `webhook_app`. */
-export async function deleteExpiredSecrets(
-  pool: Pool,
-  { tenantId, table, id }: Pick<SealedSecret, 'tenantId' | 'table' | 'id'>,
-): Promise<void> {
-  await withTenant(pool, tenantId, (db) => forgetExpired(db, table, id));
+/**
+ * Deletes secrets that were replaced, once they are no longer used beside the new ones. Returns whether there may be
+ * more.
+ */
+export async function forgetSecrets({ app, system }: { app: Pool; system: Pool }): Promise<boolean> {
+  const found = await findExpiredSecrets(system, upkeepBatch);
+  for (const { tenantId, table, id } of found)
+    await withTenant(app, tenantId, (db) => forgetExpired(db, table, id));
+  return found.length >= upkeepBatch;
 }

@@ -1,22 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { SecretPlace } from './webhook-secrets.ts';
 import { hasExpired, replacedTables } from './rotation-statements.ts';
-
-/** The columns with secrets, of each table. */
-const columnsOf = {
-  endpoints: ['secret', 'previous_secret', 'callback_secret', 'previous_callback_secret'],
-  subscriptions: ['secret', 'previous_secret'],
-  channel_instances: ['credentials', 'previous_credentials', 'access_token', 'refresh_token'],
-} as const;
-
-/** An encrypted secret of any tenant. */
-export interface SealedSecret {
-  tenantId: string;
-  table: SecretPlace['table'];
-  column: (typeof columnsOf)[SecretPlace['table']][number];
-  id: string;
-  sealed: Buffer;
-}
+import { columnsOf, type SealedSecret } from './sealed-secret.ts';
 
 /**
  * Up to `limit` secrets of each column that don't begin with `prefix`, at random, so that some that can't be opened keep

@@ -1,14 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
 /** Rows that are hidden when they are deleted, and the parts that they are removed with, in their order. */
-const removable = {
-  endpoints: { owners: 'webhook.endpoints', by: 'endpoint_id', parts: ['webhook.calls'] },
-  channels: {
-    owners: 'webhook.channel_instances',
-    by: 'instance_id',
-    parts: ['webhook.channel_messages', 'webhook.channel_message_keys', 'webhook.conversations'],
-  },
-} as const;
+export interface Removable {
+  owners: string;
+  /** The column of parts with the id of their owner. */
+  by: string;
+  parts: readonly string[];
+}
 
 /**
  * Removes up to `limit` parts of each kind of what was deleted, and up to `limit` owners that have none left. Returns
@@ -16,10 +14,9 @@ const removable = {
  */
 export async function removeDeleted(
   pool: Pool,
-  what: keyof typeof removable,
+  { owners, parts, by }: Removable,
   limit: number,
 ): Promise<number> {
-  const { owners, parts, by } = removable[what];
   let most = 0;
   for (const part of parts) {
     const { rowCount } = await pool.query(

@@ -1,22 +1,15 @@
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
+import type { SignedRequest } from './signed.ts';
 
-/** The parts of a delivery that prove that it is genuine. */
-export interface Delivery {
-  /** All values of a header, in lower case, as they were sent; none if it was not. */
-  header(name: string): readonly string[];
-  /** As they came. */
-  body: Buffer;
-}
-
-/** Signatures of a delivery, what they must be signatures of, and when it was signed. */
-export interface Claim {
+/** Signatures of a request, what they must be signatures of, and when it was signed. */
+export interface SignatureClaim {
   /** Decoded. */
   signatures: readonly Buffer[];
   /** The bytes that were signed. */
   signed: readonly (string | Buffer)[];
   /** Unix seconds; null for schemes without a time. */
   timestamp: number | null;
-  /** The id of the delivery, if the scheme has one. */
+  /** The id of the request, if the scheme has one. */
   id: string | null;
   /** Whether the id is part of what is signed. */
   idIsSigned: boolean;
@@ -28,7 +21,7 @@ interface Scheme {
   /** The key of the HMAC. Throws for a malformed secret. */
   keyOf: (secret: string) => Buffer;
   /** Null if a header is missing, doubled or malformed. */
-  read: (delivery: Delivery) => Claim | null;
+  read: (request: SignedRequest) => SignatureClaim | null;
 }
 
 /** A sender signs with two secrets at most during a rotation; more signatures would be work for nothing. */
@@ -45,14 +38,14 @@ export function standardKey(secret: string): Buffer {
   return key;
 }
 
-/** Whether a text may be the id of a delivery: printable ASCII, as senders make them. */
+/** Whether a text may be the id of a request: printable ASCII, as senders make them. */
 function isId(text: string): boolean {
   return /^[\x21-\x7e]{1,255}$/.test(text);
 }
 
 /** The value of a header that was sent once. */
-function single(delivery: Delivery, name: string): string | null {
-  const values = delivery.header(name);
+function single(request: SignedRequest, name: string): string | null {
+  const values = request.header(name);
   return values.length === 1 ? (values[0] ?? null) : null;
 }
 
@@ -80,14 +73,14 @@ const ofBody = (
 ): Scheme => ({
   givenSecret: false,
   keyOf: utf8Key,
-  read: (delivery) => {
-    const value = single(delivery, name);
+  read: (request) => {
+    const value = single(request, name);
     const signature = value?.startsWith(prefix) === true ? hex(value.slice(prefix.length)) : null;
     if (signature === null) return null;
-    const named = id === null ? null : single(delivery, id);
+    const named = id === null ? null : single(request, id);
     return {
       signatures: [signature],
-      signed: [delivery.body],
+      signed: [request.body],
       timestamp: null,
       id: named !== null && isId(named) ? named : null,
       idIsSigned: false,
@@ -99,15 +92,15 @@ const ofBody = (
 const stripe: Scheme = {
   givenSecret: true,
   keyOf: utf8Key,
-  read: (delivery) => {
-    const parts = (single(delivery, 'stripe-signature') ?? '').split(',').map((part) => part.trim());
+  read: (request) => {
+    const parts = (single(request, 'stripe-signature') ?? '').split(',').map((part) => part.trim());
     const valuesOf = (prefix: string): string[] =>
       parts.filter((part) => part.startsWith(prefix)).map((part) => part.slice(prefix.length));
     const [time, ...otherTimes] = valuesOf('t=');
     const timestamp = seconds(time);
     const signatures = present(valuesOf('v1=').map(hex));
     if (time === undefined || otherTimes.length > 0 || timestamp === null || signatures === null) return null;
-    return { signatures, signed: [time, '.', delivery.body], timestamp, id: null, idIsSigned: false };
+    return { signatures, signed: [time, '.', request.body], timestamp, id: null, idIsSigned: false };
   },
 };
 
@@ -115,15 +108,15 @@ const stripe: Scheme = {
 const slack: Scheme = {
   givenSecret: true,
   keyOf: utf8Key,
-  read: (delivery) => {
-    const time = single(delivery, 'x-slack-request-timestamp');
+  read: (request) => {
+    const time = single(request, 'x-slack-request-timestamp');
     const timestamp = seconds(time);
-    const value = single(delivery, 'x-slack-signature');
+    const value = single(request, 'x-slack-signature');
     const signature = value?.startsWith('v0=') === true ? hex(value.slice(3)) : null;
     if (time === null || timestamp === null || signature === null) return null;
     return {
       signatures: [signature],
-      signed: ['v0:', time, ':', delivery.body],
+      signed: ['v0:', time, ':', request.body],
       timestamp,
       id: null,
       idIsSigned: false,
@@ -135,18 +128,18 @@ const slack: Scheme = {
 const standard: Scheme = {
   givenSecret: false,
   keyOf: standardKey,
-  read: (delivery) => {
-    const id = single(delivery, 'webhook-id');
-    const time = single(delivery, 'webhook-timestamp');
+  read: (request) => {
+    const id = single(request, 'webhook-id');
+    const time = single(request, 'webhook-timestamp');
     const timestamp = seconds(time);
     const signatures = present(
-      (single(delivery, 'webhook-signature') ?? '')
+      (single(request, 'webhook-signature') ?? '')
         .split(' ')
         .filter((part) => part.startsWith('v1,'))
         .map((part) => base64(part.slice(3))),
     );
     if (id === null || !isId(id) || time === null || timestamp === null || signatures === null) return null;
-    return { signatures, signed: [id, '.', time, '.', delivery.body], timestamp, id, idIsSigned: true };
+    return { signatures, signed: [id, '.', time, '.', request.body], timestamp, id, idIsSigned: true };
   },
 };
 
@@ -154,13 +147,13 @@ const standard: Scheme = {
 const pagerduty: Scheme = {
   givenSecret: true,
   keyOf: utf8Key,
-  read: (delivery) => {
-    const parts = (single(delivery, 'x-pagerduty-signature') ?? '').split(',').map((part) => part.trim());
+  read: (request) => {
+    const parts = (single(request, 'x-pagerduty-signature') ?? '').split(',').map((part) => part.trim());
     const signatures = present(
       parts.filter((part) => part.startsWith('v1=')).map((part) => hex(part.slice(3))),
     );
     if (signatures === null) return null;
-    return { signatures, signed: [delivery.body], timestamp: null, id: null, idIsSigned: false };
+    return { signatures, signed: [request.body], timestamp: null, id: null, idIsSigned: false };
   },
 };
 
@@ -168,14 +161,14 @@ const pagerduty: Scheme = {
 const grafana: Scheme = {
   givenSecret: false,
   keyOf: utf8Key,
-  read: (delivery) => {
-    const signature = hex(single(delivery, 'x-grafana-alerting-signature') ?? undefined);
-    const times = delivery.header('x-grafana-alerting-timestamp');
+  read: (request) => {
+    const signature = hex(single(request, 'x-grafana-alerting-signature') ?? undefined);
+    const times = request.header('x-grafana-alerting-timestamp');
     const timestamp = seconds(times[0]);
     if (signature === null || times.length > 1 || (times.length === 1 && timestamp === null)) return null;
     return {
       signatures: [signature],
-      signed: [...times.flatMap((time) => [time, ':']), delivery.body],
+      signed: [...times.flatMap((time) => [time, ':']), request.body],
       timestamp,
       id: null,
       idIsSigned: false,

@@ -1,27 +1,28 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookScheme } from '@gatehouse/contract/webhook-endpoints';
-import { schemes, type Claim, type Delivery } from './schemes.ts';
+import { schemes, type SignatureClaim } from './schemes.ts';
+import type { SignedRequest } from './signed.ts';
 
 /** How far the time of a signature may be from ours. */
 const toleranceS = 300;
 
-/** The id of a genuine delivery. */
+/** The id of a genuine request. */
 export interface Genuine {
-  /** The sender's id of the delivery; null if it has none. */
+  /** The sender's id of the request; null if it has none. */
   id: string | null;
   /** Whether the id is part of what is signed. */
   idIsSigned: boolean;
 }
 
-/** Stands for the signatures that a delivery lacks, so that it costs as much work as one that has them. */
+/** Stands for the signatures that a request lacks, so that it costs as much work as one that has them. */
 const noSignature = Buffer.alloc(32);
 
 /**
- * Checks a delivery against the secrets of an endpoint. Null if it is not genuine. Computes the same number of HMACs
+ * Checks a request against the secrets of an endpoint. Null if it is not genuine. Computes the same number of HMACs
  * over the body whether headers are missing, the time is over or the signature is wrong.
  */
 export function verify(
-  delivery: Delivery,
+  request: SignedRequest,
   {
     scheme,
     secrets,
@@ -29,10 +30,10 @@ export function verify(
   }: { scheme: Exclude<WebhookScheme, 'token'>; secrets: readonly string[]; nowS: number },
 ): Genuine | null {
   const { keyOf, read } = schemes[scheme];
-  const claim = read(delivery);
-  const { signatures, signed }: Pick<Claim, 'signatures' | 'signed'> = claim ?? {
+  const claim = read(request);
+  const { signatures, signed }: Pick<SignatureClaim, 'signatures' | 'signed'> = claim ?? {
     signatures: [noSignature],
-    signed: [delivery.body],
+    signed: [request.body],
   };
   let matches = false;
   for (const secret of secrets) {

@@ -1,8 +1,8 @@
-/** How often an alert is sent of the types that are sent once in a while at most. */
+/** How often an event is sent of the types that are sent once in a while at most. */
 
 interface Rate {
   everyS: number;
-  /** The members of the data that say what the alert is about; alerts about different things don't count together. */
+  /** The members of the data that say what the event is about; events about different things don't count together. */
   about: readonly string[];
 }
 
@@ -17,7 +17,7 @@ const rates: ReadonlyMap<string, Rate> = new Map([
   ['model.unpriced', { everyS: day, about: ['provider', 'model'] }],
 ]);
 
-/** The mark of an alert and how long it lasts; null if each alert of its type is sent. */
+/** The mark of an event and how long it lasts; null if each event of its type is sent. */
 export function rateOf({
   type,
   data,

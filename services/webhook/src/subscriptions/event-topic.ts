@@ -1,14 +1,14 @@
-import { alertTopic, type Alert } from '@gatehouse/events/alert-event';
+import { alertTopic, type Alert as RaisedEvent } from '@gatehouse/events/alert-event';
 import type { EventIntake } from '@gatehouse/events/intake';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { Shell } from '@gatehouse/service/shell';
 
-/** With Kafka: takes the alerts of all services. */
-export function consumeAlerts(
+/** With Kafka: takes the events of all services. */
+export function consumeEvents(
   shell: Shell,
   kafka: Parameters<typeof kafkaPlace>[0],
-  intake: EventIntake<Alert>,
+  intake: EventIntake<RaisedEvent>,
 ): void {
   const place = kafkaPlace(kafka, alertTopic);
   if (place === null) return;

@@ -12,10 +12,10 @@ import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
-import type { Alerts } from './event-queue.ts';
+import type { EventQueue } from './event-queue-store.ts';
 import { platformId } from '../shared/platform.ts';
 import { patched, showSubscription } from './subscription.ts';
-import type { DeliveryOutbox } from '../deliveries/delivery-queue.ts';
+import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { newStandardSecret, secretFor } from '../signatures/signing-secret.ts';
 import { rotationOf } from '../secrets/rotation.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
@@ -39,8 +39,8 @@ const what = 'webhook subscription';
 
 export interface SubscriptionDependencies {
   subscriptions: SubscriptionStore;
-  alerts: Alerts;
-  outbox: DeliveryOutbox;
+  events: EventQueue;
+  deliveries: DeliveryQueue;
   guard: Guard;
   secrets: WebhookSecrets;
   changes: Changes;
@@ -64,7 +64,7 @@ function withPrefix(prefix: string, handlers: Record<string, Handler>): Record<s
 
 function handlersFor(
   whose: (call: Call) => string,
-  { subscriptions, alerts, outbox, guard, secrets, changes }: SubscriptionDependencies,
+  { subscriptions, events, deliveries, guard, secrets, changes }: SubscriptionDependencies,
 ): Record<string, Handler> {
   return {
     list: async (call: List) => {
@@ -108,8 +108,8 @@ function handlersFor(
         const current = await readSecret(db, place);
         const rotation = rotationOf(secrets, place, { current, given, overlapS });
         const after = await updateSubscription(db, id, patched(before, call.body), rotation);
-        if (!after.enabled) await outbox.giveUp(db, { subscriptionId: id });
-        else if (after.url !== before.url) await outbox.redirect(db, { tenantId, subscriber: after });
+        if (!after.enabled) await deliveries.giveUp(db, { subscriptionId: id });
+        else if (after.url !== before.url) await deliveries.redirect(db, { tenantId, subscriber: after });
         const [old, body] = [showSubscription(before), showSubscription(after)];
         return { body, changes: [{ action: 'webhook_subscription.updated', id, before: old, after: body }] };
       });
@@ -128,7 +128,7 @@ function handlersFor(
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
         const subscription = found(await lockSubscription(db, { tenantId, id }), what);
-        const delivery = await deliveryById(db, await alerts.test(db, tenantId, subscription));
+        const delivery = await deliveryById(db, await events.test(db, tenantId, subscription));
         return { body: showDelivery(delivery), changes: [] };
       });
     },

@@ -1,12 +1,17 @@
-import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
+import { channelTypes, maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
+import type { ChannelAdapters } from '../channels/adapters.ts';
 import type { TransferStore } from './transfer-store.ts';
 
 /** Shows the effect of a transfer on webhook endpoints and channels. */
-export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, DescribeResponse> {
+export function describeTransfer(
+  store: TransferStore,
+  adapters: ChannelAdapters,
+): Rpc<DescribeRequest, DescribeResponse> {
+  const sharedTypes = channelTypes.filter((type) => adapters[type].accounts !== undefined);
   return {
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
@@ -14,7 +19,7 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
       const found = await store.find(sourceTenantId, ids);
       // Resources that stay miss their agent only if that moves.
       const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
-      const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels) : [];
+      const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels, sharedTypes) : [];
       const known = new Set(found.map(({ id }) => id));
       const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
       const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);

@@ -5,10 +5,12 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { decrypted, readRow, unhex } from '@gatehouse/transfers/store/rows';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, skippedOf, type Transfer } from '@gatehouse/transfers/transfer';
+import type { callTasks } from '../calls/call-tasks.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
+import type { channelTasks } from '../channels/channel-tasks.ts';
+import type { conversationTasks } from '../conversations/conversation-tasks.ts';
 import type { ChannelTexts } from '../conversations/channel-texts.ts';
-import type { ConversationQueue } from '../conversations/conversation-queue.ts';
-import type { tasks } from '../tasks.ts';
+import type { ConversationQueue } from '../conversations/conversation-queue-store.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { deleteOf, usersDeletedSince } from '../forgetting/deleted-user-statements.ts';
 import {
@@ -38,7 +40,7 @@ export interface MovesOptions {
   secrets: WebhookSecrets;
   callTexts: CallTexts;
   channelTexts: ChannelTexts;
-  jobs: Jobs<typeof tasks>;
+  jobs: Jobs<typeof callTasks & typeof channelTasks & typeof conversationTasks>;
   conversations: ConversationQueue;
   log: Logger;
 }

@@ -1,3 +1,4 @@
+import type { ChannelType } from '@gatehouse/contract/channel-instances';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { revisionHash } from '@gatehouse/transfers/store/rows';
 import { only } from '@gatehouse/pg/rows';
@@ -91,18 +92,22 @@ export class TransferStore {
   }
 
   /**
-   * Which of these channels, and which others of the same app, take each other's messages: an app of Zalo has one URL,
-   * and its messages name their account.
+   * Which of these channels, and which others of the same app, take each other's messages: an app of these types has one
+   * URL, and its messages name their account.
    */
-  async findShared(tenantId: string, channels: readonly string[]): Promise<SharedApp[]> {
+  async findShared(
+    tenantId: string,
+    channels: readonly string[],
+    types: readonly ChannelType[],
+  ): Promise<SharedApp[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<SharedApp>(
         `select i.id, i.name, o.id as "otherId" from webhook.channel_instances as i
            join webhook.channel_instances as o on o.type = i.type and o.id <> i.id and o.tenant_id = i.tenant_id
              and o.config->>'app_id' = i.config->>'app_id' and o.deleted_at is null
-         where i.tenant_id = $1 and i.id = any ($2) and i.type = 'zalo_oa' and i.deleted_at is null
+         where i.tenant_id = $1 and i.id = any ($2) and i.type = any ($4) and i.deleted_at is null
          order by 1, 3 limit $3`,
-        [tenantId, channels, maxUses],
+        [tenantId, channels, maxUses, types],
       );
       return rows;
     });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { maxChannelInstances } from '@gatehouse/contract/channel-instances';
+import { channelType, maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
@@ -18,6 +18,7 @@ import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import { adapterOf, type ChannelAdapters } from '../channels/adapters.ts';
 import { countChannels } from '../channels/channel-store.ts';
 import { countEndpoints } from '../endpoints/endpoint-store.ts';
 import { revisionOf } from './transfer-store.ts';
@@ -39,12 +40,14 @@ const tableNames = Object.keys(tables) as Table[];
  * Names may repeat, so nothing is reserved in the target.
  */
 export class WebhookSteps {
+  readonly #adapters: ChannelAdapters;
   readonly #secrets: WebhookSecrets;
   readonly #moves: Moves;
 
-  constructor(secrets: WebhookSecrets, moves: Moves) {
-    this.#secrets = secrets;
-    this.#moves = moves;
+  constructor(options: { adapters: ChannelAdapters; secrets: WebhookSecrets; moves: Moves }) {
+    this.#adapters = options.adapters;
+    this.#secrets = options.secrets;
+    this.#moves = options.moves;
   }
 
   get steps(): Record<TransferStep, StepWork> {
@@ -118,7 +121,9 @@ export class WebhookSteps {
         ...common,
         ...{ enabled: false, status: 'pending', status_reason: null, paused_until: null },
         // Tokens stay with the source. Random ones verify nothing until an admin sends others.
-        credentials: hex(this.#secrets.seal(places.next, JSON.stringify(unusable(row['type'] ?? '', known)))),
+        credentials: hex(
+          this.#secrets.seal(places.next, JSON.stringify(unusable(this.#adapters, row['type'] ?? '', known))),
+        ),
         ...{ access_token: null, refresh_token: null, refresh_due_at: null, token_at: null },
         ...{ refresh_claim: null, refresh_claimed_until: null },
         ...{ previous_credentials: null, previous_credentials_expire_at: null },
@@ -157,8 +162,10 @@ async function unlock(db: Queryable, transfer: Transfer): Promise<boolean> {
 }
 
 /** Credentials with the same members, which no provider knows. */
-function unusable(type: string, known: object): Record<string, string> {
-  const random = (): string =>
-    type === 'generic' ? newStandardSecret() : randomBytes(32).toString('base64url');
+function unusable(adapters: ChannelAdapters, type: string, known: object): Record<string, string> {
+  const { unusable: random = () => randomBytes(32).toString('base64url') } = adapterOf(
+    adapters,
+    channelType.parse(type),
+  );
   return Object.fromEntries(Object.keys(known).map((name) => [name, random()]));
 }

@@ -2,6 +2,7 @@ import { genericMessage } from '@gatehouse/contract/channel-messages';
 import { validate } from '@gatehouse/kit/validate';
 import { retryAfterS } from '../../deliveries/delivery.ts';
 import type { Hops } from '../../deliveries/hops.ts';
+import { newStandardSecret, secretFor } from '../../signatures/signing-secret.ts';
 import { standardHeaders } from '../../signatures/standard-headers.ts';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter } from '../adapter.ts';
@@ -11,6 +12,10 @@ export function generic(hops: Hops): ChannelAdapter<'generic'> {
   return {
     verify: (request, { credentials: { secret } }, nowS) =>
       verify(request, { scheme: 'standard', secrets: secret === undefined ? [] : [secret], nowS }) !== null,
+    hmacs: 1,
+    completed: ({ secret }) => ({ secret: secretFor('standard', secret, 'credentials.secret') }),
+    unusable: newStandardSecret,
+    callbackUrlOf: ({ callback_url: url }) => url,
     parse: (body) => {
       if (isOtherEvent(body)) return { kind: 'ignored' };
       const {

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { slack } from './slack.ts';
 
-const { parse } = slack('https://slack.test');
+const { parse } = slack({ SLACK_API_URL: 'https://slack.test' });
 
 /** The text that the agent gets for that of an event. */
 function read(text: string, authorizations: unknown = [{ user_id: 'UBOT' }]): string | null {

@@ -4,6 +4,7 @@ import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';
 import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
+import { providerUrl } from './provider-url.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
 
@@ -59,7 +60,11 @@ const temporary = new Set([
   'team_added_to_org',
 ]);
 
-export function slack(apiUrl: string): ChannelAdapter<'slack'> {
+export const slackSettings = { SLACK_API_URL: providerUrl('https://slack.com/api') };
+
+export function slack({
+  SLACK_API_URL: apiUrl,
+}: Record<keyof typeof slackSettings, string>): ChannelAdapter<'slack'> {
   const call = async (method: string, body: object, { credentials }: OpenChannel<'slack'>, ways: Ways) => {
     const headers = { authorization: `Bearer ${credentials.bot_token}` };
     const called = await postJson(ways, { url: `${apiUrl}/${method}`, body, headers, shape: answerShape });
@@ -68,6 +73,7 @@ export function slack(apiUrl: string): ChannelAdapter<'slack'> {
   return {
     verify: (request, { credentials }, nowS) =>
       verify(request, { scheme: 'slack', secrets: [credentials.signing_secret], nowS }) !== null,
+    hmacs: 1,
     parse,
     acceptedStatus: 202,
     style: 'slack',

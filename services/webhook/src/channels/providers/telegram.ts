@@ -3,6 +3,7 @@ import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from '../adapter.ts';
 import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
+import { providerUrl } from './provider-url.ts';
 import { readUpdate } from './telegram-update.ts';
 
 /** https://core.telegram.org/bots/api */
@@ -18,7 +19,11 @@ const answerShape = z.object({
 });
 const sentMessage = z.object({ message_id: z.int() });
 
-export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
+export const telegramSettings = { TELEGRAM_API_URL: providerUrl('https://api.telegram.org') };
+
+export function telegram({
+  TELEGRAM_API_URL: apiUrl,
+}: Record<keyof typeof telegramSettings, string>): ChannelAdapter<'telegram'> {
   const call = async (method: string, body: object, { credentials }: OpenChannel<'telegram'>, ways: Ways) => {
     // A tenant's text must not lead to other paths.
     const token = encodeURIComponent(credentials.bot_token).replaceAll('%3A', ':');
@@ -34,6 +39,8 @@ export function telegram(apiUrl: string): ChannelAdapter<'telegram'> {
       const values = request.header(secretHeader);
       return sameText(values[0] ?? '', credentials.secret_token) && values.length === 1;
     },
+    // A token is compared without reading the body.
+    hmacs: 0,
     parse: readUpdate,
     acceptedStatus: 202,
     style: 'telegram',

@@ -1,9 +1,8 @@
 import { EgressError } from '@gatehouse/egress/errors';
 import { z } from 'zod';
 import { withExactIntegers } from '../../shared/exact-numbers.ts';
-import type { Ways } from '../adapter.ts';
+import { ConsentRefused, ProviderUnavailable, type Ways } from '../adapter.ts';
 import { parseOrNull } from './provider-call.ts';
-import { ConsentRefused, ProviderUnavailable } from './zalo-oauth.ts';
 
 const timeoutMs = 15_000;
 const limited = -32;
@@ -17,35 +16,27 @@ const answerShape = z.object({
     .catch(undefined),
 });
 
-/** Asks Zalo which Official Account an access token is for: `GET /v2.0/oa/getoa` of the Open API. */
-export class ZaloAccounts {
-  readonly #url: string;
-  readonly #ways: Ways;
-
-  constructor(url: string, ways: Ways) {
-    this.#url = url;
-    this.#ways = ways;
-  }
-
-  /** The id of the account. Throws `ConsentRefused` and `ProviderUnavailable`. */
-  async of(accessToken: string): Promise<string> {
-    const response = await this.#ways
-      .provider({
-        method: 'GET',
-        url: new URL(`${this.#url}/v2.0/oa/getoa`),
-        headers: { access_token: accessToken },
-        timeoutMs,
-      })
-      .catch((error: unknown) => {
-        if (error instanceof EgressError) throw new ProviderUnavailable(error.message, { cause: error });
-        throw error;
-      });
-    const json = parseOrNull(Buffer.from(withExactIntegers(response.body)));
-    const answer = answerShape.safeParse(json).data ?? null;
-    if (response.status >= 500 || response.status === 429 || answer === null || answer.error === limited)
-      throw new ProviderUnavailable(`Zalo responds with ${response.status} to a question for the account.`);
-    if (answer.error !== 0 || answer.data === undefined)
-      throw new ConsentRefused(`Zalo responds with ${answer.error} to a question for the account.`);
-    return answer.data.oa_id;
-  }
+/**
+ * Asks Zalo which Official Account an access token is for: `GET /v2.0/oa/getoa` of the Open API. Returns the id of the
+ * account. Throws `ConsentRefused` and `ProviderUnavailable`.
+ */
+export async function zaloAccountOf(apiUrl: string, accessToken: string, ways: Ways): Promise<string> {
+  const response = await ways
+    .provider({
+      method: 'GET',
+      url: new URL(`${apiUrl}/v2.0/oa/getoa`),
+      headers: { access_token: accessToken },
+      timeoutMs,
+    })
+    .catch((error: unknown) => {
+      if (error instanceof EgressError) throw new ProviderUnavailable(error.message, { cause: error });
+      throw error;
+    });
+  const json = parseOrNull(Buffer.from(withExactIntegers(response.body)));
+  const answer = answerShape.safeParse(json).data ?? null;
+  if (response.status >= 500 || response.status === 429 || answer === null || answer.error === limited)
+    throw new ProviderUnavailable(`Zalo responds with ${response.status} to a question for the account.`);
+  if (answer.error !== 0 || answer.data === undefined)
+    throw new ConsentRefused(`Zalo responds with ${answer.error} to a question for the account.`);
+  return answer.data.oa_id;
 }

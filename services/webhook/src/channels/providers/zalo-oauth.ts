@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { EgressError } from '@gatehouse/egress/errors';
 import { z } from 'zod';
 import type { ChannelConfig, ChannelCredentials } from '@gatehouse/contract/channel-instances';
-import type { Ways } from '../adapter.ts';
+import { ConsentRefused, ProviderUnavailable, type Tokens, type Ways } from '../adapter.ts';
 import { parseOrNull } from './provider-call.ts';
 
 /** Zalo's OAuth v4 for Official Accounts: https://developers.zalo.me/docs/official-account/bat-dau/xac-thuc-va-uy-quyen-cho-ung-dung-new */
@@ -17,18 +17,6 @@ const tokens = z.object({
   expires_in: z.coerce.number().int().min(60),
 });
 
-export interface Tokens {
-  accessToken: string;
-  refreshToken: string;
-  expiresInS: number;
-}
-
-/** Zalo answers that it gives no tokens: another attempt would get the same. */
-export class ConsentRefused extends Error {}
-
-/** Zalo could not be asked; nothing is known to be used up. */
-export class ProviderUnavailable extends Error {}
-
 interface App {
   config: Pick<ChannelConfig<'zalo_oa'>, 'app_id'>;
   credentials: Pick<ChannelCredentials<'zalo_oa'>, 'app_secret'>;
@@ -36,11 +24,9 @@ interface App {
 
 export class ZaloOAuth {
   readonly #url: string;
-  readonly #ways: Ways;
 
-  constructor(url: string, ways: Ways) {
+  constructor(url: string) {
     this.#url = url;
-    this.#ways = ways;
   }
 
   /** The page that the browser opens to consent. */
@@ -59,18 +45,18 @@ export class ZaloOAuth {
   }
 
   /** The first tokens. Throws `ConsentRefused` and `ProviderUnavailable`. */
-  exchange(app: App, { code, verifier }: { code: string; verifier: string }): Promise<Tokens> {
-    return this.#ask(app, { code, grant_type: 'authorization_code', code_verifier: verifier });
+  exchange(app: App, { code, verifier }: { code: string; verifier: string }, ways: Ways): Promise<Tokens> {
+    return this.#ask(app, ways, { code, grant_type: 'authorization_code', code_verifier: verifier });
   }
 
   /** New tokens for a refresh token, which is used up. Throws as {@link exchange}. */
-  refresh(app: App, refreshToken: string): Promise<Tokens> {
-    return this.#ask(app, { refresh_token: refreshToken, grant_type: 'refresh_token' });
+  refresh(app: App, refreshToken: string, ways: Ways): Promise<Tokens> {
+    return this.#ask(app, ways, { refresh_token: refreshToken, grant_type: 'refresh_token' });
   }
 
-  async #ask({ config, credentials }: App, fields: Record<string, string>): Promise<Tokens> {
+  async #ask({ config, credentials }: App, ways: Ways, fields: Record<string, string>): Promise<Tokens> {
     const body = new URLSearchParams({ ...fields, app_id: config.app_id }).toString();
-    const response = await this.#ways
+    const response = await ways
       .provider({
         method: 'POST',
         url: new URL(`${this.#url}/v4/oa/access_token`),

@@ -62,7 +62,7 @@ it.each<[string, string]>([
   ['escapes', `{"${'\\"'.repeat(K / 2 - 4)}":0}`],
   ['quotes', '"'.repeat(K)],
 ])('a forged event of many %s is refused at once', (_what, body) => {
-  const { verify } = zalo('https://zalo.test');
+  const { verify } = zalo({ ZALO_API_URL: 'https://zalo.test', ZALO_OAUTH_URL: 'https://oauth.test' });
   const channel = {
     ...{ id: 'c', accessToken: null, previousCredentials: null, config: { app_id: '1', oa_id: '2' } },
     credentials: { app_secret: 'app-secret', oa_secret: 'oa-secret' },

@@ -5,6 +5,8 @@ import { sameText } from '@gatehouse/keyless/same-text';
 import type { ChannelAdapter, Sent } from '../adapter.ts';
 import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
+import { providerUrl } from './provider-url.ts';
+import { zaloConsents } from './zalo-consents.ts';
 import { timestampOf } from './zalo-timestamp.ts';
 
 /** https://developers.zalo.me/docs/official-account */
@@ -38,7 +40,15 @@ const longestAgeMs = 3 * 24 * 3_600_000;
 /** Zalo limits by the minute, and does not say for how long. */
 const limitedS = 60;
 
-export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
+export const zaloSettings = {
+  ZALO_API_URL: providerUrl('https://openapi.zalo.me'),
+  ZALO_OAUTH_URL: providerUrl('https://oauth.zaloapp.com'),
+};
+
+export function zalo({
+  ZALO_API_URL: apiUrl,
+  ZALO_OAUTH_URL: oauthUrl,
+}: Record<keyof typeof zaloSettings, string>): ChannelAdapter<'zalo_oa'> {
   return {
     verify: (request, { config, credentials }, nowS) => {
       const { body } = request;
@@ -53,6 +63,12 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
       const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= longestAgeMs;
       return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
     },
+    hmacs: 1,
+    accounts: {
+      of: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
+      withAccount: (config, account) => ({ ...config, oa_id: account }),
+    },
+    consents: zaloConsents({ apiUrl, oauthUrl }),
     parse: (body) => {
       const { event_name: name, sender, recipient, message, timestamp } = validate(event, body, 'body');
       if (!written.test(name) || sender === undefined || recipient === undefined || message === undefined)
@@ -75,7 +91,6 @@ export function zalo(apiUrl: string): ChannelAdapter<'zalo_oa'> {
         },
       };
     },
-    needsConsent: true,
     acceptedStatus: 200,
     style: 'plain',
     maxChars: 2_000,

@@ -3,10 +3,11 @@ import type { RequestContext } from '@gatehouse/http/request-context';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import type { Result } from '../peers/completion.ts';
 import type { CompletionClient } from '../peers/completion-peer.ts';
 import type { CallStore } from './call-store.ts';
 import type { CallError, NewCall, StoredCall } from './call.ts';
-import type { CallTexts, Result } from './call-texts.ts';
+import type { CallTexts } from './call-texts.ts';
 import type { Claims } from './claims.ts';
 
 export interface SyncCallsOptions {
@@ -42,7 +43,7 @@ export class SyncCalls {
     return this.#runs.get(call.id, () => this.#work(call, call.request, { claimId, context, until }));
   }
 
-  /** The answer to an earlier delivery, from any replica; takes the call over if its replica has died. */
+  /** The answer to an earlier request, from any replica; takes the call over if its replica has died. */
   async await(call: Ref, context: RequestContext): Promise<Result> {
     const until = monotonicMs() + longestMs;
     for (;;) {

@@ -1,10 +1,10 @@
 import { testEventType, type WebhookEvent } from '@gatehouse/contract/webhook-subscriptions';
-import { readAlertEvent, type Alert, type NewAlert } from '@gatehouse/events/alert-event';
+import { readAlertEvent, type Alert as RaisedEvent, type NewAlert } from '@gatehouse/events/alert-event';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { DeliveryOutbox, Subscriber } from '../deliveries/delivery-queue.ts';
+import type { DeliveryQueue, Subscriber } from '../deliveries/delivery-queue-store.ts';
 import { hasPending } from '../deliveries/delivery-store.ts';
 import { insertEvent, markSent } from './event-store.ts';
 import { findSubscribers } from './subscription-store.ts';
@@ -16,30 +16,30 @@ const maxBodyBytes = 64 * 1024;
 /** Events that wait for one subscription; further ones are dropped. */
 const maxPending = 10_000;
 
-/** Sends events to their subscribers. */
-export class Alerts {
+/** Queues events for their subscribers. */
+export class EventQueue {
   readonly #pool: Pool;
-  readonly #outbox: DeliveryOutbox;
+  readonly #deliveries: DeliveryQueue;
   readonly #log: Logger;
 
   /** `pool` acts as `webhook_app`. */
-  constructor({ pool, outbox, log }: { pool: Pool; outbox: DeliveryOutbox; log: Logger }) {
+  constructor({ pool, deliveries, log }: { pool: Pool; deliveries: DeliveryQueue; log: Logger }) {
     this.#pool = pool;
-    this.#outbox = outbox;
+    this.#deliveries = deliveries;
     this.#log = log;
   }
 
   /** Queues events for their subscribers, each in a transaction. Those that are queued already change nothing. */
-  async take(alerts: readonly Alert[]): Promise<void> {
-    for (const alert of alerts) {
-      const tenantId = alert.tenant_id ?? platformId;
-      await withTenant(this.#pool, tenantId, (db) => this.#queue(db, tenantId, alert));
+  async take(events: readonly RaisedEvent[]): Promise<void> {
+    for (const event of events) {
+      const tenantId = event.tenant_id ?? platformId;
+      await withTenant(this.#pool, tenantId, (db) => this.#queue(db, tenantId, event));
     }
   }
 
   /** Queues an event of this service, in a transaction of its tenant. */
-  async raise(db: Queryable, tenantId: string, alert: Omit<NewAlert, 'tenant_id'>): Promise<void> {
-    await this.#queue(db, tenantId, { ...alert, at: new Date().toISOString() });
+  async raise(db: Queryable, tenantId: string, event: Omit<NewAlert, 'tenant_id'>): Promise<void> {
+    await this.#queue(db, tenantId, { ...event, at: new Date().toISOString() });
   }
 
   /**
@@ -53,15 +53,15 @@ export class Alerts {
     const at = new Date().toISOString();
     const body = bodyOf({ at, type: testEventType, data: { subscription_id: subscriber.id } });
     await insertEvent(db, { id, tenantId, type: testEventType, body });
-    return this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
+    return this.#deliveries.addEvent(db, { tenantId, eventId: id, subscriber });
   }
 
-  async #queue(db: Queryable, tenantId: string, alert: Omit<Alert, 'tenant_id'>): Promise<void> {
-    const { id, type } = alert;
+  async #queue(db: Queryable, tenantId: string, event: Omit<RaisedEvent, 'tenant_id'>): Promise<void> {
+    const { id, type } = event;
     const subscribers = await findSubscribers(db, tenantId, type);
     if (subscribers.length === 0) return;
-    if (!(await insertEvent(db, { id, tenantId, type, body: bodyOf(alert) }))) return;
-    const rate = rateOf(alert);
+    if (!(await insertEvent(db, { id, tenantId, type, body: bodyOf(event) }))) return;
+    const rate = rateOf(event);
     if (rate !== null && !(await markSent(db, { tenantId, ...rate }))) return;
     for (const subscriber of subscribers)
       if (await hasPending(db, subscriber.id, maxPending))
@@ -69,19 +69,19 @@ export class Alerts {
           { subscription_id: subscriber.id, type },
           'dropped an event: too many wait for its subscriber',
         );
-      else await this.#outbox.addEvent(db, { tenantId, eventId: id, subscriber });
+      else await this.#deliveries.addEvent(db, { tenantId, eventId: id, subscriber });
   }
 }
 
 /** Reads an event of another service. Throws with the reason when it can't be sent. */
-export function readAlert(text: string): Alert | null {
-  const alert = readAlertEvent(text);
-  if (alert !== null && Buffer.byteLength(bodyOf(alert)) > maxBodyBytes)
+export function readEvent(text: string): RaisedEvent | null {
+  const event = readAlertEvent(text);
+  if (event !== null && Buffer.byteLength(bodyOf(event)) > maxBodyBytes)
     throw new Error(`larger than ${maxBodyBytes} bytes`);
-  return alert;
+  return event;
 }
 
-function bodyOf({ at, type, data }: Pick<Alert, 'at' | 'type' | 'data'>): string {
+function bodyOf({ at, type, data }: Pick<RaisedEvent, 'at' | 'type' | 'data'>): string {
   const event: WebhookEvent = { type, timestamp: at, data };
   return JSON.stringify(event);
 }

@@ -16,7 +16,7 @@ const sendForms: ReadonlySet<WebhookScheme> = new Set(['slack', 'github']);
 const eventHeaders = ['x-github-event', 'sentry-hook-resource', 'x-gitlab-event'] as const;
 
 /**
- * Reads what a delivery asks of the agent: by the template of the endpoint, or from the body. A handshake asks nothing.
+ * Reads what a request asks of the agent: by the template of the endpoint, or from the body. A handshake asks nothing.
  * Throws 400, 413, 415 and 422.
  */
 export async function readInput(

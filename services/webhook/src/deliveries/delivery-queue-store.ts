@@ -1,10 +1,9 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { StoredCall } from '../calls/call.ts';
-import type { tasks } from '../tasks.ts';
-import { giveUpPending, insertDelivery, redirectPending, type Target } from './delivery-store.ts';
-import { targetOf } from './delivery.ts';
+import { targetOf, type Target } from './delivery.ts';
+import { giveUpPending, insertDelivery, redirectPending } from './delivery-store.ts';
+import type { deliveryTasks } from './delivery-tasks.ts';
 
 /** A subscription that receives an event. */
 export interface Subscriber {
@@ -13,15 +12,18 @@ export interface Subscriber {
 }
 
 /** Queues deliveries, in the transaction of what they are about. */
-export class DeliveryOutbox {
-  readonly #jobs: Jobs<typeof tasks>;
+export class DeliveryQueue {
+  readonly #jobs: Jobs<typeof deliveryTasks>;
 
-  constructor(jobs: Jobs<typeof tasks>) {
+  constructor(jobs: Jobs<typeof deliveryTasks>) {
     this.#jobs = jobs;
   }
 
   /** The result of a call for its callback URL; nothing if it has none. Returns the id of the delivery. */
-  async addResult(db: Queryable, call: StoredCall): Promise<string | null> {
+  async addResult(
+    db: Queryable,
+    call: { id: string; tenantId: string; endpointId: string; callbackUrl: string | null },
+  ): Promise<string | null> {
     const { id: callId, tenantId, endpointId, callbackUrl: url } = call;
     return url === null ? null : this.#add(db, { tenantId, url, callId, endpointId });
   }

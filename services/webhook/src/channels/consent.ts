@@ -1,0 +1,24 @@
+import type { ProviderAnswer } from '@gatehouse/keyless/consent-flow';
+import type { OpenTicket } from '@gatehouse/keyless/consent-tickets';
+import type { Channel } from './channel.ts';
+
+/** Tokens of a channel, encrypted. */
+export interface SealedTokens {
+  accessToken: Buffer;
+  refreshToken: Buffer;
+  expiresInS: number;
+}
+
+/** The result of a consent: what the channel gets. */
+export interface Consent {
+  tokens: SealedTokens;
+  /** The config of the channel by the consent; null if it has become a channel that the consent is not for. */
+  configOf: (channel: Channel) => object | null;
+  circumstances: ProviderAnswer['circumstances'];
+}
+
+/** Stores the tokens of a consent; `over` if the channel was deleted meanwhile. */
+export type StoreConsent = (
+  ticket: OpenTicket,
+  consent: Consent,
+) => Promise<'connected' | 'over' | 'other_account'>;

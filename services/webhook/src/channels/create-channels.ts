@@ -1,0 +1,121 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { AllowList } from '@gatehouse/egress/allow-list';
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import { observeEgress } from '@gatehouse/egress/metrics';
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { batchedFinder } from '@gatehouse/kit/batched';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { WebhookConfig } from '../config.ts';
+import type { Hops } from '../deliveries/hops.ts';
+import type { AgentClient } from '../peers/agent-peer.ts';
+import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { Guards } from '../shared/guards.ts';
+import type { RaiseEvent } from '../shared/own-event.ts';
+import { removeDeleted } from '../shared/removal-system-store.ts';
+import { cleaning } from '../shared/upkeep.ts';
+import type { WaysOf } from './adapter.ts';
+import { channelAdapters, providerHosts } from './adapters.ts';
+import type { ConnectedChannel, InboundChannel } from './channel.ts';
+import { ChannelGate } from './channel-gate.ts';
+import { channelHandlers } from './channel-handlers.ts';
+import { ChannelHealth } from './channel-health-store.ts';
+import { ChannelQueue } from './channel-queue-store.ts';
+import { ChannelStore } from './channel-store.ts';
+import { findSealedChannels, removableChannels } from './channel-system-store.ts';
+import type { channelTasks } from './channel-tasks.ts';
+import { ChannelTokens } from './channel-tokens.ts';
+import { checkChannel } from './check-channel-job.ts';
+import { createConsents } from './create-consents.ts';
+import { OpenChannels } from './open-channels.ts';
+import { TokenStore } from './token-store.ts';
+
+export interface ChannelsOptions {
+  config: WebhookConfig;
+  app: Pool;
+  system: Pool;
+  /** For requests that need no key. */
+  gate: Pool;
+  jobs: Jobs<typeof channelTasks>;
+  agents: AgentClient;
+  tenants: TenantClient;
+  changes: Changes;
+  secrets: WebhookSecrets;
+  guards: Guards;
+  hops: Hops;
+  raise: RaiseEvent;
+  /** Goes on with what waits in the conversations of a channel. */
+  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+}
+
+/** Channels: their settings and credentials, and the ways to their providers. */
+export function createChannels(shell: Shell, options: ChannelsOptions) {
+  const { config, app, system, gate, jobs, agents, tenants, changes, secrets, hops, raise, wake } = options;
+  const { log } = shell;
+  const { guard, refusals } = options.guards;
+  const { PUBLIC_URL: publicUrl } = config;
+  const { waysOf, ...ways } = createWays(shell, config, options.guards);
+  const adapters = channelAdapters(config, hops);
+  const store = new ChannelStore(app);
+  const tokenStore = new TokenStore(app);
+  const tokens = new ChannelTokens(secrets);
+  const queue = new ChannelQueue(jobs);
+  const channels = new OpenChannels({
+    find: (tenantId, id) => store.find(tenantId, id),
+    findConnected: (tenantId, id) => store.open(tenantId, id),
+    ...{ secrets, adapters, tokens, waysOf },
+  });
+  const health = new ChannelHealth({ store, raise, log });
+  const consents = createConsents(shell, {
+    ...{ config, app, system, gate, tenants, changes, refusals, wake },
+    ...{ adapters, store, channels, tokens, tokenStore, health, queue, ways: waysOf(null) },
+  });
+  return {
+    handlers: {
+      ...channelHandlers({
+        channels: store,
+        ...{ adapters, queue, agents, guard, secrets, changes, publicUrl },
+      }),
+      ...consents.handlers,
+    },
+    rawHandlers: consents.rawHandlers,
+    jobs: { check_channel: checkChannel({ channels, health, tenants, wake }), ...consents.jobs },
+    parts: [
+      ...ways.parts,
+      ...consents.parts,
+      cleaning(log, 'remove deleted channels', (limit) => removeDeleted(system, removableChannels, limit)),
+    ],
+    channelGate: new ChannelGate({
+      find: batchedFinder(
+        (ids) => findSealedChannels(gate, ids),
+        ({ id }: InboundChannel) => id,
+      ),
+      ...{ adapters, secrets, refusals, log },
+    }),
+    /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+    renew: async (channel: ConnectedChannel): Promise<boolean> => {
+      if (channel.accessToken === null) return false;
+      const verdict = await tokenStore.refused(channel, channel.accessToken);
+      if (verdict === 'refresh') await withTenant(app, channel.tenantId, (db) => queue.refresh(db, channel));
+      return verdict !== 'lost';
+    },
+    ...{ adapters, channels, health },
+  };
+}
+
+/** The ways out to providers, which the operator names, and to URLs of tenants. */
+function createWays({ registry }: Shell, config: WebhookConfig, { egress: tenants }: Guards) {
+  const guard = new Guard(new AllowList(providerHosts(config)));
+  const providers = new Egress({ guard });
+  // Signs of typing may hang, and must not take the calls of replies.
+  const typing = new Egress({ guard });
+  observeEgress(registry, { tenants, providers, typing });
+  const waysOf: WaysOf = (tenantId) => ({
+    tenant: (request) => tenants.request({ tenantId, ...request }),
+    provider: (request) => providers.request({ tenantId, ...request }),
+    typing: (request) => typing.request({ tenantId, ...request }),
+  });
+  return { waysOf, parts: [providers, typing] };
+}

@@ -1,0 +1,81 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { channelTypes } from '@gatehouse/contract/channel-instances';
+import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import type { Refusals } from '@gatehouse/keyless/refusals';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { WebhookConfig } from '../config.ts';
+import type { TenantClient } from '../peers/tenant-peer.ts';
+import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
+import type { Ways } from './adapter.ts';
+import { adapterOf, type ChannelAdapters } from './adapters.ts';
+import type { ChannelHealth } from './channel-health-store.ts';
+import type { ChannelQueue } from './channel-queue-store.ts';
+import type { ChannelStore } from './channel-store.ts';
+import { findDueRefreshes } from './channel-system-store.ts';
+import type { ChannelTokens } from './channel-tokens.ts';
+import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
+import { ChannelConsentKind } from './consent-kind.ts';
+import { consentStore } from './consent-store.ts';
+import type { OpenChannels } from './open-channels.ts';
+import { refreshTokens } from './refresh-tokens-job.ts';
+import type { TokenStore } from './token-store.ts';
+
+export interface ConsentsOptions {
+  config: WebhookConfig;
+  app: Pool;
+  system: Pool;
+  /** For requests that need no key. */
+  gate: Pool;
+  tenants: TenantClient;
+  changes: Changes;
+  refusals: Refusals;
+  adapters: ChannelAdapters;
+  store: ChannelStore;
+  channels: OpenChannels;
+  tokens: ChannelTokens;
+  tokenStore: TokenStore;
+  health: ChannelHealth;
+  queue: ChannelQueue;
+  /** The platform's ways out. */
+  ways: Ways;
+  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+}
+
+/** Consents that connect channels, of each type that needs one, and the tokens that they bring. */
+export function createConsents({ log }: Shell, options: ConsentsOptions) {
+  const { config, app, system, gate, tenants, changes, refusals, adapters, store, channels } = options;
+  const { tokens, tokenStore, health, queue, ways, wake } = options;
+  const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
+  const tickets = new ConsentTickets({ service: 'webhook', app, system: gate, keyRing, log });
+  const kinds = channelTypes.flatMap((type) => {
+    const { consents, accounts } = adapterOf(adapters, type);
+    if (consents === undefined || accounts === undefined) return [];
+    const own = { type, consents, accounts, ways, tickets, channels, tokens, wake, log };
+    return new ChannelConsentKind({ ...own, store: consentStore(app, changes) });
+  });
+  const served = kinds.map((kind) => ({ kind, channels: store, tickets, refusals, changes, app, publicUrl }));
+  return {
+    handlers: Object.assign({}, ...served.map(consentLinkHandlers)) as ReturnType<typeof consentLinkHandlers>,
+    rawHandlers: Object.assign({}, ...served.map(consentPageHandlers)) as ReturnType<
+      typeof consentPageHandlers
+    >,
+    jobs: {
+      refresh_tokens: refreshTokens({ store: tokenStore, channels, tokens, tenants, ways, health, wake }),
+    },
+    parts: [
+      tickets,
+      new PeriodicWork({
+        task: 'queue refreshes of tokens',
+        log,
+        everyMs: overdueMs,
+        round: async () => {
+          for (const channel of await findDueRefreshes(system, upkeepBatch))
+            await withTenant(app, channel.tenantId, (db) => queue.refreshDue(db, channel));
+          return false;
+        },
+      }),
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { upkeepBatch } from '../shared/upkeep.ts';
+import { deleteEmpty } from './message-store.ts';
+
+/**
+ * Conversations with messages that should have been worked on `seconds` ago, of any tenant; each once a minute, and
+ * those first that were not woken for the longest time, so that none keeps others from being found.
+ */
+export async function findOverdueConversations(
+  pool: Pool,
+  { seconds, limit }: { seconds: number; limit: number },
+): Promise<{ tenantId: string; conversationId: string; answers: boolean; sends: boolean }[]> {
+  const { rows } = await pool.query<{
+    tenantId: string;
+    conversationId: string;
+    answers: boolean;
+    sends: boolean;
+  }>(
+    `select c.tenant_id as "tenantId", c.id as "conversationId",
+       bool_or(m.direction = 'in') as answers, bool_or(m.direction = 'out') as sends
+     from webhook.channel_messages as m join webhook.channel_instances as i on i.id = m.instance_id
+       join webhook.conversations as c on c.id = m.conversation_id
+     where m.status in ('received', 'queued') and m.due_at < now() - make_interval(secs => $1)
+       and (c.woken_at is null or c.woken_at < now() - interval '1 minute')
+       and i.enabled and i.deleted_at is null and (i.status <> 'needs_reauth' or m.direction = 'in')
+     group by c.id order by c.woken_at nulls first limit $2`,
+    [seconds, limit],
+  );
+  return rows;
+}
+
+/** Deletes up to `limit` messages whose time is over; returns how many. */
+export async function deleteExpiredMessages(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.channel_messages where id = any (array(
+       select id from webhook.channel_messages where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Up to `limit` conversations without messages in which nothing has happened for a day, of any tenant. */
+export async function findEmptyConversations(
+  pool: Pool,
+  limit: number,
+): Promise<{ tenantId: string; id: string }[]> {
+  const { rows } = await pool.query<{ tenantId: string; id: string }>(
+    `select tenant_id as "tenantId", id from webhook.conversations as c
+     where last_message_at < now() - interval '1 day'
+       and (select true from webhook.channel_messages as m where m.conversation_id = c.id limit 1) is null limit $1`,
+    [limit],
+  );
+  return rows;
+}
+
+/** Deletes up to `limit` keys of messages whose time is over; returns how many. */
+export async function deleteExpiredKeys(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from webhook.channel_message_keys where ctid = any (array(
+       select ctid from webhook.channel_message_keys where expires_at <= now() limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Deletes conversations without messages in which nothing has happened for long. Returns whether there may be more. */
+export async function deleteEmptyConversations({
+  app,
+  system,
+}: {
+  app: Pool;
+  system: Pool;
+}): Promise<boolean> {
+  const found = await findEmptyConversations(system, upkeepBatch);
+  for (const [tenantId, some] of Map.groupBy(found, (each) => each.tenantId))
+    await withTenant(app, tenantId, (db) =>
+      deleteEmpty(
+        db,
+        some.map(({ id }) => id),
+      ),
+    );
+  return found.length === upkeepBatch;
+}

@@ -1,0 +1,113 @@
+import type { Jobs } from '@gatehouse/jobs/jobs';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { Shell } from '@gatehouse/service/shell';
+import type { ConnectedChannel } from '../channels/channel.ts';
+import type { ChannelGate } from '../channels/channel-gate.ts';
+import type { ChannelHealth } from '../channels/channel-health-store.ts';
+import { ChannelStore } from '../channels/channel-store.ts';
+import type { OpenChannels } from '../channels/open-channels.ts';
+import type { Hops } from '../deliveries/hops.ts';
+import type { CompletionClient } from '../peers/completion-peer.ts';
+import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { Guards } from '../shared/guards.ts';
+import { QueueRoom } from '../shared/queue-room.ts';
+import { cleaning, overdueMs } from '../shared/upkeep.ts';
+import { channelMetrics } from './channel-metrics.ts';
+import { ChannelTexts } from './channel-texts.ts';
+import { conversationHandlers } from './conversation-handlers.ts';
+import { ConversationMoveStore } from './conversation-move-store.ts';
+import { ConversationQueue, wakeConversations } from './conversation-queue-store.ts';
+import {
+  deleteEmptyConversations,
+  deleteExpiredKeys,
+  deleteExpiredMessages,
+} from './conversation-system-store.ts';
+import type { conversationTasks } from './conversation-tasks.ts';
+import { converse } from './converse-job.ts';
+import { messageHandlers } from './message-handlers.ts';
+import { MessageStore } from './message-store.ts';
+import { releaseClaim, ReplyStore } from './reply-store.ts';
+import { ReplyWriter } from './reply-writer.ts';
+import { sendReplies } from './send-replies-job.ts';
+import { TurnStore } from './turn-store.ts';
+
+export interface ConversationsOptions {
+  app: Pool;
+  system: Pool;
+  jobs: Jobs<typeof conversationTasks>;
+  keyRing: KeyRing;
+  completions: CompletionClient;
+  tenants: TenantClient;
+  guards: Guards;
+  hops: Hops;
+  channels: OpenChannels;
+  channelGate: ChannelGate;
+  health: ChannelHealth;
+  /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+  renew: (channel: ConnectedChannel) => Promise<boolean>;
+}
+
+const emptyEveryMs = 600_000;
+
+/** What people write in channels, and what agents answer. */
+export function createConversations({ log, registry }: Shell, options: ConversationsOptions) {
+  const { app, system, jobs, completions, tenants, guards, hops, channels, health, renew } = options;
+  const store = new ChannelStore(app);
+  const messages = new MessageStore(app);
+  const moves = new ConversationMoveStore(app);
+  const texts = new ChannelTexts(options.keyRing);
+  const writer = new ReplyWriter(log);
+  const metrics = channelMetrics(registry);
+  const conversations = new ConversationQueue(jobs);
+  const every = (task: string, everyMs: number, round: () => Promise<boolean>): PeriodicWork =>
+    new PeriodicWork({ task, log, everyMs, round });
+  return {
+    handlers: conversationHandlers({ channels: store, messages, texts }),
+    rawHandlers: messageHandlers({
+      findByConfig: (tenantId, type, config) => store.findByConfig(tenantId, type, config),
+      gate: options.channelGate,
+      room: new QueueRoom('messages', (tenantId, count) => messages.hasWaiting(tenantId, count)),
+      resume: (db, conversation) => conversations.resume(db, [conversation]),
+      queue: (db, conversation) => conversations.answer(db, conversation),
+      ...{ channels, tenants, messages, moves, texts, hops, guards, metrics },
+    }),
+    jobs: {
+      converse: converse({
+        turns: new TurnStore(app),
+        send: (db, conversation) => conversations.send(db, conversation),
+        follow: (conversation) =>
+          moves.follow(conversation, (db, target) => conversations.resume(db, [target])),
+        again: (conversation) =>
+          withTenant(app, conversation.tenantId, (db) => conversations.answer(db, conversation, 0)),
+        ...{ channels, texts, writer, completions, tenants, metrics },
+      }),
+      send_replies: sendReplies({
+        replies: new ReplyStore(app),
+        move: (reply, { from, to }) => {
+          const { tenantId, instanceId } = reply;
+          return moves.move({ tenantId, instanceId, from, to }, async (db, conversation) => {
+            await releaseClaim(db, reply);
+            await conversations.resume(db, [conversation]);
+          });
+        },
+        later: (conversation, afterS) =>
+          withTenant(app, conversation.tenantId, (db) => conversations.send(db, conversation, afterS)),
+        ...{ channels, health, texts, tenants, metrics, renew },
+      }),
+    },
+    parts: [
+      { stop: () => writer.stop() },
+      every('queue overdue conversations', overdueMs, () =>
+        wakeConversations({ app, system, conversations, tenants }),
+      ),
+      cleaning(log, 'delete expired messages', (limit) => deleteExpiredMessages(system, limit)),
+      cleaning(log, 'delete old keys of messages', (limit) => deleteExpiredKeys(system, limit)),
+      every('delete empty conversations', emptyEveryMs, () => deleteEmptyConversations({ app, system })),
+    ],
+    /** Goes on with what waits in the conversations of a channel. */
+    wake: (channel: { tenantId: string; id: string }): Promise<void> =>
+      messages.wake(channel, (db, some) => conversations.resume(db, some)),
+  };
+}

@@ -1,0 +1,70 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { z } from 'zod';
+
+/** Chat's own limit of one run. A run that takes longer would take as long the next time. */
+export const longestRunMs = 10 * 60_000;
+
+export interface Question {
+  /** The id of the call: a repeat gets the stored answer. */
+  callId: string;
+  /** The way that it came in, such as `webhook`. */
+  channel: string;
+  /** Whether several people read the answer: memory of the agent counts, memory of the user does not. */
+  group?: boolean;
+  sessionId: string | null;
+  /** An OpenAI chat completion request without a model. */
+  requestJson: string;
+}
+
+/** The agent's answer, as the sender gets it. */
+export interface Result {
+  output: string | null;
+  finish_reason: string | null;
+  usage: Record<string, unknown> | null;
+  trace_id: string;
+}
+
+/** An agent's answer. */
+export interface Answer {
+  runId: string;
+  result: Result;
+}
+
+const completion = z.object({
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        message: z.object({ content: z.string().nullish() }),
+      }),
+    )
+    .min(1),
+  usage: z.record(z.string(), z.unknown()).nullish(),
+});
+
+/** The provider's answer has no text to take as the result. It is stored, so a repeat gets the same. */
+class UnreadableAnswer extends AppError {
+  constructor(cause: unknown) {
+    super('provider_invalid_response', "The provider's answer has no choice with a text.", { cause });
+  }
+}
+
+/** Throws `UnreadableAnswer`. */
+export function readCompletion(json: string): z.output<typeof completion> {
+  try {
+    return completion.parse(JSON.parse(json));
+  } catch (error) {
+    throw new UnreadableAnswer(error);
+  }
+}
+
+/**
+ * Whether a later attempt may succeed: outages, calls that were cut, limits, suspension, and trouble of the provider. An
+ * answer that can't be read stays as it is.
+ */
+export function isTemporary(error: AppError): boolean {
+  const { status, code } = error;
+  if (error instanceof UnreadableAnswer) return false;
+  if (code === 'tenant_suspended' || code === 'client_closed_request') return true;
+  return status >= 500 || (status === 429 && code !== 'insufficient_quota');
+}

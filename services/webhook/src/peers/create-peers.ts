@@ -1,0 +1,31 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { publishedChanges } from '@gatehouse/service/published-changes';
+import type { Shell } from '@gatehouse/service/shell';
+import type { WebhookConfig } from '../config.ts';
+import { AgentClient } from './agent-peer.ts';
+import { CompletionClient } from './completion-peer.ts';
+import { TenantClient } from './tenant-peer.ts';
+
+export interface PeersOptions {
+  config: WebhookConfig;
+  app: Pool;
+  system: Pool;
+}
+
+/** The services that this one calls, and administrative changes, which it publishes to the tenant service. */
+export function createPeers(shell: Shell, { config, app, system }: PeersOptions) {
+  const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
+  const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  const changes = publishedChanges(shell, { config, app, system, tenant });
+  return {
+    parts: [changes.idempotency],
+    agents: new AgentClient(agent),
+    completions: new CompletionClient(chat, shell.signer),
+    tenants: new TenantClient(tenant),
+    changes,
+  };
+}

@@ -1,0 +1,40 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { resealing } from '@gatehouse/secrets/resealing';
+import type { Shell } from '@gatehouse/service/shell';
+import { webhookSecretsToReseal } from './reseal.ts';
+import { forgetSecrets, replaceSealed } from './secret-store.ts';
+import { findStaleSecrets } from './secret-system-store.ts';
+import { WebhookSecrets } from './webhook-secrets.ts';
+
+export interface SecretsOptions {
+  app: Pool;
+  system: Pool;
+  keyRing: KeyRing;
+}
+
+const forgottenEveryMs = 60_000;
+
+/** Secrets of endpoints, subscriptions and channels. */
+export function createSecrets({ log }: Shell, { app, system, keyRing }: SecretsOptions) {
+  const secrets = new WebhookSecrets(keyRing);
+  return {
+    parts: [
+      resealing(
+        webhookSecretsToReseal(secrets, {
+          find: (prefix, limit) => findStaleSecrets(system, prefix, limit),
+          replace: (found, again) => replaceSealed(app, found, again),
+          log,
+        }),
+      ),
+      new PeriodicWork({
+        task: 'delete replaced secrets',
+        log,
+        everyMs: forgottenEveryMs,
+        round: () => forgetSecrets({ app, system }),
+      }),
+    ],
+    secrets,
+  };
+}

@@ -1,0 +1,61 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import { EventIntake } from '@gatehouse/events/intake';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { WebhookConfig } from '../config.ts';
+import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
+import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
+import type { Guards } from '../shared/guards.ts';
+import type { RaiseEvent } from '../shared/own-event.ts';
+import { cleaning } from '../shared/upkeep.ts';
+import { EventQueue, readEvent } from './event-queue-store.ts';
+import {
+  deleteOldDeadLetters,
+  deleteOldEvents,
+  deleteOldMarks,
+  insertDeadLetter,
+} from './event-system-store.ts';
+import { consumeEvents } from './event-topic.ts';
+import { notify } from './notify-rpc.ts';
+import { subscriptionHandlers } from './subscription-handlers.ts';
+import { SubscriptionStore } from './subscription-store.ts';
+
+export interface SubscriptionsOptions {
+  config: WebhookConfig;
+  app: Pool;
+  system: Pool;
+  secrets: WebhookSecrets;
+  guards: Guards;
+  changes: Changes;
+  deliveryQueue: DeliveryQueue;
+}
+
+/** Subscriptions of tenants and of the owner, and the events that they receive. */
+export function createSubscriptions(shell: Shell, options: SubscriptionsOptions) {
+  const { config, app, system, secrets, guards, changes, deliveryQueue: deliveries } = options;
+  const { log, registry } = shell;
+  const events = new EventQueue({ pool: app, deliveries, log });
+  const intake = new EventIntake({
+    read: readEvent,
+    store: (some) => events.take(some),
+    keep: (letter) => insertDeadLetter(system, letter),
+    log,
+    registry,
+  });
+  consumeEvents(shell, config, intake);
+  const raise: RaiseEvent = (db, tenantId, event) => events.raise(db, tenantId, event);
+  return {
+    handlers: subscriptionHandlers({
+      subscriptions: new SubscriptionStore(app),
+      guard: guards.guard,
+      ...{ events, deliveries, secrets, changes },
+    }),
+    rpcs: { notify: notify(intake) },
+    parts: [
+      cleaning(log, 'delete old events', (limit) => deleteOldEvents(system, limit)),
+      cleaning(log, 'delete old marks of events', (limit) => deleteOldMarks(system, limit)),
+      cleaning(log, 'delete old dead letters', (limit) => deleteOldDeadLetters(system, limit)),
+    ],
+    raise,
+  };
+}
