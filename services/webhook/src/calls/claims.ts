@@ -2,11 +2,6 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 
-export interface ClaimsOptions {
-  prolong: (claimIds: readonly string[], seconds: number) => Promise<void>;
-  log: Logger;
-}
-
 /** A call whose replica died can be taken over after this time. */
 const claimS = 12;
 const prolongEveryMs = 3_000;
@@ -16,7 +11,13 @@ export class Claims {
   readonly #held = new Set<string>();
   readonly #prolonging: PeriodicWork;
 
-  constructor({ prolong, log }: ClaimsOptions) {
+  constructor({
+    prolong,
+    log,
+  }: {
+    prolong: (claimIds: readonly string[], seconds: number) => Promise<void>;
+    log: Logger;
+  }) {
     this.#prolonging = new PeriodicWork({
       task: 'prolong claims of calls',
       log,

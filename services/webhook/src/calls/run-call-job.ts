@@ -10,13 +10,6 @@ import { findLostCalls } from './call-system-store.ts';
 import { upkeepBatch } from '../shared/upkeep.ts';
 import { isTemporary, longestRunMs } from '../peers/completion.ts';
 
-export interface RunCallDependencies {
-  calls: CallStore;
-  texts: CallTexts;
-  completions: CompletionClient;
-  queue: DeliveryQueue;
-}
-
 /**
  * Asks the agent for an `async` call and stores its answer. An attempt that was interrupted is repeated by the same id,
  * so that chat's stored answer counts if there is one.
@@ -26,7 +19,12 @@ export function runCall({
   texts,
   completions,
   queue,
-}: RunCallDependencies): JobHandler<{ callId: string }> {
+}: {
+  calls: CallStore;
+  texts: CallTexts;
+  completions: CompletionClient;
+  queue: DeliveryQueue;
+}): JobHandler<{ callId: string }> {
   return async ({ callId }, { tenantId, lastAttempt, signal, log }) => {
     const call = await calls.find(tenantId, callId);
     // It was deleted with its endpoint, or an attempt that was taken for lost has finished it.

@@ -1,11 +1,7 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { channelTasks } from './channel-tasks.ts';
-
-interface Ref {
-  tenantId: string;
-  id: string;
-}
+import type { Ref } from '../shared/ref.ts';
 
 /** Queues work on channels, in the transaction of what causes it. */
 export class ChannelQueue {

@@ -1,13 +1,9 @@
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { SealedTokens } from './consent.ts';
 import type { Tokens } from './adapter.ts';
+import type { Ref } from '../shared/ref.ts';
 
 type Column = 'access_token' | 'refresh_token';
-
-interface Ref {
-  tenantId: string;
-  id: string;
-}
 
 /** Encrypts and decrypts the tokens of channels, each for its column and row only. */
 export class ChannelTokens {

@@ -5,21 +5,19 @@ import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { OpenChannels, UsableChannel } from './open-channels.ts';
 
-export interface CheckDependencies {
-  channels: OpenChannels;
-  health: ChannelHealth;
-  tenants: TenantClient;
-  /** Goes on with what waits in the conversations of a channel. */
-  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
-}
-
 /** Asks the provider of a channel that was created or changed whether it accepts the credentials. */
 export function checkChannel({
   channels,
   health,
   tenants,
   wake,
-}: CheckDependencies): JobHandler<{ channelId: string }> {
+}: {
+  channels: OpenChannels;
+  health: ChannelHealth;
+  tenants: TenantClient;
+  /** Goes on with what waits in the conversations of a channel. */
+  wake: (channel: { tenantId: string; id: string }) => Promise<void>;
+}): JobHandler<{ channelId: string }> {
   return async ({ channelId }, { tenantId, lastAttempt }) => {
     const usable = await channels.open(tenantId, channelId);
     if (usable === null || !usable.channel.enabled || usable.channel.closed) return;

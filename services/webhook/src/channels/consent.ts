@@ -9,16 +9,13 @@ export interface SealedTokens {
   expiresInS: number;
 }
 
-/** The result of a consent: what the channel gets. */
-export interface Consent {
-  tokens: SealedTokens;
-  /** The config of the channel by the consent; null if it has become a channel that the consent is not for. */
-  configOf: (channel: Channel) => object | null;
-  circumstances: ProviderAnswer['circumstances'];
-}
-
 /** Stores the tokens of a consent; `over` if the channel was deleted meanwhile. */
 export type StoreConsent = (
   ticket: OpenTicket,
-  consent: Consent,
+  consent: {
+    tokens: SealedTokens;
+    /** The config of the channel by the consent; null if it has become a channel that the consent is not for. */
+    configOf: (channel: Channel) => object | null;
+    circumstances: ProviderAnswer['circumstances'];
+  },
 ) => Promise<'connected' | 'over' | 'other_account'>;

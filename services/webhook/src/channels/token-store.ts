@@ -1,10 +1,6 @@
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { SealedTokens } from './consent.ts';
-
-interface Ref {
-  tenantId: string;
-  id: string;
-}
+import type { Ref } from '../shared/ref.ts';
 
 /** A younger access token that the provider refuses is not replaced by another one: a refresh would not help. */
 const youngS = 300;

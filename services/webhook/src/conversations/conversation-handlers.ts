@@ -15,18 +15,16 @@ import type { MessageStore, StoredConversation, StoredMessage } from './message-
 type Conversations = Call<unknown, z.output<typeof listConversations>>;
 type Messages = Call<unknown, z.output<typeof listMessages>>;
 
-export interface ConversationDependencies {
-  channels: ChannelStore;
-  messages: MessageStore;
-  texts: ChannelTexts;
-}
-
 /** `/v1/channels/instances/{id}/conversations*` */
 export function conversationHandlers({
   channels,
   messages,
   texts,
-}: ConversationDependencies): Record<string, Handler> {
+}: {
+  channels: ChannelStore;
+  messages: MessageStore;
+  texts: ChannelTexts;
+}): Record<string, Handler> {
   const instanceOf = async (call: Call): Promise<{ tenantId: string; instanceId: string }> => {
     const [{ tenantId }, instanceId] = [tenantOf(call), resourceId(call.params, 'channel')];
     found(await channels.find(tenantId, instanceId), 'channel');

@@ -6,11 +6,7 @@ import type { conversationTasks } from './conversation-tasks.ts';
 import { noteWoken } from './message-store.ts';
 import { burst } from './burst.ts';
 import { findOverdueConversations } from './conversation-system-store.ts';
-
-interface Ref {
-  tenantId: string;
-  id: string;
-}
+import type { Ref } from '../shared/ref.ts';
 
 /** Queues work on conversations, in the transaction of what causes it. Work on one conversation is done in order. */
 export class ConversationQueue {

@@ -9,14 +9,19 @@ import { AgentClient } from './agent-peer.ts';
 import { CompletionClient } from './completion-peer.ts';
 import { TenantClient } from './tenant-peer.ts';
 
-export interface PeersOptions {
-  config: WebhookConfig;
-  app: Pool;
-  system: Pool;
-}
-
 /** The services that this one calls, and administrative changes, which it publishes to the tenant service. */
-export function createPeers(shell: Shell, { config, app, system }: PeersOptions) {
+export function createPeers(
+  shell: Shell,
+  {
+    config,
+    app,
+    system,
+  }: {
+    config: WebhookConfig;
+    app: Pool;
+    system: Pool;
+  },
+) {
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);

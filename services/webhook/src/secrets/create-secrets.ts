@@ -8,16 +8,21 @@ import { forgetSecrets, replaceSealed } from './secret-store.ts';
 import { findStaleSecrets } from './secret-system-store.ts';
 import { WebhookSecrets } from './webhook-secrets.ts';
 
-export interface SecretsOptions {
-  app: Pool;
-  system: Pool;
-  keyRing: KeyRing;
-}
-
 const forgottenEveryMs = 60_000;
 
 /** Secrets of endpoints, subscriptions and channels. */
-export function createSecrets({ log }: Shell, { app, system, keyRing }: SecretsOptions) {
+export function createSecrets(
+  { log }: Shell,
+  {
+    app,
+    system,
+    keyRing,
+  }: {
+    app: Pool;
+    system: Pool;
+    keyRing: KeyRing;
+  },
+) {
   const secrets = new WebhookSecrets(keyRing);
   return {
     parts: [

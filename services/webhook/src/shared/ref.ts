@@ -1,0 +1,5 @@
+/** A row of a tenant. */
+export interface Ref {
+  tenantId: string;
+  id: string;
+}
