@@ -1,4 +1,4 @@
-/** Which folder may import what (ADR 26). Each heavy library has one importing package. */
+/** Allowed imports between folders (ADR 26). Each heavy library has one importing package. */
 const only = (library, owners, comment) => ({
   name: `only-${library.replace(/[^a-z]/g, '-')}-owner`,
   comment,
@@ -37,7 +37,7 @@ const rooms = {
   ],
 };
 
-/** What the end of a file's name says that it may touch; a file with none of these ends is a rule. */
+/** The end of a file's name says what the file may touch; a file with none of these ends is a rule. */
 const ends = '-(store|statements|handlers|rpc|peer|topic|job)\\.ts$|/create-[^/]+$';
 
 const roomRules = Object.entries(rooms).flatMap(([service, order]) => {

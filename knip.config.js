@@ -1,4 +1,7 @@
-/** Dead files, exports and dependencies. What packages export is their interface: the `exports` maps make it entry. */
+/**
+ * Dead files, exports and dependencies. The exports of packages are their interface: the `exports` maps make them
+ * entries.
+ */
 export default {
   ignoreExportsUsedInFile: true,
   // Called by the Makefile, or parts of the operating system.

@@ -1,2 +1,2 @@
-/** What `make lint` reads for habits of prose, from the repository's root. */
+/** Paths that `make lint` reads for habits of prose, from the repository's root. */
 export const checkedPaths: readonly string[] = ['.'];

@@ -23,7 +23,7 @@ const generated = /(^|\/)(package-lock|openapi)\.json$/;
 
 export function findings(file: string, text: string): Finding[] {
   return (proseOf(file, text) ?? []).flatMap(([start, end]) => {
-    // What stands in backticks is a name of something, spelled as that is.
+    // Text in backticks is a name, spelled as the named thing is.
     const prose = text.slice(start, end).replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
     return habits.flatMap(({ found, better }) =>
       Array.from(prose.matchAll(found), (match) => {

@@ -82,7 +82,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
   };
 }
 
-/** What differs between services; `NAME_<SERVICE>` where several share a process. */
+/** Settings that differ between services; `NAME_<SERVICE>` where several share a process. */
 function ownSettings(
   service: ServiceEntry,
   isShared: boolean,

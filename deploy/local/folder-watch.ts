@@ -16,7 +16,7 @@ export class FolderWatch {
     this.#onFile = onFile;
   }
 
-  /** Resolves when every later change will be seen. What is not a folder is left out. */
+  /** Resolves when every later change will be seen. Paths that are not folders are left out. */
   async add(folder: string): Promise<void> {
     await this.#add(folder, () => undefined);
   }

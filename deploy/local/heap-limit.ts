@@ -1,6 +1,9 @@
 import { totalmem } from 'node:os';
 
-/** Of the memory of the machine or container, as in the images (deploy/Dockerfile); the rest is for buffers and children. */
+/**
+ * Share of the memory of the machine or container, as in the images (deploy/Dockerfile); the rest is for buffers and
+ * children.
+ */
 const percent = 60;
 /** More than a process with all services needs after floods of large bodies. */
 const mostMiB = 1_024;

@@ -14,7 +14,7 @@ describe('a watch over sources', () => {
   let arrived: PromiseWithResolvers<undefined>;
   /** Resolves when the watch has asked which services load the changed files. */
   let asked: PromiseWithResolvers<undefined>;
-  /** What the restart of the present change waits for. */
+  /** The restart of the present change waits for it. */
   let work: Promise<unknown>;
 
   beforeEach(async () => {

@@ -12,7 +12,7 @@ export interface SourceWatchOptions {
   folders: readonly string[];
   /** The services that load one of these files. */
   servicesOf: (files: readonly string[]) => string[];
-  /** Called with one change at a time, if any service loads it. What is saved meanwhile is the next change. */
+  /** Called with one change at a time, if any service loads it. Files saved meanwhile are the next change. */
   onChange: (change: SourceChange) => Promise<void>;
 }
 

@@ -52,7 +52,7 @@ const namesUrl: When = either(
 const ofCookies: When = ({ id }) => id.startsWith('browser.cookies.');
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
-/** Which routes may return each code. A new code does not compile without an entry. */
+/** The routes that may return each code. A new code does not compile without an entry. */
 const when: Record<ErrorCode, When> = {
   invalid_json: takesBody,
   invalid_type: either(takesBody, takesQuery),

@@ -2,7 +2,7 @@ import { jsonLines, type Examples } from '../src/route.ts';
 import type { JsonObject } from './schemas.ts';
 
 interface Lines {
-  /** Of one line. */
+  /** The schema of one line. */
   schema: JsonObject;
   examples: Examples;
   which: 'body' | 'response';

@@ -3,7 +3,7 @@ import { utcTime, uuid } from './fields.ts';
 
 /** Events that tenants and the owner can subscribe to. Add members to their data; never rename one. */
 
-/** What can be limited, in the words of the limits of a tenant. */
+/** Resources that can be limited, in the words of the limits of a tenant. */
 export const limitNames = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 
 /** A limit belongs to a tenant or to one of its keys. */
@@ -45,14 +45,14 @@ export const alertData = {
   'mcp.needs_auth': z.object({
     mcp_server_id: uuid,
     name: z.string(),
-    // Of the consent that is needed; null if it is for all users.
+    // The user whose consent is needed; null if it is for all users.
     user_id: z.string().nullable(),
     reason: z.string(),
   }),
   'mcp.tool_changed': z.object({
     mcp_server_id: uuid,
     name: z.string(),
-    // Whose list of tools it is; null for all users.
+    // The user whose list of tools has changed; null for all users.
     user_id: z.string().nullable(),
     tool: z.string(),
     digest: z.string(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Tools of the gateway that an agent may use, by the names that models get. */
 
-/** Of the result of any tool: what is beyond is cut. */
+/** The most characters of the result of any tool; the rest is cut. */
 export const maxResultChars = 200_000;
 
 export const webFetchArguments = z.strictObject({
@@ -69,7 +69,7 @@ export function schemaOf(name: BuiltinToolName): Record<string, unknown> {
   return schema;
 }
 
-/** What a tool returns for arguments that do not fit. */
+/** The text that a tool returns for arguments that do not fit. */
 export function argumentProblem(error: z.ZodError): string {
   const problems = error.issues.map(({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`);
   return `Not called: ${problems.slice(0, 5).join('; ')}`;

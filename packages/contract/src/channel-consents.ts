@@ -66,7 +66,7 @@ export const routes: readonly Route[] = [
   }),
 ];
 
-/** What only browsers do: not part of the OpenAPI document. */
+/** Routes for browsers only: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
   route({
     service: 'webhook',

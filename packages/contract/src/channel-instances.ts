@@ -19,7 +19,7 @@ const given = z
 
 const nothing = z.strictObject({});
 
-/** What each type needs: `config` is shown, `credentials` never are. */
+/** The members that each type needs: `config` is shown, `credentials` never are. */
 export const channelShapes = {
   generic: {
     config: z.strictObject({
@@ -141,7 +141,7 @@ const forCreation = {
     .default(defaultReplies),
 };
 
-/** What types may have in their config; the service checks it by `channelShapes`. */
+/** The members that any type may have in its config; the service checks them by `channelShapes`. */
 const configMembers = z
   .strictObject({ ...channelShapes.generic.config.shape, ...channelShapes.zalo_oa.config.shape })
   .partial()

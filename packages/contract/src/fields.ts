@@ -10,7 +10,7 @@ const clockTime =
   '\\d\\d-\\d\\dT([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d+)?)?(Z|[+-]([01]\\d|2[0-3]):[0-5]\\d)$';
 const inYears = new RegExp(years);
 const timestampPattern = years + clockTime;
-/** Addresses of other hosts. Which ones are allowed is not a matter of form. */
+/** Addresses of other hosts. The form does not decide whether an address is allowed. */
 export const urlPattern = '^[Hh][Tt][Tt][Pp][Ss]?://';
 /** Patterns that say more than the format beside them. Documents leave out others. */
 export const patternsBesideFormats: ReadonlySet<string> = new Set([timestampPattern, urlPattern]);
@@ -130,7 +130,7 @@ export const jsonRecord = recordOf(jsonName, jsonValue, maxMembers);
 function isValidUnicode(value: unknown, depth = maxJsonDepth): boolean {
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
   if (typeof value !== 'object' || value === null) return true;
-  // What is nested too deeply is refused by itself.
+  // Another check reports values that are nested too deeply.
   if (depth === 0) return true;
   return Object.entries(value).every((entry) => entry.every((part) => isValidUnicode(part, depth - 1)));
 }
@@ -143,7 +143,7 @@ export const searchableRecord = jsonRecord.refine(
 
 export const count = z.int().min(0);
 
-/** Of a provider call, a run, or a group of runs. */
+/** Tokens of a provider call, a run, or a group of runs. */
 export const tokenCounts = {
   input_tokens: count,
   cached_input_tokens: count,

@@ -5,7 +5,7 @@ import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
 
-/** Of one tenant. */
+/** The most servers of one tenant. */
 export const maxMcpServers = 500;
 
 export const mcpTransports = ['streamable_http', 'sse', 'auto'] as const;
@@ -313,7 +313,7 @@ export const routes: readonly Route[] = [
   }),
 ];
 
-/** What only browsers do: not part of the OpenAPI document. */
+/** Routes for browsers only: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
   route({
     service: 'agent',

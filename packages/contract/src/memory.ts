@@ -37,7 +37,7 @@ export const documentPath = storableForm(
 /** A path or its beginning: `notes/` or `notes/2026`. */
 const pathPrefix = storableText(1, maxPathLength);
 
-/** Whose a passage is: everyone's who may use the agent, or one user's alone. */
+/** The readers of a passage: all callers that may use the agent, or one user alone. */
 export const memoryScope = z.enum(['agent', 'user']);
 export type MemoryScope = z.output<typeof memoryScope>;
 
@@ -150,7 +150,7 @@ export type Forget = z.output<typeof forget>;
 
 export type SearchResult = z.output<typeof searchResult>;
 
-/** What an action has removed or added. */
+/** Counts of what an action has removed or added. */
 export const memoryCounts = z.strictObject({
   documents: count,
   chunks: count,

@@ -16,7 +16,7 @@ const timezone = z
   .meta({ pattern: timezonePattern })
   .describe('IANA time zone that defines the days and months of the tenant');
 
-/** What agents of the tenant may remember, all together. */
+/** The most that all agents of the tenant together may remember. */
 export const memoryLimits = z
   .strictObject({
     documents: z.int().min(0).max(1_000_000_000).nullable().optional(),

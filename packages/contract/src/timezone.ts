@@ -1,10 +1,10 @@
 /**
- * Most IANA names have the form `Area/Location`. Of the other names, many mean one time here and another in PostgreSQL.
+ * Most IANA names have the form `Area/Location`. Many of the other names mean one time here and another in PostgreSQL.
  */
 const inFolder = /^(?!systemv\/)[a-z][\w+-]*\/[\w+/-]+$/i;
 const others = new Set(['utc', 'gmt', 'zulu']);
 
-/** Of the names of time zones, as documents can say it. */
+/** The form of the names of time zones, as far as documents can express it. */
 export const timezonePattern =
   '^([A-Za-z][A-Za-z0-9_+-]*/[A-Za-z0-9_+/-]+|[Uu][Tt][Cc]|[Gg][Mm][Tt]|[Zz][Uu][Ll][Uu])$';
 

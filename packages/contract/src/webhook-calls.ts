@@ -53,7 +53,7 @@ export const deliveryQuery = z.strictObject({
   endpoint: z.string().max(64).optional().describe('Id of the endpoint; or the header `X-Webhook-Endpoint`'),
 });
 
-/** What the agent answered. */
+/** The answer of the agent. */
 const resultFields = {
   output: z.string().nullable(),
   finish_reason: z.string().nullable(),

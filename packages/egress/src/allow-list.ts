@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { addressOf, isPublic, isWithin, type Address } from './special-ranges.ts';
 
-/** What the operator has opened beyond the public internet: hosts by name, and ranges of addresses. */
+/** Hosts by name and ranges of addresses that the operator has opened beyond the public internet. */
 export class AllowList {
   readonly #hosts = new Set<string>();
   readonly #ranges: [Address, number][] = [];

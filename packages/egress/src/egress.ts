@@ -17,7 +17,7 @@ export interface EgressRequest {
   signal?: AbortSignal;
   /** Redirects that are followed; the response may be one more. Default: 0. */
   maxRedirects?: number;
-  /** Of the body of the response; a longer one fails with `too_large`. Default: 1 MiB. */
+  /** The most bytes of the response's body; a longer one fails with `too_large`. Default: 1 MiB. */
   maxBytes?: number;
   /** For responses whose headers say all: the body is not returned, and may be endless. Default: false. */
   ignoreBody?: boolean;
@@ -69,7 +69,7 @@ const maxHints = 16;
 /** Each call has a connection, so none waits for another. */
 const defaultMaxCalls: MaxCalls = { all: 1_024, tenant: 128, origin: 64, tenantAtOrigin: 48 };
 
-/** Of a body that is ignored. */
+/** The most bytes of an ignored body that are read and discarded. */
 const discardedBytes = 64 * 1024;
 const discardMs = 1_000;
 
@@ -217,12 +217,12 @@ class TimeLimit {
     this.signal = signal === undefined ? this.#ends : AbortSignal.any([signal, this.#ends]);
   }
 
-  /** What a caller gets for an error. */
+  /** The error that a caller gets for `error`. */
   explained(error: unknown): unknown {
     if (this.#caller?.aborted === true) return this.#caller.reason;
     if (this.#ends.aborted) return new EgressError('timeout', { cause: error });
     const known = egressError(error);
-    // Whatever else can happen to a connection.
+    // Other faults of a connection.
     return known instanceof EgressError ? known : new EgressError('unreachable', { cause: error });
   }
 }

@@ -1,4 +1,4 @@
-/** What went wrong with a call. */
+/** Reasons for the failure of a call. */
 export type EgressFailure =
   /** The address may not be called. */
   | 'not_allowed'

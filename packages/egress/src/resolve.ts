@@ -9,7 +9,7 @@ const timeoutMs = 2_000;
 const tries = 2;
 /** For all name servers. */
 const allMs = 4_000;
-/** Of one host. A server that names more is refused. */
+/** The most addresses of one host. A server that names more is refused. */
 const maxAddresses = 32;
 
 /**

@@ -10,7 +10,7 @@ import type { EgressError } from '../src/errors.ts';
 import { Guard } from '../src/guard.ts';
 import { Target } from './target.ts';
 
-/** What each host resolves to, by question. */
+/** The addresses of each host, by question. */
 const names = new Map<string, string[][]>();
 const asked: { host: string; trusted: boolean }[] = [];
 

@@ -116,7 +116,7 @@ async function add(tenantId: string, sizes: readonly number[]): Promise<string[]
   return entries.map(({ id }) => id);
 }
 
-/** What the sink received for the partition of a tenant, in order: event ids, and `mark` for watermarks. */
+/** Event ids that the sink received for the partition of a tenant, in order, and `mark` for watermarks. */
 function published(sink: PickySink, tenantId: string): string[] {
   const own = sink.events.filter(({ partition }) => partition === partitionOf(tenantId));
   return own.map(({ json }) =>

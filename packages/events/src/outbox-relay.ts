@@ -20,7 +20,7 @@ export interface OutboxRelayOptions {
   watermarks: boolean;
   log: Logger;
   registry: Registry;
-  /** After which a replica that hangs loses its partitions to another one. Default: 20 s. */
+  /** A replica that hangs for this long loses its partitions to another one. Default: 20 s. */
   idleSessionTimeoutMs?: number;
 }
 
@@ -87,7 +87,7 @@ export class OutboxRelay {
     this.#lookNow();
   }
 
-  /** What was committed may be visible a little later, or more may follow: the pauses grow anew. */
+  /** Starts again with short pauses: committed rows may be visible a little later, and more may follow. */
   #lookNow(): void {
     this.#pauseMs = shortPauseMs;
     this.#woken.resolve(undefined);

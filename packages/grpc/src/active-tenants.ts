@@ -3,7 +3,7 @@ import { OutageCache, type OutageCacheOptions } from '@gatehouse/kit/outage-cach
 import type { CallContext } from './client.ts';
 import { hangIsOutage, isOutage } from './errors.ts';
 
-/** What the tenant service sent about a tenant. */
+/** Settings of a tenant as the tenant service sent them. */
 export interface SentSettings<Settings> {
   settings: Settings;
   /** Absent if sent by the release before: the edge alone enforces suspension then. */

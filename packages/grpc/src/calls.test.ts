@@ -22,7 +22,7 @@ import { LocalServer } from './local-server.ts';
 import { rpcService, type RpcContext } from './rpc.ts';
 import { GrpcServer } from './server.ts';
 
-/** What holds for calls between services, over connections and inside a process. */
+/** Calls between services over connections and inside a process behave the same. */
 
 const log = createLogger('test', 'silent');
 const drainTimeoutMs = 200;

@@ -1,7 +1,7 @@
 import type { Assertion } from '@gatehouse/identity/local-assertion';
 import type { ChannelCredentials, Client, ClientOptions, ServiceDefinition } from '@grpc/grpc-js';
 
-/** What goes with a call, however it reaches the peer. */
+/** The fields that go with a call over any channel. */
 export interface CallFields {
   /** When the caller stops waiting, in milliseconds since the epoch. */
   deadline: number;

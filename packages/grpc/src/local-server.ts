@@ -33,7 +33,7 @@ interface Served extends NamedRpc {
  */
 export class LocalServer {
   readonly #served = new Map<string, Served>();
-  /** What ends the calls whose handlers still run. */
+  /** Functions that end the calls whose handlers still run. */
   readonly #inFlight = new OpenList<() => void>();
   #drainTimeoutMs = 0;
   #drainedAt: number | undefined;

@@ -18,7 +18,7 @@ export interface RpcContext {
   principal: Principal | null;
   /** The assertion or delegation itself, to be passed on. */
   assertion: Assertion | null;
-  /** What the caller has delegated to this service, if it sent that instead of an assertion. */
+  /** The rights that the caller has delegated to this service, if it sent them instead of an assertion. */
   delegation: Delegation | null;
   /** When the caller stops waiting, in milliseconds since the epoch; `Infinity` if never. */
   deadline: number;

@@ -4,7 +4,7 @@ import { hasBody } from './body.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
-/** What an answer needs of its response. */
+/** The members of a response that an answer uses. */
 export type AnswerTarget = Pick<
   ServerResponse,
   'req' | 'headersSent' | 'destroyed' | 'setHeader' | 'writeHead' | 'write' | 'end' | 'destroy'

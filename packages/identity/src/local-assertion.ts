@@ -1,6 +1,6 @@
 import type { Principal } from './principal.ts';
 
-/** What an assertion states: the principal of a request or, for a request without a key, the route that it is for. */
+/** The content of an assertion: the principal of a request or, for a request without a key, its route. */
 export type Statement = { principal: Principal } | { anonymousRoute: string };
 
 /**

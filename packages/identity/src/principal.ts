@@ -39,8 +39,9 @@ export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): 
 }
 
 /**
- * What a service may assert to another for work without a request: memory and webhook to chat for a model call for one
- * agent of a tenant, and chat to agent and memory for what that call needs. It grants the scope `chat` and nothing else.
+ * Rights that a service may assert to another for work without a request: memory and webhook to chat for a model call
+ * for one agent of a tenant, and chat to agent and memory for what that call needs. It grants the scope `chat` and
+ * nothing else.
  */
 export interface Delegation {
   tenantId: string;

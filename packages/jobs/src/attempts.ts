@@ -6,7 +6,7 @@ import { changedIds, inTransaction } from './library.ts';
 import { mergeWaiting, releaseClaim, type Claim } from './store/job-system-store.ts';
 import type { Tasks } from './task.ts';
 
-/** What became of a failed attempt. `lost`: another attempt has begun, or the job is gone. */
+/** Outcomes of a failed attempt. `lost`: another attempt has begun, or the job is gone. */
 export type Failed = 'retry' | 'dead' | 'lost';
 
 /** Deletes a finished job. Returns false if the attempt no longer holds it. */
@@ -15,8 +15,8 @@ export async function finish({ boss }: Jobs<Tasks>, claim: Claim): Promise<boole
 }
 
 /**
- * Ends an attempt as failed: the job runs again after `delayS`, or is moved to the dead jobs. Of the error only its code
- * is stored, because a message may contain content.
+ * Ends an attempt as failed: the job runs again after `delayS`, or is moved to the dead jobs. Only the error's code is
+ * stored, because a message may contain content.
  */
 export function fail(
   { boss, system, schema }: Jobs<Tasks>,

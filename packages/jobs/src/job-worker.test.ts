@@ -12,7 +12,7 @@ import { JobsUnderTest, type Call } from '../test/harness.ts';
 import { someTask, tasks } from '../test/tasks.ts';
 import { deleteExpired, deleteOldest } from './store/job-system-store.ts';
 
-/** Of webhooks, as the Svix service has it. */
+/** The schedule of retries that the Svix service has for webhooks. */
 const hours = 3600;
 const svix = [5, 300, 1_800, 2 * hours, 5 * hours, 10 * hours, 10 * hours];
 
@@ -89,7 +89,7 @@ describe('a failed job', () => {
       expect(metrics).toContain('gatehouse_jobs_dead 1');
       expect(metrics).toContain('gatehouse_jobs_waiting{task="embed"} 0');
     });
-    // What the error says may be content.
+    // The error's message may contain content.
     expect(JSON.stringify(await service.rows())).not.toContain('secret');
   });
 
@@ -335,7 +335,7 @@ describe('a job that was taken for lost', () => {
     const { registry } = await service.work({ handle });
     await add('a');
     await eventually(() => expect(service.calls).toHaveLength(1));
-    // What another replica does with the jobs of a paused one.
+    // Another replica does this with the jobs of a paused one.
     await query(service.database.adminUrl, `update memory_jobs.job set state = 'retry'`);
     await aborted.promise;
     await eventually(() => expect(service.calls.map(({ context }) => context.attempt)).toEqual([1, 2]));

@@ -31,7 +31,10 @@ export interface NewJob<Known extends Tasks, Name extends keyof Known> {
    * `inOrder` need a key: there one that was tried counts too, and one that waits runs at the earlier of both times.
    */
   key?: string;
-  /** Adds nothing either if a job with the key waits for a later attempt. For what is looked for again and again. */
+  /**
+   * Adds nothing either if a job with the key waits for a later attempt. Meant for periodic searches that find the same
+   * work again.
+   */
   unlessTried?: true;
   /** Higher ones run before others of the same task and tenant. Tenants take turns whatever theirs are. Default: 0. */
   priority?: number;

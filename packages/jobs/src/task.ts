@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 
-/** What a job works on: ids by name, such as `{ documentId }`. Never content: a handler reads that when it runs. */
+/** The subject of a job: ids by name, such as `{ documentId }`. Never content: a handler reads that when it runs. */
 export type JobIds = Readonly<Record<string, string>>;
 
 export interface TaskOptions {

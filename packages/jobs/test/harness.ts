@@ -9,7 +9,7 @@ import { Jobs, type NewJob } from '../src/jobs.ts';
 import type { JobContext, JobHandler, JobHandlers } from '../src/task.ts';
 import { tasks, timing, type TestTasks } from './tasks.ts';
 
-/** What a handler was called with. */
+/** A call of a handler. */
 export interface Call {
   worker: number;
   task: string;

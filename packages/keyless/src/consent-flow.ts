@@ -8,7 +8,7 @@ import { consentMinutes, type AskedBy, type ConsentTickets, type OpenTicket } fr
 import type { Refusals } from './refusals.ts';
 import { sameText } from './same-text.ts';
 
-/** What the browser brings back from the provider, and who asks. */
+/** The answer that the browser brings back from the provider, and the client that brings it. */
 export interface ProviderAnswer {
   code: string;
   verifier: string;
@@ -21,16 +21,16 @@ export type EndPage = readonly [status: number, title: string, text: string];
 
 /** A kind of consent: what it is for, and the provider that gives it. */
 export interface ConsentKind<Subject extends { id: string }, End extends string> {
-  /** Where the provider sends the browser. */
+  /** The provider sends the browser here. */
   callbackPath: string;
   /** The provider as texts name it. */
   provider: string;
   /** Sources of a content security policy: where the button may lead. */
   formTarget: string;
-  /** What a ticket is for; null if it is gone. */
+  /** Finds the subject of a ticket; null if it is gone. */
   find(ticket: OpenTicket): Promise<Subject | null>;
   page(subject: Subject, ticket: OpenTicket): Pick<ConsentPage, 'title' | 'text' | 'facts' | 'button'>;
-  /** Where the browser goes to consent; null if what the ticket is for is gone. */
+  /** The page of the provider where the user consents; null if the ticket's subject is gone. */
   authorizationUrl(
     ticket: OpenTicket,
     asked: { redirectUri: string; state: string; verifier: string },
@@ -86,7 +86,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     response.end();
   };
 
-  /** Where the provider sends the browser. */
+  /** The provider sends the browser here. */
   readonly callback: RawHandler = async (request, response, call) => {
     const { kind, tickets, refusals } = this.#options;
     const query = queryOf(request);
@@ -125,7 +125,10 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     return headers.origin !== undefined && headers.origin === URL.parse(this.#options.publicUrl)?.origin;
   }
 
-  /** Where the browser goes, and the state that it keeps; null if the ticket was used too often, or is for nothing. */
+  /**
+   * The page that the browser goes to, and the state that it keeps; null if the ticket was used too often or has no
+   * subject.
+   */
   async #beginning(ticket: OpenTicket): Promise<{ location: string; state: string } | null> {
     const { kind, tickets, publicUrl } = this.#options;
     const begun = await tickets.begin(ticket);

@@ -1,6 +1,6 @@
 /** Pages that people see in a browser when they consent: no scripts, nothing from elsewhere. */
 
-/** What the page before a consent says. */
+/** The texts of the page before a consent. */
 export interface ConsentPage {
   title: string;
   text: string;

@@ -31,12 +31,12 @@ export interface ConsentLink {
   expiresAt: Date;
 }
 
-/** What a consent is for, and the key and user that ask for it. */
+/** The subject of a consent, and the key and user that ask for it. */
 export interface ConsentOf {
   tenantId: string;
   subjectId: string;
   askedBy: AskedBy;
-  /** What is kept with the ticket. Stored encrypted. */
+  /** Kept with the ticket. Stored encrypted. */
   details?: string;
 }
 
@@ -64,7 +64,9 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
 /** 43 characters, as a verifier of PKCE has at least (RFC 7636, 4.1). */
 const newToken = (): string => randomBytes(32).toString('base64url');
 
-/** Makes tickets, states and verifiers of PKCE. What is stored of them opens nothing: digests, and encrypted texts. */
+/**
+ * Makes tickets, states and verifiers of PKCE. Only digests and encrypted texts of them are stored, which open nothing.
+ */
 export class ConsentTickets {
   readonly #store: ConsentStore;
   readonly #options: ConsentTicketsOptions;

@@ -6,7 +6,9 @@ const isPublic = (text: string): boolean =>
 
 /** Settings of a service whose responses have URLs of the gateway. */
 export const publicUrlSettings = {
-  /** Where clients reach the gateway. Without it, URLs begin with their path, and no consent is possible. */
+  /**
+   * The address at which clients reach the gateway. Without it, URLs begin with their path, and no consent is possible.
+   */
   PUBLIC_URL: z
     .string()
     .default('')

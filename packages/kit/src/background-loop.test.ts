@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { BackgroundLoop, jittered } from './background-loop.ts';
 import { monotonicMs } from './clock.ts';
 
-/** Whatever a loop that is over would still do without a wait, it has done by then. */
+/** Resolves after everything that an ended loop would still do without a wait. */
 async function anotherLoopHasRun(): Promise<void> {
   const ran = Promise.withResolvers<undefined>();
   const loop = new BackgroundLoop(() => {

@@ -46,14 +46,17 @@ export function jittered(ms: number): number {
 }
 
 export interface PeriodicWorkOptions {
-  /** What the log says that failed: `failed to <task>`. */
+  /** The task as the log names its failure: `failed to <task>`. */
   task: string;
   log: Logger;
   /** At most this long after the start, and after each round; half of it at least, so that replicas spread. */
   everyMs: number;
   /** Default: `everyMs`. */
   firstMs?: number;
-  /** One round. True when there is more to do at once. What it throws is logged, and the work continues next time. */
+  /**
+   * One round. True when there is more to do at once. Errors that it throws are logged, and the work continues next
+   * time.
+   */
   round: () => Promise<boolean>;
 }
 

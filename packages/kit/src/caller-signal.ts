@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 const signals = new AsyncLocalStorage<AbortSignal | undefined>();
 
 /**
- * Runs `work` for a caller who may leave. What it waits for by {@link callerSignal}, such as a turn at the database, ends
- * with the reason of `signal` when it aborts. For reads: nothing is left half-done when they end early.
+ * Runs `work` for a caller who may leave. A wait by {@link callerSignal}, such as for a turn at the database, ends with
+ * the reason of `signal` when it aborts. For reads: nothing is left half-done when they end early.
  */
 export function forCaller<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   return signals.run(signal, work);

@@ -33,7 +33,7 @@ export const otlpSettings = {
 
 export type OtlpConfig = Readonly<z.output<z.ZodObject<typeof otlpSettings>>>;
 
-/** Where to send one kind of signal (traces or metrics). */
+/** The receiver of one kind of signal (traces or metrics). */
 export interface OtlpTarget {
   url: string;
   headers: Record<string, string>;

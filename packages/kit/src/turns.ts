@@ -12,13 +12,13 @@ export interface TurnsOptions {
   maxWaiting: number;
   /** Work of all keys that waits; more is refused. No limit if absent. */
   maxWaitingOfAll?: number;
-  /** What refused work fails with; if absent, 429 `rate_limit_exceeded`. */
+  /** The error of refused work; if absent, 429 `rate_limit_exceeded`. */
   tooMany?: () => Error;
   /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
   longestWait?: { ms: number; error: () => Error };
 }
 
-/** Whose work it is, mostly a tenant. All owner keys are one tenant: `null`. */
+/** The party that the work belongs to, mostly a tenant. All owner keys are one tenant: `null`. */
 type Key = string | null;
 
 interface Line {
@@ -173,7 +173,7 @@ export class Turns {
     for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) line.waiting.shift()?.();
   }
 
-  /** The key that has used least, of those whose work may begin. Of equals, the one that came first. */
+  /** The key that has used least, of those whose work may begin. The first of equals wins. */
   #nextLine(): Line | undefined {
     if (this.#waiting === 0 || this.#running >= this.#slots) return undefined;
     const now = this.#now();

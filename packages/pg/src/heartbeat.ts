@@ -24,7 +24,7 @@ export interface HeartbeatOptions<Row> {
   stuckAfterMs?: number;
 }
 
-/** What the thread is started with. */
+/** The data that the thread starts with. */
 export interface ThreadData extends Required<
   Pick<HeartbeatOptions<never>, 'url' | 'role' | 'service' | 'everyMs' | 'retryMs' | 'stuckAfterMs'>
 > {

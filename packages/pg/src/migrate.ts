@@ -76,7 +76,10 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
   });
 }
 
-/** For what depends on the database and not on the release, such as an extension that an operator installs later. */
+/**
+ * Runs scripts that depend on the database and not on the release, such as on an extension that an operator installs
+ * later.
+ */
 async function runRepeatable(owner: Client, { service, directory }: MigrateOptions): Promise<void> {
   const known = await migrationsIn(directory);
   const applied = await appliedIn(owner, service);

@@ -129,7 +129,10 @@ export async function withTransaction<Result>(
 const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
 const turnsOfPools = new WeakMap<Pool, Turns>();
 
-/** The turns of tenants at the connections of a pool. Of more than two connections, a tenant never has all. */
+/**
+ * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool that has more than
+ * two.
+ */
 export function turnsOf(pool: Pool): Turns {
   const known = turnsOfPools.get(pool);
   if (known !== undefined) return known;

@@ -9,8 +9,8 @@ const iterations = 4096;
 
 /**
  * The SCRAM-SHA-256 verifier of a password (RFC 5802 section 3, RFC 7677), in the format of RFC 5803. PostgreSQL stores
- * verifiers and accepts them in place of passwords, so the password is in no statement and no log. Of SASLprep, only
- * the normalisation is applied.
+ * verifiers and accepts them in place of passwords, so the password is in no statement and no log. Only the
+ * normalisation of SASLprep is applied.
  */
 export async function scramVerifier(password: string, salt: Buffer = randomBytes(16)): Promise<string> {
   const salted = await deriveKey(password.normalize('NFKC'), salt, iterations, keyLength, 'sha256');

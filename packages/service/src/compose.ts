@@ -18,12 +18,12 @@ export interface Part {
 
 export interface ComposeOptions {
   log: Logger;
-  /** What `/metrics` shows. */
+  /** The metrics that `/metrics` shows. */
   metrics: readonly Registry[];
   config: { HOST: string; ADMIN_PORT: number; DRAIN_DELAY_MS: number; DRAIN_TIMEOUT_MS: number };
   /** Started in this order and stopped in reverse, so list servers last: they close first. */
   parts: readonly Part[];
-  /** What the service needs to work, by the name in `/readyz` (`database`, a peer). */
+  /** Checks of everything that the service needs to work, by the name in `/readyz` (`database`, a peer). */
   ready?: Readonly<Record<string, ReadyCheck>>;
   /** Replaces the closing time of one service. */
   closingMs?: number;

@@ -25,7 +25,7 @@ import type { Neighbour, Neighbours } from './neighbours.ts';
 import { Service, type ServiceBase, type ServiceDefinition } from './service.ts';
 import type { ServiceConfig } from './settings.ts';
 
-/** What a service gets from its surroundings: a process with several services, or a test. */
+/** Dependencies that surroundings hand to a service: a process with several services, or a test. */
 export interface ShellOverrides {
   log?: Logger | undefined;
   /** The services of the process. Default: this one is alone. */

@@ -6,7 +6,7 @@ export function idsOf(refs: readonly ResourceRef[], type: TransferableType): str
   return refs.filter((ref) => ref.type === type).map(({ id }) => id);
 }
 
-/** What was counted for a resource, as it is sent. */
+/** The counts of a resource, as they are sent. */
 export function countsOf(of: ResourceRef, counts: Readonly<Record<string, number>>): Counts {
   return {
     of,

@@ -11,7 +11,7 @@ interface EntryRow<Entry> {
 export interface EntryOutboxOptions<Entry> {
   /** Qualified name of the table. */
   table: string;
-  /** Of the events; unique in the service, since replicas lock partitions by it. */
+  /** The source of the events; unique in the service, since replicas lock partitions by it. */
   source: string;
   /** The partition key of a tenant, or of the platform. */
   keyOf: (tenantId: string | null) => string;

@@ -13,7 +13,7 @@ export interface AskedBy {
 export interface NewTicket {
   id: string;
   tenantId: string;
-  /** What the consent is for. */
+  /** The subject of the consent. */
   subjectId: string;
   ticketSha256: Buffer;
   askedBy: AskedBy;

@@ -99,7 +99,10 @@ export async function insertRow(
     });
 }
 
-/** What `open` decrypts. Throws `secret_unreadable`, which ends a transfer that is not effective yet, if it can't. */
+/**
+ * The result of `open`, which decrypts. Throws `secret_unreadable` if it can't: that ends a transfer that is not
+ * effective yet.
+ */
 export function decrypted(open: () => string): string {
   try {
     return open();

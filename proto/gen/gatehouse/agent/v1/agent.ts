@@ -29,7 +29,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What this call removed, by kind: "cookies", "mcp_logins". */
+  /** Counts of what this call removed, by kind: "cookies", "mcp_logins". */
   counts: { [key: string]: bigint };
   /** False when more is to be removed: call again. */
   completed: boolean;
@@ -142,7 +142,7 @@ export interface CallToolRequest {
 }
 
 export interface CallToolResponse {
-  /** What the model gets, at most 200,000 characters. */
+  /** The text that the model gets, at most 200,000 characters. */
   content: string;
   /**
    * "ok", "error" (of the tool), or what went wrong with the server: "unreachable", "unauthorized", "needs_consent",
@@ -1347,8 +1347,8 @@ export const AgentServiceService = {
     responseDeserialize: (value: Buffer): ListToolsResponse => ListToolsResponse.decode(value),
   },
   /**
-   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
-   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. Faults of the server
+   * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: {
     path: "/gatehouse.agent.v1.AgentService/CallTool" as const,
@@ -1382,8 +1382,8 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
   /** Returns the tools that an agent may use now, in a stable order. Callers: chat. NOT_FOUND as for ResolveAgent. */
   listTools: handleUnaryCall<ListToolsRequest, ListToolsResponse>;
   /**
-   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
-   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. Faults of the server
+   * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
@@ -1443,8 +1443,8 @@ export interface AgentServiceClient extends Client {
     callback: (error: ServiceError | null, response: ListToolsResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. What goes wrong at the
-   * server is part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
+   * Calls a tool of an agent for the principal. Ends the call of its server when it is cancelled. Faults of the server
+   * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool(
     request: CallToolRequest,

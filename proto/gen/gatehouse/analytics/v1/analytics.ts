@@ -29,7 +29,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What this call changed, by kind: "traces". */
+  /** Counts of what this call changed, by kind: "traces". */
   counts: { [key: string]: bigint };
   /** False when more may follow: call again. */
   completed: boolean;

@@ -38,7 +38,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What this call removed, by kind: "completions", "runs". */
+  /** Counts of what this call removed, by kind: "completions", "runs". */
   counts: { [key: string]: bigint };
   /** False when more may follow: call again. */
   completed: boolean;

@@ -55,7 +55,7 @@ export interface CallToolRequest {
 }
 
 export interface CallToolResponse {
-  /** What the model gets, at most 200,000 characters. */
+  /** The text that the model gets, at most 200,000 characters. */
   content: string;
   /** "ok", or "error" if the arguments are wrong. */
   outcome: string;
@@ -112,7 +112,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What was removed, by kind: "documents", "chunks", "entities", "relations", "traces", … */
+  /** Counts of what was removed, by kind: "documents", "chunks", "entities", "relations", "traces", … */
   counts: { [key: string]: bigint };
   /** False when more is to be removed: call again. */
   completed: boolean;
@@ -1139,7 +1139,7 @@ export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_Count
   },
 };
 
-/** What agents remember, for other services. */
+/** The memory of agents, for other services. */
 export type MemoryServiceService = typeof MemoryServiceService;
 export const MemoryServiceService = {
   /**
@@ -1157,8 +1157,8 @@ export const MemoryServiceService = {
     responseDeserialize: (value: Buffer): RecallResponse => RecallResponse.decode(value),
   },
   /**
-   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
-   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. Errors in
+   * the arguments are part of the response, for the model. Callers: chat.
    */
   callTool: {
     path: "/gatehouse.memory.v1.MemoryService/CallTool" as const,
@@ -1223,8 +1223,8 @@ export interface MemoryServiceServer extends UntypedServiceImplementation {
    */
   recall: handleUnaryCall<RecallRequest, RecallResponse>;
   /**
-   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
-   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. Errors in
+   * the arguments are part of the response, for the model. Callers: chat.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /** Stores the finished turn of an acting user in that user's memory, once per run. Callers: chat. */
@@ -1262,8 +1262,8 @@ export interface MemoryServiceClient extends Client {
     callback: (error: ServiceError | null, response: RecallResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. What is
-   * wrong with the arguments is part of the response, for the model. Callers: chat.
+   * Calls a tool of the gateway that reads the memory or the knowledge graph of an agent, for the principal. Errors in
+   * the arguments are part of the response, for the model. Callers: chat.
    */
   callTool(
     request: CallToolRequest,

@@ -42,7 +42,7 @@ export interface DescribeRequest {
 export interface DescribeResponse {
   /** Those of the requested resources that this service owns and that exist. */
   resources: Resource[];
-  /** What is counted for resources, also for those that another service owns. */
+  /** Counts for resources, also for those that another service owns. */
   counts: Counts[];
   dependencies: Dependency[];
   conflicts: Conflict[];
@@ -106,7 +106,7 @@ export interface Transfer {
   targetTenantId: string;
   includeMemory: boolean;
   includeKnowledgeGraph: boolean;
-  /** Whether secrets travel with copies. With what moves they always do. */
+  /** Whether secrets travel with copies. They always travel with moves. */
   withSecrets: boolean;
   items: Item[];
 }

@@ -29,7 +29,7 @@ export interface ForgetUserRequest {
 }
 
 export interface ForgetUserResponse {
-  /** What this call removed, by kind: "webhook_calls". */
+  /** Counts of what this call removed, by kind: "webhook_calls". */
   counts: { [key: string]: bigint };
   /** False when more is to be removed: call again. */
   completed: boolean;
