@@ -12,7 +12,7 @@ import type { RetentionTimes } from './retention/retention-job.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
 
-/** What a test may replace. */
+/** Settings that a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
   /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;

@@ -27,7 +27,7 @@ const dayMs = 86_400_000;
 export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClient>, unknown> {
   /** Days by tenant id; a tenant that is not here is unknown. */
   readonly retentionDays = new Map<string, number>();
-  /** What the tenant service refuses to answer about a tenant with, by id. */
+  /** Errors with which the tenant service refuses to answer about a tenant, by id. */
   readonly refusals = new Map<string, AppError>();
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
@@ -71,7 +71,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClie
     await chat.call('ingest', { source, events: texts }, { deadlineMs: 5_000 });
   }
 
-  /** What a GET answers to this principal. Throws unless it is 200. */
+  /** The body that a GET answers to this principal. Throws unless the status is 200. */
   async get(path: string, principal: Partial<Principal>): Promise<unknown> {
     const { status, body } = await this.call('GET', path, { as: principal });
     if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`);

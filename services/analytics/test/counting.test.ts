@@ -290,7 +290,7 @@ describe('counting', () => {
         makeCall({ number: 4, model: 'unsent', ...free, status: 'not_sent' }),
         makeCall({ number: 5 }),
       ],
-      // Of whose calls nothing is said that would have no price.
+      // A run whose calls report nothing that would lack a price.
       [makeCall({ ...free, status: 'interrupted' })],
     ].map((spans, index) =>
       makeEnd({

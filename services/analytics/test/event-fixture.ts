@@ -25,7 +25,7 @@ export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
   };
 }
 
-/** Of a run with one call, and of that call. */
+/** Usage of a run with one call, and of that call. */
 const usage = {
   input_tokens: 10,
   cached_input_tokens: 0,

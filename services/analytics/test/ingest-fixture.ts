@@ -5,7 +5,7 @@ import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database'
 import { Ingest } from '../src/ingest/usage-topic.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 
-/** What takes events in, and the database that it writes to, without the service around them. */
+/** The intake of events and the database that it writes to, without the service around them. */
 export interface IngestFixture {
   database: TestDatabase;
   /** Acts as `analytics_system`. */

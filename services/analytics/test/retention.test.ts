@@ -23,7 +23,7 @@ beforeEach(() => {
   analytics.tenantServiceIsAway = false;
 });
 
-/** Which of a tenant's traces still have texts. */
+/** The tenant's traces that still have texts. */
 async function texts(): Promise<unknown[]> {
   const rows = await analytics.rows(
     `select num_nonnulls(input_preview, output_preview, error_message)::integer as texts from analytics.traces
@@ -146,7 +146,7 @@ describe('a sweep', () => {
 
   it('is postponed while the tenant service is away, or does not say', async () => {
     const ids = await analytics.makeOldRuns(tenantId, 3_000);
-    // What a release sends that does not know the field.
+    // A release that does not know the field sends this.
     analytics.retentionDays.set(tenantId, 0);
     expect(await retention.sweep()).toBe(false);
     analytics.retentionDays.set(tenantId, 60);

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => analytics.stop());
 
-/** Which of the time zones are refused; the others work. */
+/** The time zones that are refused; the others work. */
 async function refusedOf(timezones: readonly string[]): Promise<string[]> {
   const tenantId = newId();
   await analytics.ingest(endOf(startOf({ tenant_id: tenantId })));

@@ -50,7 +50,7 @@ SwaggerUIBundle({
   // Keys stay in this tab's memory, and only the gateway is called.
   persistAuthorization: false,
   validatorUrl: null,
-  // What is shown to copy is the request itself: programs don't use the relay.
+  // The request itself is shown to copy: programs don't use the relay.
   showMutatedRequest: false,
   requestInterceptor: (request) => {
     if (request.loadSpec) return request;

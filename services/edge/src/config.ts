@@ -64,7 +64,7 @@ export function loadConfig(environment: Record<string, string | undefined>): Edg
   return parseConfig(settings, environment);
 }
 
-/** Where the replicas of a service listen: `host:port` each, or `dns:///name:port`. */
+/** Addresses of the replicas of a service: `host:port` each, or `dns:///name:port`. */
 export function upstreamAddresses(config: EdgeConfig, service: InnerServiceName): readonly string[] {
   return config[upstreamSetting(service)];
 }

@@ -18,7 +18,7 @@ import { Liveness } from './replicas/liveness.ts';
 import { PassThrough } from './proxy/pass-through.ts';
 import { RequestBodies } from './proxy/request-body.ts';
 
-/** What a test may replace. */
+/** Settings that a test may replace. */
 export interface EdgeOverrides extends ShellOverrides {
   /** The least pace of a request body. */
   pace?: PaceOptions;

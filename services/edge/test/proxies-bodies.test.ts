@@ -131,7 +131,7 @@ describe.each(ways)('$way', ({ path, bodyLimit, bodySizes }) => {
         response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"code":"early"}}');
       });
       const count = Math.min(16, bodyLimit / mebibyte);
-      // Of a body that is gathered the service sees nothing before its end: the client has to ask for the close itself.
+      // The service sees nothing of a gathered body before its end: the client has to ask for the close itself.
       const framing = `content-length: ${count * mebibyte}${count > 1 ? '' : '\r\nconnection: close'}`;
       expectEarly(await exchange(edge, framing, Array<Buffer>(count).fill(oneMebibyte)), 400, 'early');
     });

@@ -7,7 +7,7 @@ import { freePort } from '@gatehouse/local/ports';
 import { ask, edgeTo, host, replica, stopAll, ways } from './proxy-fixture.ts';
 import { VanishedReplica } from './vanished-replica.ts';
 
-/** What happens to a request when a replica is gone, or goes while it is used, whichever proxy it takes. */
+/** Requests through either proxy when a replica is gone, or goes while it is used. */
 
 afterEach(stopAll);
 

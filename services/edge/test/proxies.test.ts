@@ -139,7 +139,7 @@ describe.each(ways)('$way', ({ path }) => {
       socket.write('{}');
       socket.pause();
       await cancelled.promise;
-      // What had arrived before can still be read; then the connection ends.
+      // Bytes that had arrived before can still be read; then the connection ends.
       const closed = once(socket, 'close');
       socket.resume();
       await closed;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { EdgeUnderTest } from './edge-under-test.ts';
 import { upload, type Upload } from './upload.ts';
 
-/** What the table of tests over both proxies works with. */
+/** Tools for the table of tests over both proxies. */
 
 export const mebibyte = 1024 * 1024;
 export const host = '127.0.0.1';
@@ -20,7 +20,7 @@ export interface Way {
   bodySizes: readonly number[];
 }
 
-/** What a client or a service sees of one proxy holds for the other: every test of the table runs over both. */
+/** Clients and services see the same of both proxies: every test of the table runs over both. */
 export const ways: readonly Way[] = [
   { way: 'the general proxy', path: '/v1/agents', bodyLimit: mebibyte, bodySizes: [1_000] },
   {

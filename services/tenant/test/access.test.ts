@@ -87,7 +87,7 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
     }[route.access.kind];
     for (const [name, as] of Object.entries(callers)) {
       const { status } = await call(route, as);
-      // What is let in may still miss fields (400) in this test, which is no matter of rights.
+      // Allowed requests may still miss fields (400) in this test, which is no matter of rights.
       if (allowed.includes(name)) expect([200, 201, 202, 400, 409]).toContain(status);
       else expect(status).toBe(403);
     }

@@ -30,7 +30,7 @@ async function change(tenant: TestTenant, body: Record<string, unknown>): Promis
   expect(status).toBe(200);
 }
 
-/** What `GET /v1/limits` says is used of the budget, in pico-USD. */
+/** The used part of the budget by `GET /v1/limits`, in pico-USD. */
 async function used(tenant: TestTenant): Promise<bigint> {
   const [limit] = await limitsOf(service, tenant);
   return picoOf(String(limit?.['used']));

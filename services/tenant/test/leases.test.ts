@@ -158,7 +158,7 @@ describe('a budget', () => {
       [tenant.id],
     );
     expect(rows).toEqual([{ used: 300, told_percent: 0 }]);
-    // What was held and not spent is held on: the replica has it still.
+    // The amount that was held and not spent stays held: the replica still has it.
     expect(await limitsOf(service, tenant)).toMatchObject([
       { used: '0.000000000300', reserved: `0.000000000${held - 300}` },
     ]);

@@ -8,9 +8,9 @@ const log = createLogger('test', 'silent');
 
 let service: TenantServiceUnderTest;
 let pool: Pool;
-/** Of 100,000 user keys, which are the newest of all, and the one admin key that the tenant was created with. */
+/** A tenant with 100,000 user keys, which are the newest of all, and the one admin key that it was created with. */
 let users: TestTenant;
-/** Of 40,000 admin keys. */
+/** A tenant with 40,000 admin keys. */
 let admins: TestTenant;
 beforeAll(async () => {
   service = await TenantServiceUnderTest.start();

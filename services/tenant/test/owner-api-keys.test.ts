@@ -160,7 +160,7 @@ describe('revoking as the owner', () => {
     const another = (await create({ role: 'owner' })).body;
     expect((await revoke(forever.id)).status).toBe(200);
 
-    // Where all of them expire already, all but the last may go.
+    // If all of them expire already, all but the last may go.
     await tenants.rows(`update tenant.api_keys set revoked_at = now() where id = $1`, [another.id]);
     const third = (await create(expires)).body;
     expect((await revoke(second.id)).status).toBe(200);

@@ -71,7 +71,7 @@ export class Replica {
   }
 }
 
-/** What runs cost that `holder` reserved for in the window of `grant`. */
+/** The cost of runs that `holder` reserved for in the window of `grant`. */
 export function settlementOf(
   tenant: TestTenant,
   holder: Replica,
@@ -82,7 +82,7 @@ export function settlementOf(
   return { id: newId(), tenantId: tenant.id, holderId: holder.id, charges, costPico };
 }
 
-/** What `GET /v1/limits` answers to the tenant's admin of requests, tokens, concurrency and budget. */
+/** The limits of requests, tokens, concurrency and budget that `GET /v1/limits` answers to the tenant's admin. */
 export async function limitsOf(
   service: TenantServiceUnderTest,
   tenant: TestTenant,

@@ -22,7 +22,7 @@ import { loadConfig } from '../src/config.ts';
 import { createTenantService } from '../src/service.ts';
 import { UserDataServices } from './user-data-services.ts';
 
-/** What answers of this service may hold. `call` has held each to its route's shape, so a test reads what its has. */
+/** Members that answers of this service may have. `call` has checked each answer against its route's shape. */
 export interface AnswerBody {
   error: ErrorBody['error'];
   id: string;

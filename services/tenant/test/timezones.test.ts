@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 
 const path = '/internal/v1/owner/tenants';
 
-/** Which of the time zones are refused; the others work. */
+/** The time zones that are refused; the others work. */
 async function refusedOf(timezones: readonly string[]): Promise<string[]> {
   const limits = { requests_per_minute: 60 };
   const tenant = await service.makeTenant({ limits, budget: { usd: '1', period: 'month' } });

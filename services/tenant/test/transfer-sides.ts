@@ -7,7 +7,7 @@ import {
   type RunStepRequest,
 } from '@gatehouse/proto/transfer/v1/transfer';
 
-/** What the services answer about a transfer: a test decides it. */
+/** The services' answers about a transfer: a test decides them. */
 export class TransferSides {
   readonly requests: DescribeRequest[] = [];
   /** By id. */
@@ -16,7 +16,7 @@ export class TransferSides {
   conflicts: DescribeResponse['conflicts'] = [];
   problems: DescribeResponse['problems'] = [];
 
-  /** What a step answers. */
+  /** The answer of a step. */
   runStep: (request: RunStepRequest) => Promise<{ completed: boolean }> = () =>
     Promise.resolve({ completed: true });
 

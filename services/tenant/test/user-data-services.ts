@@ -16,15 +16,15 @@ const callers = ['tenant'];
 
 /** Stand in for the services that hold data of users: a test decides what they answer, and stops and restarts them. */
 export class UserDataServices {
-  /** Of `ForgetUser`, in their order. */
+  /** Calls of `ForgetUser`, in their order. */
   readonly calls: ForgetCall[] = [];
   answer: (call: ForgetCall) => Promise<Forgotten> | Forgotten = () => ({ counts: {}, completed: true });
-  /** What tenants use of their memory. */
+  /** The use that tenants make of their memory. */
   readonly usage = new Map<string, GetUsageResponse>();
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
   /** Runs of agents that are under way. */
   openRuns: () => number = () => 0;
-  /** What they answer about transfers. */
+  /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
   #webhook: AlertTaker | undefined;

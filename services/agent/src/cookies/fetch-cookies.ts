@@ -11,8 +11,8 @@ export interface OpenCookie extends Cookie {
 const maxHeaderBytes = 64 * 1024;
 
 /**
- * The cookies of one fetch: those that a user gave to an agent, and those that the responses set. What responses set is
- * gone with the fetch: the browser has its own.
+ * The cookies of one fetch: those that a user gave to an agent, and those that the responses set. Cookies of responses
+ * end with the fetch: the browser has its own.
  */
 export class FetchCookies {
   readonly #jar = new CookieJar(new MemoryCookieStore(), {

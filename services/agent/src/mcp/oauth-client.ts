@@ -111,7 +111,7 @@ export class OAuthClient {
   }
 
   /**
-   * Finds the authorization server of an MCP server. Where the tenant has no client id, the gateway registers itself,
+   * Finds the authorization server of an MCP server. If the tenant has no client id, the gateway registers itself,
    * unless `known` is of the same authorization server. Throws `McpFailure`.
    */
   async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {

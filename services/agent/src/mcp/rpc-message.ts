@@ -115,7 +115,9 @@ function namedOf({ name, version }: Fields): Fields {
 /** A list with more wrong elements counts as none. */
 const maxWrongTools = 20;
 
-/** The tools of a list: some servers have elements in it that are none. What has more of them is no list of tools. */
+/**
+ * The tools of a list. Some servers list elements that are no tools; a list with too many of them is no list of tools.
+ */
 function toolsOf(list: readonly unknown[]): Fields[] {
   const elements = list.slice(0, maxTools);
   const wrong = elements.filter(

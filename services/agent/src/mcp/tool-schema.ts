@@ -7,8 +7,8 @@ import { mendedSchema, placeOf, Unusable, type Reference } from './mended-schema
 export type JudgedSchema = { schema: Fields; reason: null } | { schema: null; reason: string };
 
 /**
- * Mends a schema where it is clear what its server means, since providers refuse a whole request for one schema. What is
- * right stays as it is. Takes time in proportion to the schema: 64 KiB take up to 20 ms.
+ * Mends a schema where it is clear what its server means, since providers refuse a whole request for one schema.
+ * Correct parts stay as they are. Takes time in proportion to the schema: 64 KiB take up to 20 ms.
  */
 export function judgedSchema(schema: Fields): JudgedSchema {
   try {

@@ -36,7 +36,7 @@ export function isOffered(
 
 /**
  * The tools of an agent in a stable order, so that the caches of providers know the prompt again: servers as they are
- * added, tools by name. Of the lists, it keeps only what the agent gets.
+ * added, tools by name. It keeps only the parts of the lists that the agent gets.
  */
 export class AgentTools {
   readonly #refs: readonly string[];

@@ -122,7 +122,7 @@ export class AgentSteps {
       decrypted(() => this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets));
   }
 
-  /** Begins and ends as the source. What has its id already leaves the source. */
+  /** Begins and ends as the source. A resource that keeps its id leaves the source. */
   async #bring(
     db: Queryable,
     transfer: Transfer,

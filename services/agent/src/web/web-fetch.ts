@@ -11,7 +11,7 @@ import { pageText } from './page-content.ts';
 import type { PageTexts } from './page-texts.ts';
 import { pageTypeOf } from './page-type.ts';
 
-/** For whom a page is fetched. */
+/** The agent and the user that a page is fetched for. */
 export interface FetchFor {
   tenantId: string;
   agentId: string;

@@ -73,7 +73,7 @@ const addUp = (table: string, key: string, corrects: boolean): string => `
   on conflict (${key}) do update set
     ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
 
-/** Of an ended run, as it is counted. */
+/** Columns of an ended run, as it is counted. */
 const countedColumns = `tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider,
   channel, user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
   tool_calls, cost_pico, priced, usage_estimated, unpriced_models`;

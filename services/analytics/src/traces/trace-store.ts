@@ -150,8 +150,8 @@ export class TraceStore {
 }
 
 /**
- * A position before all changes since a time. Of two transactions that began two minutes apart, the later one has the
- * greater id, so the earliest changes have the lowest ids. Only a restore breaks that order: it gives changes the id 3
+ * A position before all changes since a time. A transaction that began two minutes after another one has the greater
+ * id, so the earliest changes have the lowest ids. Only a restore breaks that order: it gives changes the id 3
  * (docs/operators/backup.md), so a tenant with such changes starts with them.
  */
 async function positionOf(

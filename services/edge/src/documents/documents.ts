@@ -5,7 +5,7 @@ import type { DocumentHandler } from './document.ts';
 import { healthHandler } from './health.ts';
 import { openApiHandler } from './openapi.ts';
 
-/** What the edge serves itself, by route id. Throws when a route of the edge has no handler. */
+/** Documents that the edge itself serves, by route id. Throws when a route of the edge has no handler. */
 export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, DocumentHandler> {
   const handlers = new Map<string, DocumentHandler>([
     ['health', healthHandler(isReady)],

@@ -8,7 +8,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import type { Tracer } from '@gatehouse/kit/tracing';
 
-/** What is known of a request so far; the gateway fills it in. */
+/** The facts about a request that are known so far; the gateway fills them in. */
 export interface AccessEntry extends RequestContext {
   readonly arrivedAt: number;
   /** Null until one matches; the relay's own route for requests that the relay rejects. */

@@ -37,8 +37,9 @@ export interface GatewayOptions {
 }
 
 /**
- * What happens to each public request: it is matched against the route table (404, 405), its key is authenticated (401)
- * and authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400), and it is forwarded to the service of its route.
+ * Handles each public request: it is matched against the route table (404, 405), its key is authenticated (401) and
+ * authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400), and it is
+ * forwarded to the service of its route.
  */
 export class Gateway {
   readonly #options: GatewayOptions;

@@ -6,7 +6,7 @@ import { responseHeaders } from './headers.ts';
 import type { Passage } from './passage.ts';
 import { errorEvent, isForEdge, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
-/** Where the bytes of an answer come from. */
+/** The source of the bytes of an answer. */
 export interface AnswerSource {
   pause(): void;
   resume(): void;

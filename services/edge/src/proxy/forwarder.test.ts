@@ -25,7 +25,9 @@ import { PassThrough } from './pass-through.ts';
 import { RequestBodies } from './request-body.ts';
 import type { Sender } from './sender.ts';
 
-/** What the edge as a whole can't show of its senders: methods that no route has, and time-outs shorter than its own. */
+/**
+ * Traits of senders that the edge as a whole can't show: methods that no route has, and time-outs shorter than its own.
+ */
 
 const log = createLogger('edge', 'silent');
 const silenceMs = 600;

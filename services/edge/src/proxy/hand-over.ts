@@ -107,7 +107,7 @@ export class HandOver {
   }
 }
 
-/** What the service still writes goes nowhere: a write after the end would be an error without a listener. */
+/** Discards what the service still writes: a write after the end would be an error without a listener. */
 function silence(response: ServerResponse): void {
   const write = (): boolean => false;
   const end = (): ServerResponse => response;

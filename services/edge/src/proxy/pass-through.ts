@@ -55,7 +55,7 @@ export class PassThrough implements Sender {
       headersTimeout: this.#timeouts.headersTimeoutMs,
       bodyTimeout: this.#timeouts.bodyTimeoutMs,
       keepAliveTimeout: idleMs,
-      // Whatever the service says in its Keep-Alive header.
+      // Applies to any Keep-Alive header of the service.
       keepAliveMaxTimeout: idleMs,
       connect: { timeout: connectTimeoutMs },
     });

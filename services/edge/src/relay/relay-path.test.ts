@@ -154,7 +154,7 @@ describe('a path inside the relay', () => {
 const matcher = new RouteMatcher();
 const methods = fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS');
 
-/** What one server or another would make of a path: the platform's own tools, none of the relay's. */
+/** Readings of a path by one server or another: with the platform's own tools, none of the relay's. */
 function platformReadings(path: string): string[] {
   const found = [path];
   for (let last = path, round = 0; round < 12; round += 1) {

@@ -6,7 +6,7 @@ import { AddressList } from './address-list.ts';
 
 const everyMs = 20;
 
-/** What the name stands for now: addresses, or an error of the name server. */
+/** The answer for the name now: addresses, or an error of the name server. */
 let named: string[] | Error;
 let hanging: Promise<void>;
 let asked: string[];

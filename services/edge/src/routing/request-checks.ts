@@ -4,9 +4,9 @@ import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
 import type { Target } from './target.ts';
 
-/** What a request's headers show to be wrong before its body is read. Throws 413, 415 and 400, in this order. */
+/** Checks a request's headers before its body is read. Throws 413, 415 and 400, in this order. */
 export function checkRequest(request: IncomingMessage, { route, valuesOf }: Target): void {
-  // Of a signed request only the size is known to be wrong before its signature is verified.
+  // Only the size of a signed request is checked before its signature is verified.
   if (route.access.kind === 'signed') checkBodySize(request, route);
   else if (route.bodyLimit > 0) checkBodyHeaders(request, route);
   if (route.actingUser) checkActingUserHeader(valuesOf(actingUserHeader));

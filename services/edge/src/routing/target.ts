@@ -3,7 +3,7 @@ import type { Match, RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
 
-/** What a request asks for: as it came, or what the browser relay lets through of it. */
+/** The target of a request: as it came, or as far as the browser relay lets it through. */
 export interface Target {
   route: Route;
   /** Path and query. */

@@ -2,7 +2,7 @@ import { defineTask, type JobHandler, type Task } from '@gatehouse/jobs/task';
 import { whileOthersAreDown } from '@gatehouse/jobs/retry-delays';
 import { participants, type Forgotten, type ForgetUser, type Participant } from './participants.ts';
 
-/** What a job calls one service for. */
+/** The deletion that a job calls one service for. */
 export interface OpenPart {
   userId: string;
   requestedAtMs: bigint;

@@ -14,7 +14,7 @@ export interface ForgetRequest {
 }
 
 export interface Forgotten {
-  /** What this call has removed, by kind. */
+  /** Counts of what this call has removed, by kind. */
   counts: Readonly<Record<string, bigint>>;
   /** False when more is to be removed: call again. */
   completed: boolean;

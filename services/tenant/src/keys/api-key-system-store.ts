@@ -117,8 +117,8 @@ export class ApiKeySystemStore {
 }
 
 /**
- * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`. Of two
- * concurrent calls one inserts a key.
+ * Inserts the platform's first owner key. Null when there is an active owner key already, unless `force`. One of two
+ * concurrent calls inserts a key.
  */
 export async function insertFirstOwnerKey(
   db: Queryable,

@@ -21,7 +21,7 @@ export function effectiveScopes(role: Role, stored: readonly Scope[]): readonly 
   return stored.filter((scope) => scopesOf(role).includes(scope));
 }
 
-/** What a key permits. */
+/** The actions that a key permits. */
 export interface Power {
   scopes: readonly Scope[];
   /** The user it is bound to; null reaches all users of the tenant. */

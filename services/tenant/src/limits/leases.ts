@@ -71,7 +71,7 @@ export interface LimitUse {
   othersHold: bigint;
 }
 
-/** What a replica returns, keeps and needs. */
+/** The amounts that a replica returns, keeps and needs. */
 export interface Ask {
   /** The window that `returned` and `holding` refer to. */
   windowStart: number;
@@ -126,7 +126,7 @@ export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas
   };
 }
 
-/** What is spent and held in the current window. */
+/** The amount that is spent and held in the current window. */
 export function taken(limitUse: LimitUse): bigint {
   return limitUse.used + limitUse.othersHold;
 }

@@ -27,7 +27,7 @@ export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Rec
   };
 }
 
-/** Where the tenant and the key both limit a resource in the same window, keeps the limit with less remaining. */
+/** Keeps the limit with less remaining if the tenant and the key both limit a resource in the same window. */
 function tightest(limits: readonly Limited[]): Limited[] {
   const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
   return [...byWindow.values()].flatMap((same) =>

@@ -26,7 +26,7 @@ export interface Limited {
   /** Only for a budget. */
   period: Budget['period'] | null;
   limitUse: LimitUse;
-  /** What happens to the amount that the row has counted. */
+  /** The fate of the amount that the row has counted. */
   counted: WindowMove['used'];
   /** For a budget: the highest threshold in percent that the audit log has for this window. */
   toldPercent: number;

@@ -1,6 +1,6 @@
 import type { MemoryLimits } from '@gatehouse/contract/tenants';
 
-/** What all agents of a tenant together remember, or may remember. Bytes: text of documents as UTF-8. */
+/** Amounts that all agents of a tenant together remember, or may remember. Bytes: text of documents as UTF-8. */
 export type MemoryAmounts = Record<'documents' | 'bytes' | 'entities', number>;
 
 /** The limits of a tenant for which an owner has set none. */

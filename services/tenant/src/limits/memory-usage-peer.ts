@@ -8,7 +8,7 @@ const deadlineMs = 1_000;
 
 type Caller = Pick<CallContext, 'requestId' | 'trace'> & { log: Logger };
 
-/** What tenants use of their limits of memory. */
+/** The use that tenants make of their limits of memory. */
 export class MemoryUsageClient {
   readonly #peer: Peer<MemoryServiceClient>;
 

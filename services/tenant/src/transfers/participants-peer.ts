@@ -24,7 +24,7 @@ export function describeTransferAt({
       includeKnowledgeGraph: include.knowledge_graph,
     };
     const ofAgents = await agent.call('describe', request, { deadlineMs });
-    // What the memory of a skipped agent has stays where it is.
+    // The memory of a skipped agent stays in the source.
     const skipped = plan.onConflict === 'skip' ? ofAgents.conflicts.map(({ of }) => of?.id) : [];
     const withMemory = { ...request, resources: request.resources.filter(({ id }) => !skipped.includes(id)) };
     const ofOthers = await Promise.all([

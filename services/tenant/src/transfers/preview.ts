@@ -28,7 +28,7 @@ export function assertFresh(changed: readonly string[]): void {
   throw new AppError('preview_stale', `Changed since the preview: ${changed.join(', ')}. Make another one.`);
 }
 
-/** What becomes of a resource in the target. */
+/** The place of a resource in the target. */
 export interface Placed {
   action: TransferPreview['resources'][number]['action'];
   targetName: string;
@@ -56,7 +56,10 @@ export function secretsOf(
   return travels ? 'travel' : 'stay';
 }
 
-/** What the target may not take: the problems of its services, models that it may not use, and conflicts. */
+/**
+ * Reasons why the target may not take the resources: problems of its services, models that it may not use, and
+ * conflicts.
+ */
 export function problemsOf(
   plan: TransferPlan,
   { resources, dependencies }: SourceSide,
@@ -77,7 +80,7 @@ export function problemsOf(
   ];
 }
 
-/** What stays because the target has it, and needs something that moves. */
+/** Resources that stay because the target has them, and need something that moves. */
 function brokenBySkip(
   { mode, onConflict, resources }: TransferPlan,
   dependencies: SourceSide['dependencies'],
@@ -94,7 +97,7 @@ function brokenBySkip(
     }));
 }
 
-/** What depends on the target is not for the source of a preview that an owner has made. */
+/** A preview as `viewer` sees it. If an owner has made it, its source does not see what depends on the target. */
 export function showPreview(stored: Preview, viewer: string | null): TransferPreview {
   const isHidden = stored.byOwner && viewer === stored.plan.sourceTenantId;
   const preview = isHidden ? { ...stored, target: null } : stored;

@@ -1,7 +1,7 @@
 import type { CreatePreview, ResourceRef, TransferMode } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 
-/** What a transfer is asked to do. */
+/** The plan of a transfer, as requested. */
 export interface TransferPlan {
   mode: TransferMode;
   sourceTenantId: string;
@@ -28,13 +28,13 @@ export interface Dependency {
   needs: ResourceRef;
 }
 
-/** What a transfer finds in its source. */
+/** The state that a transfer finds in its source. */
 export interface SourceSide {
   resources: readonly DescribedResource[];
   dependencies: readonly Dependency[];
 }
 
-/** What a transfer finds in its target. */
+/** The state that a transfer finds in its target. */
 export interface TargetSide {
   conflicts: readonly (ResourceRef & { existingId: string; freeName: string })[];
   problems: readonly { code: string; message: string }[];

@@ -12,7 +12,7 @@ import { changedInSource } from './transfer.ts';
 import { planOf, type SourceSide, type TargetSide, type TransferPlan } from './transfer-plan.ts';
 
 const what = 'preview';
-/** Of a source, that can still be used. */
+/** The most previews of a source that can still be used. */
 const maxOpen = 1_000;
 
 export interface TransferPreviewDependencies {

@@ -13,7 +13,7 @@ export const openPhases = ['locking', 'copying', 'closing', 'committing', 'abort
  */
 export type Phase = (typeof openPhases)[number] | 'completed' | 'failed';
 
-/** What services are sent of a transfer. */
+/** The content of a transfer that services receive. */
 export interface TransferContent {
   includeMemory: boolean;
   includeKnowledgeGraph: boolean;
@@ -36,7 +36,7 @@ export interface Transfer extends TransferContent {
   finishedAt: Date | null;
 }
 
-/** What an open preview becomes: copies get new ids, what moves keeps them. */
+/** The content of a transfer from an open preview: copies get new ids, moved resources keep theirs. */
 export function contentOf(preview: Preview): TransferContent {
   const { plan, source, target } = preview;
   const items = source.resources.map((resource) => {
@@ -54,7 +54,7 @@ export function contentOf(preview: Preview): TransferContent {
   };
 }
 
-/** What differs in the source between a preview and the resources as they are: names of resources. */
+/** Names of the resources that differ in the source between a preview and now. */
 export function changedInSource(preview: Pick<Preview, 'source'>, source: SourceSide): string[] {
   const now = new Map(source.resources.map((resource) => [resource.id, resource]));
   const changed = preview.source.resources.filter(({ id, revision }) => now.get(id)?.revision !== revision);
@@ -78,7 +78,7 @@ export function changedSince(preview: Preview, source: SourceSide, target: Targe
 const edgeOf = ({ of, needs }: Dependency): string => `${of.id} ${needs.id}`;
 const unique = (names: readonly string[]): string[] => [...new Set(names)];
 
-/** What the target has already is not for the source of a transfer that an owner has begun. */
+/** A transfer as `viewer` sees it. If an owner has begun it, its source does not see what the target already has. */
 export function showTransfer(transfer: Transfer, viewer: string | null): WireTransfer {
   const isHidden = transfer.asked.actor.role === 'owner' && viewer === transfer.sourceTenantId;
   const { id, mode, phase, error, createdAt, finishedAt } = transfer;
