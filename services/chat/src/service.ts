@@ -16,7 +16,7 @@ import { createPeers } from './shared/peers.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
 import { loadTokenizer } from './usage/token-estimate.ts';
 
-/** What a test may replace: see the options of the same names. */
+/** Settings that a test may replace: see the options of the same names. */
 export interface ChatOverrides extends ShellOverrides {
   silenceMs?: number;
   recallBudgetMs?: number;

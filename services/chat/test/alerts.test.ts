@@ -19,7 +19,7 @@ async function ask(tenantId: string, fields: Record<string, unknown> = {}): Prom
   return response.status;
 }
 
-/** Of a type, once the first has arrived and others had time to. */
+/** Alerts of a type, once the first has arrived and others had time to. */
 async function alertsOf(tenantId: string | null, type: string, about = (_data: object) => true) {
   const found = () => harness.alertsOf(tenantId, type).filter(({ data }) => about(data));
   await eventually(() => expect(found()).not.toEqual([]));

@@ -42,19 +42,19 @@ export class ChatHarness {
   readonly #ground: ServiceGround;
   /** Settings by tenant id; the default allows everything and keeps previews. */
   readonly settings = new Map<string, Partial<GetTenantSettingsResponse>>();
-  /** What is limited of keys by their id, where the settings say that some are. */
+  /** Limited resources of keys by their id, where the settings say that some are limited. */
   readonly keyLimits = new Map<string, Resource[]>();
   /** How often limits of a key were asked for. */
   keyLimitCalls = 0;
   agentListCalls = 0;
-  /** What the tenant service refuses leases with. */
+  /** The error with which the tenant service refuses leases. */
   leaseRefusal: AppError | null = null;
   /** Tenants with nothing left of any limit. */
   readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
   readonly agents = new Map<string, Agent>();
   readonly toolLists = new ToolLists();
-  /** What calls of tools return, by the tool. */
+  /** The results of calls of tools, by the tool. */
   callTool: (tool: string) => Promise<CallToolResponse> = (tool) =>
     Promise.resolve({ content: `${tool} was called`, outcome: 'ok' });
   /** The agent service answers when this has resolved. */
@@ -156,7 +156,7 @@ export class ChatHarness {
     return `http://127.0.0.1:${this.#services[0]?.httpPort ?? 0}`;
   }
 
-  /** What Prometheus is shown of the first replica. */
+  /** The metrics of the first replica, as Prometheus gets them. */
   async metrics(): Promise<string> {
     return (await fetch(`http://127.0.0.1:${this.#services[0]?.adminPort ?? 0}/metrics`)).text();
   }
@@ -361,7 +361,7 @@ export class ChatHarness {
   }
 }
 
-/** What is left of a limit of 5. */
+/** A grant of a limit of 5. */
 function nothing(): Grant {
   return { limit: 5n, windowStart: 1n, granted: 0n, remaining: 0n, resetsInMs: 60_000n, validForMs: 2_000n };
 }

@@ -49,7 +49,7 @@ async function endOf(run: StartedRun): Promise<EndedRun | null> {
   return ends[0] ?? null;
 }
 
-/** What is to be charged of the runs of an instance. */
+/** Costs to be charged for the runs of an instance. */
 async function costsOf(holderId: string): Promise<unknown[]> {
   const { rows } = await pool.query<Record<string, unknown>>(
     `select tenant_id, charges::json as charges, cost_pico::text as cost from chat.run_costs
@@ -308,7 +308,7 @@ describe('a start that the database writes after the client was refused', () => 
     const row = start();
     try {
       await withTransaction(pool, async (client) => {
-        // What a server does that hangs: the statement is there, and is carried out much later.
+        // A server that hangs does this: the statement is there, and is carried out much later.
         await client.query('select id from chat.instances where id = $1 for update', [instance.id]);
         // A statement, because a transaction may not idle for longer than a second.
         const held = client.query('select pg_sleep(4)');

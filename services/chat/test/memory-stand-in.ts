@@ -18,7 +18,7 @@ export class MemoryStandIn {
   #server: GrpcServer | null = null;
   #port = 0;
   passages: Passage[] = [];
-  /** What `Recall` does before it answers; a rejection is its answer. */
+  /** Runs before `Recall` answers; a rejection is its answer. */
   beforeRecall: () => Promise<unknown> = () => Promise.resolve();
   /** The same of `Remember`. */
   beforeRemember: () => Promise<unknown> = () => Promise.resolve();

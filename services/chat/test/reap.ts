@@ -5,7 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { Reaper } from '../src/recording/reaper-job.ts';
 import { pricing } from './run-rows.ts';
 
-/** What another replica does that takes the instance for dead. `pool` acts as `chat_system`. */
+/** Declares the instance dead, as another replica would. `pool` acts as `chat_system`. */
 export async function reap(pool: Pool, instanceId: string): Promise<void> {
   await pool.query('update chat.instances set dead_at = now() where id = $1', [instanceId]);
   const reaper = new Reaper({

@@ -55,7 +55,7 @@ describe('a run that another instance has ended as interrupted', () => {
     const id = newId();
     const pending = complete(chat('paused', { x_simulator: { id, delay_ms: 400 } }));
     await harness.simulator.waitForRequest((request) => request.id === id);
-    // What ends a run takes it away.
+    // The end of a run deletes it.
     const [row] = await harness.rows(
       `delete from chat.open_runs where run::json ->> 'input_preview' = 'paused' returning id`,
     );

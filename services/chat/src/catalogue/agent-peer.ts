@@ -13,7 +13,7 @@ interface CachedAgent {
   bytes: number;
 }
 
-/** Of a key; an id is shorter. */
+/** The longest key; an id is shorter. */
 const maxRefLength = 64;
 const deadlineMs = 2_000;
 

@@ -2,7 +2,7 @@ import type { calcPrice, ModelPrice } from '@pydantic/genai-prices';
 import { parseRate, type StatedRates } from './price.ts';
 import type { TokenClass } from '../usage/usage.ts';
 
-/** What a public list says of one model. It has no prices of service tiers: all are those of the standard one. */
+/** The prices of one model in a public list. It has no prices of service tiers: all are those of the standard one. */
 export interface KnownList {
   /** Input sizes past which a price changes. */
   starts: readonly number[];

@@ -139,7 +139,7 @@ describe('the cost of a call', () => {
       2_000_000_000n,
       1_503_000_000n,
     ]);
-    // What stops at the step in between may cost more than what goes on.
+    // A call that stops at the step in between may cost more than one that goes on.
     expect(mostCostAt(list, { input: 501, output: 0, classes: [] })).toBeGreaterThan(2_000_000_000n);
   });
 

@@ -4,19 +4,19 @@ import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } fro
 
 export type PriceSource = 'catalogue' | 'genai-prices';
 
-/** What a provider call costs; `source` is null where there were no tokens, which cost nothing at any price. */
+/** The cost of a provider call; `source` is null where there were no tokens, which cost nothing at any price. */
 export interface Cost {
   costPico: bigint;
   source: PriceSource | null;
 }
 
-/** What a run costs. */
+/** The cost of a run. */
 export interface RunCost {
-  /** Of the calls whose price is known; null when there are none such, but unpriced ones. */
+  /** The sum for calls whose price is known; null when there are none such, but unpriced ones. */
   costPico: bigint | null;
   /** Whether every call with tokens in it has a price. */
   priced: boolean;
-  /** Of the last call that has one. */
+  /** The source of the last call that has one. */
   source: PriceSource | null;
 }
 
@@ -33,7 +33,7 @@ export interface PriceList {
   above: readonly { inputTokens: number; rates: Rates }[];
 }
 
-/** What a call may come to at most. */
+/** The bounds of a call, from which its highest cost follows. */
 export interface CostBounds {
   input: number;
   output: number;
@@ -150,12 +150,12 @@ export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
   return { costPico: priced || source !== null ? capped(sum) : null, priced, source };
 }
 
-/** Of what is known, at least 0. */
+/** The highest of the known amounts, at least 0. */
 function dearest(amounts: readonly (bigint | undefined)[]): bigint {
   return amounts.reduce<bigint>((most, next) => (next !== undefined && next > most ? next : most), 0n);
 }
 
-/** Of what is not negative. */
+/** Divides values that are not negative. */
 function divideHalfEven(value: bigint, by: bigint): bigint {
   const quotient = value / by;
   const twice = (value % by) * 2n;

@@ -29,7 +29,7 @@ const validMs = 60_000;
 export class Pricing {
   readonly #catalogue: Catalogue;
   readonly #known: KnownPrices | null;
-  /** Of each model the prices looked up last. */
+  /** The prices of each model that were looked up last. */
   readonly #looked = new Map<string, { minute: number; prices: Prices | null }>();
 
   constructor(catalogue: Catalogue, known: KnownPrices | null) {

@@ -26,7 +26,7 @@ interface Seen {
   complete: boolean;
 }
 
-/** What a client sees of a response that `work` writes. */
+/** The parts of a response by `work` that a client sees. */
 async function seenBy(work: (response: ServerResponse) => void): Promise<Seen> {
   serve = work;
   const request = get({ port: (server.address() as AddressInfo).port, agent: false });

@@ -11,7 +11,7 @@ export interface CollectingSinkOptions {
   answers: AnswerBudget;
   /** Ends the provider call: the answer is no longer wanted. */
   signal: AbortSignal;
-  /** What is stored of the answer with the end of its run. */
+  /** Stores the answer with the end of its run. */
   store?: StoreAnswer | undefined;
 }
 

@@ -17,7 +17,7 @@ export interface CompletionsOptions {
   peers: Peers;
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
-  /** What turns are made of. */
+  /** Dependencies of turns. */
   turns: Omit<CompletionDependencies, 'tools' | 'log' | 'bodyBudget' | 'silenceMs'>;
 }
 

@@ -31,7 +31,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
   readonly #options: HttpSinkOptions;
   readonly #gone = new AbortController();
   #stream: ClientStream | null = null;
-  /** Of the answer to the newest call. */
+  /** Memory for the answer to the newest call. */
   #room: AnswerRoom | null = null;
 
   constructor(options: HttpSinkOptions) {

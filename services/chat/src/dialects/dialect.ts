@@ -56,8 +56,8 @@ export interface CompletionRequest extends RequestHead {
    */
   promptSample(added?: readonly (string | TextSample)[]): TextSample;
   /**
-   * How many answers there will be. `defaults`: an agent's parameters. What the client names, if only with null, replaces
-   * them, here and below.
+   * How many answers there will be. `defaults`: an agent's parameters. Members that the client names, if only with
+   * null, replace those, here and below.
    */
   choicesWith(defaults: Fields): number;
   /** Budgets of tokens for thinking, each by one of the names that providers know. */
@@ -93,7 +93,7 @@ export interface RequestSource {
   release(): void;
 }
 
-/** What the gateway changes in a client's request before a provider gets it; everything else stays byte for byte. */
+/** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
   /** The provider's name of the model. */
   model: string;
@@ -107,7 +107,7 @@ export interface Rewrite {
   defaults: Fields;
   /** Lowers the limit of each answer; null leaves it. */
   maxTokens: TokenLimit | null;
-  /** What the gateway's own tools need; null without them. */
+  /** Changes that the gateway's own tools need; null without them. */
   tools: ToolRewrite | null;
 }
 
@@ -128,7 +128,7 @@ export interface ToolRewrite {
 
 /** Answers, as providers write them. */
 export interface AnswerFormat {
-  /** What a body of an error says. */
+  /** Reads the body of an error. */
   errorWords(body: Fields): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
   readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
@@ -169,7 +169,7 @@ export class NoAnswer extends Error {
 }
 
 export interface ReadOptions {
-  /** Whose turns at the event loop a large answer takes. */
+  /** The tenant whose turns at the event loop a large answer takes. */
   tenantId: string | null;
   keepsText?: boolean;
 }
@@ -185,7 +185,7 @@ export interface MeteredAnswer {
 }
 
 export interface WholeAnswer extends MeteredAnswer {
-  /** What the model says in its first choice, cut; empty unless it is kept. */
+  /** The text of the model in its first choice, cut; empty unless it is kept. */
   text: string;
   /** Why the provider broke the answer off, if it did: it is to be paid for, and no answer. */
   broken: ProviderError | null;
@@ -198,7 +198,7 @@ export interface AnswerAssembler {
   readonly built: Buffer | null;
 }
 
-/** What one frame of a stream is. */
+/** The kind of one frame of a stream. */
 export type FrameKind =
   /** Goes to the client as it is. */
   | 'chunk'
@@ -222,13 +222,13 @@ export interface StreamReader extends MeteredAnswer {
   readonly begun: boolean;
   /** Whether every requested choice has its end, so that a clean close is no cut. */
   readonly complete: boolean;
-  /** What the model said so far, cut; empty unless it is kept. */
+  /** The text of the model so far, cut; empty unless it is kept. */
   readonly keptText: string;
   /** A frame of usage for a client that asked and a provider that never sent one. */
   usageFrame(usage: Usage): Buffer;
 }
 
-/** Where the frames of an answer go. */
+/** The receiver of the frames of an answer. */
 export interface FrameSink {
   /** Returns false if the client reads more slowly than frames arrive. Once it caught up, the drain listener is called. */
   write(frames: readonly Buffer[]): boolean;
@@ -245,7 +245,7 @@ export interface ToolCall {
   argumentsJson: string | null;
 }
 
-/** What a model said: its message and the calls in it. */
+/** A message of a model, and the calls in it. */
 export interface Said {
   readonly calls: readonly ToolCall[];
   /** Gives each call an id that is not among `used`, and adds it there. */
@@ -267,7 +267,7 @@ export interface ToolAnswers {
 /** An event of a call of a tool that a client may see. */
 export interface ToolEvent {
   type: 'tool.started' | 'tool.finished';
-  /** Of the call, from the model. */
+  /** The id of the call, from the model. */
   id: string;
   name: string;
   /** `ok`, or why the call failed. */
@@ -276,7 +276,7 @@ export interface ToolEvent {
 
 /** The streamed answers of a turn as one stream. */
 export interface ToolStream extends FrameSink {
-  /** What the model said in the answer that has just ended. */
+  /** The model's message in the answer that has just ended. */
   readonly answered: Said;
   /** Begins the next answer. With `mayCall` false, calls of the gateway's tools are left out of it. */
   next(options: { mayCall: boolean }): void;
@@ -286,7 +286,7 @@ export interface ToolStream extends FrameSink {
   usageFrame(usage: Usage): Buffer;
 }
 
-/** What a stream to a client has beside the frames of the provider. */
+/** The parts of a stream to a client beside the frames of the provider. */
 export interface StreamMarks {
   /** Sent while the provider is silent. */
   readonly keepAlive: Buffer;

@@ -4,15 +4,15 @@ import type { BudgetCharge } from '../runs/run.ts';
 import type { Taken } from './leased-limit.ts';
 import { limitHeaders } from './rate-limit-headers.ts';
 
-/** What a request used. */
+/** The amounts that a request used. */
 export interface Spent {
   tokens: number;
   costPico: bigint;
 }
 
 /**
- * What one request holds of its tenant's limits until it is over: slots from its arrival on, and what its body decides
- * once that has been read.
+ * The amounts of its tenant's limits that one request holds until it is over: slots from its arrival on, and those that
+ * its body decides once that has been read.
  */
 export class Admission {
   #taken: Taken[] = [];

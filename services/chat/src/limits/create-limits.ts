@@ -6,7 +6,7 @@ import { Limiter } from './limiter.ts';
 
 export interface LimitsOptions {
   peers: Peers;
-  /** Of this replica. */
+  /** The id of this replica. */
   holderId: () => string;
   onRefused: (tenantId: string, error: AppError) => void;
 }

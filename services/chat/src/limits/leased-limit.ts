@@ -4,24 +4,24 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 const unlimitedMs = 1_000;
 /** How long after a failed call its returns are sent again. */
 const retryMs = 1_000;
-/** What is free of limits up to this is returned at once: another replica may wait for it. */
+/** Free amounts of limits up to this are returned at once: another replica may wait for them. */
 const smallLimit = 600n;
 
-/** What a request needs of a limit. */
+/** The amount of a limit that a request needs. */
 export interface Need {
   limit: LeasedLimit;
   amount: bigint;
 }
 
-/** What a request has taken of a limit. */
+/** The amount of a limit that a request has taken. */
 export interface Taken extends Need {
   windowStart: bigint;
   generation: number;
 }
 
 /**
- * What this replica has leased of one limit and not spent. Times are of the monotonic clock, so that a wrong wall clock
- * changes nothing.
+ * The amount of one limit that this replica has leased and not spent. Times are of the monotonic clock, so that a wrong
+ * wall clock changes nothing.
  */
 export class LeasedLimit {
   readonly subjectId: string;
@@ -31,15 +31,18 @@ export class LeasedLimit {
   resetsAt = 0;
   readonly #onChange: (limit: LeasedLimit) => void;
   #windowStart = 0n;
-  /** Grows with each window and with each life of this replica. What an earlier generation took is settled elsewhere. */
+  /**
+   * Grows with each window and with each life of this replica. Amounts that an earlier generation took are settled
+   * elsewhere.
+   */
   #generation = 0;
   /** To be spent here; negative when more was spent than leased. */
   #free = 0n;
-  /** Of concurrency and budgets: taken by requests under way and by runs that have not been settled. */
+  /** For concurrency and budgets: taken by requests under way and by runs that have not been settled. */
   #held = 0n;
   /** Requests under way that have taken something. */
   #users = 0;
-  /** What was left for other replicas at the last grant. */
+  /** The amount that was left for other replicas at the last grant. */
   #remaining = 0n;
   /** The part of a budget that was spent at the last grant; null where that is not known. */
   #spent: bigint | null = null;
@@ -55,7 +58,7 @@ export class LeasedLimit {
     this.#onChange = onChange;
   }
 
-  /** What is left of the window, here and for other replicas. */
+  /** The rest of the window's amount, here and for other replicas. */
   get remaining(): bigint {
     const left = this.#remaining + this.#free;
     return left > 0n ? left : 0n;
@@ -70,7 +73,7 @@ export class LeasedLimit {
   get returnAt(): number {
     if (this.#free === 0n && !this.#stale) return Infinity;
     const isScarce = this.max !== null && this.max <= smallLimit;
-    // What was spent beyond the lease is reported at once, too.
+    // Amounts spent beyond the lease are reported at once, too.
     const at = isScarce || this.#free < 0n ? -Infinity : this.#validUntil;
     return Math.max(at, this.#retryAt);
   }
@@ -152,7 +155,10 @@ export class LeasedLimit {
     this.resetsAt = answeredAt + Number(grant.resetsInMs);
   }
 
-  /** Whether `ask` arrived is unknown. What it returned counts as spent; what it reported beyond that is sent again. */
+  /**
+   * Whether `ask` arrived is unknown. The amount that it returned counts as spent; the rest of its report is sent
+   * again.
+   */
   failed(ask: Ask, now: number): void {
     if (this.#isHeld) this.#stale = true;
     else if (ask.returned < 0n && ask.windowStart === this.#windowStart) this.#free += ask.returned;

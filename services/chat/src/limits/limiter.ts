@@ -24,7 +24,7 @@ export interface LimiterOptions {
   registry: Registry;
 }
 
-/** Whose limits a request counts against. */
+/** The tenant and the key whose limits a request counts against. */
 export interface Caller {
   tenantId: string;
   /** Null if no request with a key began the work: then only the tenant's limits count. */

@@ -18,7 +18,7 @@ export class ModelUnpriced extends AppError {
   }
 }
 
-/** What a request may use at most of each resource. Computed once, and only for resources that are limited. */
+/** The most that a request may use of each resource. Computed once, and only for resources that are limited. */
 export class RequestAmounts {
   readonly #pricing: Pricing;
   #calls: readonly MostTokens[] | (() => readonly MostTokens[]);
@@ -68,9 +68,7 @@ export class RequestAmounts {
     return fits;
   }
 
-  /**
-   * Of a further call, whose prompt is longer by `addedBytes`. Does not keep the request.
-   */
+  /** The amounts of a further call, whose prompt is longer by `addedBytes`. They do not keep the request. */
   grown(addedBytes: number): RequestAmounts {
     const calls = this.#perModel().map((most) => ({ ...most, input: most.input + addedBytes }));
     return new RequestAmounts(calls, this.#pricing);

@@ -71,7 +71,7 @@ export class TenantLimits {
     this.#reservedWaitMs = waitMs;
   }
 
-  /** What is leased of a limit of the tenant or of one of its keys. */
+  /** The leased part of a limit of the tenant or of one of its keys. */
   limit(subjectId: string, resource: Resource): LeasedLimit {
     const name = cacheKey(subjectId, resource);
     const known = this.#limits.get(name);
@@ -82,8 +82,8 @@ export class TenantLimits {
   }
 
   /**
-   * Adds what is needed to `admission`, at once if enough is leased. Where others have reserved what is left of a budget,
-   * it waits for them, at most ten seconds. Returns what it took: `needs`, or those of a cheaper call. Throws the refusal,
+   * Adds what is needed to `admission`, at once if enough is leased. If others have reserved the rest of a budget, it
+   * waits for them, at most ten seconds. Returns what it took: `needs`, or those of a cheaper call. Throws the refusal,
    * why nothing was leased, and the reason of `signal`.
    */
   async admit(admission: Admission, demand: Demand, signal?: AbortSignal): Promise<readonly Need[]> {
@@ -170,7 +170,7 @@ export class TenantLimits {
       await this.#call(asking.length > 0 ? needsOf(asking) : this.#returnsUntil(monotonicMs()));
       this.#answer(asking);
     } catch (error) {
-      // What was to be returned is sent again a second later.
+      // Returns of the failed call are sent again a second later.
       for (const { reject } of asking) reject(error);
     }
     this.#callAt = Infinity;

@@ -17,7 +17,7 @@ export interface MemoryOptions {
   recallBudgetMs?: number | undefined;
 }
 
-/** What agents remember: searched before a turn, written after it. */
+/** The memory of agents: searched before a turn, written after it. */
 export function createMemory({ log, registry }: Shell, options: MemoryOptions) {
   const { peers, telemetry, drainTimeoutMs, recallBudgetMs: budgetMs } = options;
   const memory = new MemoryClient(peers.memory);

@@ -19,7 +19,7 @@ const recallBudgetMs = 150;
 /** The longest query that memory takes. */
 const maxQueryChars = 2_000;
 
-/** Whom a search acts for, and how long it may take. */
+/** The actor of a search, and the time that it may take. */
 export interface RecallContext {
   requestId: string;
   trace: TraceContext;
@@ -34,7 +34,7 @@ export interface RecallOptions {
   budgetMs?: number | undefined;
 }
 
-/** What is searched for. */
+/** The turn that a search is for. */
 export interface RecallTurn {
   request: CompletionRequest;
   actor: Actor;
@@ -124,7 +124,7 @@ export class RecallStep {
     return found;
   }
 
-  /** What the search has by the end of the budget. */
+  /** The outcome of the search by the end of the budget. */
   async #within(tenantId: string, search: () => Promise<RecallResponse>): Promise<Outcome> {
     let found: Outcome = { outcome: 'timeout', ...nothing };
     const answered = search().then(

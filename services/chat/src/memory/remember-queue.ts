@@ -22,11 +22,11 @@ const defaults = {
   maxItems: 2_000,
   /** UTF-16 units of all texts. */
   maxChars: 16 * 1024 * 1024,
-  /** Of `maxItems` and `maxChars`, those of one tenant. */
+  /** The part of `maxItems` and `maxChars` that one tenant may use. */
   maxOfTenant: 500,
   maxCharsOfTenant: 4 * 1024 * 1024,
   atOnce: 4,
-  /** Of `atOnce`, those of one tenant. */
+  /** The part of `atOnce` that one tenant may use. */
   atOnceOfTenant: 2,
   tries: 4,
   /** Before the second try; doubles each time. */
@@ -154,7 +154,7 @@ export class RememberQueue {
   }
 }
 
-/** What one tenant has in the queue. */
+/** The share of one tenant in the queue. */
 interface Share {
   /** Turns that wait or are being sent. */
   held: number;

@@ -7,7 +7,7 @@ export interface MemoryDependencies {
   remember: RememberQueue;
 }
 
-/** What an agent's memory knows for a turn, and what takes the finished turn into it. Never throws. */
+/** Passages of an agent's memory for a turn, and the function that stores the finished turn there. Never throws. */
 export async function withMemory(
   { recall, remember }: MemoryDependencies,
   turn: RecallTurn,

@@ -12,15 +12,15 @@ export interface AttemptOutcome {
   httpStatus?: number | null;
   errorCode?: string | null;
   responseModel?: string | null;
-  /** What the provider reported; null when it did not, and then the tokens are estimated from the texts. */
+  /** Usage as the provider reported it; null when it did not, and then the tokens are estimated from the texts. */
   usage: Usage | null;
   /** The tier that served the call, where the provider named it. */
   serviceTier?: string | null;
-  /** What was answered so far, for estimating. */
+  /** The text that was answered so far, for estimating. */
   answer?: TextSample | undefined;
 }
 
-/** Where each provider call is recorded before it is made and when it ends. */
+/** Records each provider call before it is made and when it ends. */
 export interface AttemptRecord {
   /** Commits a provider call, which may only be made afterwards, within the returned span. */
   startAttempt(model: Model, bodyBytes: number): Promise<TraceContext>;

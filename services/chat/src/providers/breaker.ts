@@ -1,7 +1,9 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Circuit, windowMs } from './circuit.ts';
 
-/** Whose circuit a failure counts for: that of all tenants if no request can cause it, else that of its own tenant. */
+/**
+ * The circuit that a failure counts for: that of all tenants if no request can cause it, else that of its own tenant.
+ */
 export type Blame = 'all' | 'tenant';
 
 /** The breaker opens for all tenants when this many have an open circuit within one window. */

@@ -41,7 +41,7 @@ async function open(x_simulator: object): Promise<FramePipe> {
   return stream;
 }
 
-/** What passes from the simulator to a sink, and how it ends. */
+/** The text that passes from the simulator to a sink, and the outcome. */
 async function passed(x_simulator: object): Promise<{ text: string; stream: FramePipe; outcome: unknown }> {
   const stream = await open(x_simulator);
   const sink = new Sink();

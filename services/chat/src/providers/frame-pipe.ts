@@ -28,7 +28,7 @@ export class FramePipe implements FrameConsumer {
   #complete = false;
   #ending: NodeJS.Timeout | undefined;
   #failure: ProviderFailure | null = null;
-  /** Of the promise of `open`, and then of that of `passTo`. */
+  /** Settle the promise of `open`, and then that of `passTo`. */
   #resolve!: () => void;
   #reject!: (failure: ProviderFailure) => void;
 
@@ -114,7 +114,7 @@ export class FramePipe implements FrameConsumer {
     this.#reject(this.#failure);
   }
 
-  /** What the sink can't read is a failure of the provider. */
+  /** Frames that the sink can't read are a failure of the provider. */
   #write(sink: FrameSink, frames: readonly Buffer[]): boolean {
     try {
       return sink.write(frames);

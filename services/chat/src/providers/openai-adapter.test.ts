@@ -271,7 +271,7 @@ const wholeText = JSON.stringify({
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hé' }, finish_reason: 'stop' }],
 });
 
-/** What the model said, in a whole answer and in a stream, when a provider answers with these bytes to both. */
+/** The model's texts in a whole answer and in a stream, when a provider answers with these bytes to both. */
 async function saidIn(answer: Buffer, headers: Record<string, string>): Promise<string[]> {
   const base_url = await fixture.serve((request, response) => {
     request.resume();

@@ -17,7 +17,7 @@ const connectTimeoutMs = 10_000;
 const largeBytes = 64 * 1024;
 const nothing = Buffer.alloc(0);
 
-/** Unpacks gzip, deflate, br and zstd. What comes out is limited like an answer that was not packed. */
+/** Unpacks gzip, deflate, br and zstd. The unpacked answer is limited like one that was not packed. */
 const unpack = withoutWarning(() => interceptors.decompress({ skipErrorResponses: false }));
 
 /** undici warns on standard error that it may change the interceptor. */

@@ -14,7 +14,7 @@ import { retryDelay } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 
-/** What waits for the answer of a chain. */
+/** The receiver that waits for the answer of a chain. */
 export interface AnswerReceiver {
   /** Aborted when the answer is no longer wanted: the call under way ends, and no other follows. */
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface ProviderChainOptions {
   request: RequestHead;
   source: Pick<RequestSource, 'rewritten' | 'release'>;
   target: Target;
-  /** Whose circuits the calls count for. */
+  /** The tenant whose circuits the calls count for. */
   tenantId: string;
   providers: ProviderRegistry;
   record: AttemptRecord;
@@ -39,7 +39,7 @@ export interface ProviderChainOptions {
   keepsText: boolean;
   /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
   maxTokens: number | null;
-  /** What the gateway's own tools add to the request. */
+  /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
 }
 
@@ -51,7 +51,7 @@ export interface ObjectAnswer {
   model: Model;
   /** A JSON document, as the provider sent it. */
   bytes: Buffer;
-  /** What the model says in it, cut; empty unless it is kept. */
+  /** The text of the model in it, cut; empty unless it is kept. */
   text: string;
 }
 

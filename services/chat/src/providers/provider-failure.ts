@@ -70,7 +70,7 @@ export class ProviderFailure extends Error {
     return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
   }
 
-  /** Whose circuit it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
+  /** The circuit that it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     switch (this.kind) {
       case 'unreachable':

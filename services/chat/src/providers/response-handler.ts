@@ -23,8 +23,10 @@ const maxHints = 1_000;
 export type ResponseHeaders = Record<string, string | string[] | undefined>;
 
 /**
- * What unary and streamed answers share: aborting a call, and turning error responses and broken connections into a
- * `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a copy and
+ * The common part of unary and streamed answers: aborting a call, and turning error responses and broken connections
+ * into a
+ * `ProviderFailure`. It implements undici's handler interface, since undici's streams would cost the hot path a copy
+ * and
  * several events per chunk.
  */
 export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {

@@ -28,7 +28,7 @@ export class StreamAnswer {
     await this.#call.succeeded(reader);
   }
 
-  /** What the model said so far, cut; empty unless it is kept. */
+  /** The text of the model so far, cut; empty unless it is kept. */
   get text(): string {
     return this.#stream.reader.keptText;
   }

@@ -16,7 +16,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
   readonly #splitter = new FrameSplitter();
   #saysEvents = false;
   #kind: 'events' | 'object' | null = null;
-  /** What came before the kind was known, or the whole answer so far. */
+  /** Bytes that came before the kind was known, or the whole answer so far. */
   #begun = new ChunkList();
   #early: Buffer[] = [];
   /** Bytes of frames that the consumer has not taken, or has not delivered. */

@@ -73,7 +73,7 @@ export class UnaryHandler extends ResponseHandler {
   }
 
   protected override fail(failure: ProviderFailure): void {
-    // What was generated is to be paid for.
+    // Generated text is to be paid for.
     const broken = paidFor.has(failure.kind) ? this.#assembler?.built : null;
     if (broken) this.#resolve(broken);
     else this.#reject(failure);

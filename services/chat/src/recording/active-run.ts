@@ -72,11 +72,11 @@ export class ActiveRun implements AttemptRecord {
     telemetry: RunTelemetry;
     /** The run's span. */
     trace: TraceContext;
-    /** What an agent put before the client's messages, and these. */
+    /** The agent's additions before the client's messages, and these. */
     prompt: TextSample;
     previewChars: number;
     arrivedAt: number;
-    /** What is reserved for it of the tenant's limits. */
+    /** The amounts of the tenant's limits that are reserved for it. */
     admission: Admission;
   }) {
     this.identity = options.identity;
@@ -97,7 +97,7 @@ export class ActiveRun implements AttemptRecord {
     return sent + (this.#open === null ? 0 : 1);
   }
 
-  /** What its calls have cost so far. */
+  /** The cost of its calls so far. */
   get costPico(): bigint {
     return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
   }

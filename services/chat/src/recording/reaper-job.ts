@@ -99,7 +99,7 @@ export class Reaper {
       const ended = await this.#end(ends.map((row) => ({ ...row, alerts: this.#alertsOf(row) })));
       this.#interrupted.inc(ended);
       if (ended > 0) this.#log.warn({ runs: ended }, 'ended interrupted runs');
-      // Of a full batch none was ended: other replicas were faster, or these fail. The next round tries again.
+      // No run of a full batch was ended: other replicas were faster, or these fail. The next round tries again.
       if (orphans.length + unreadable.length < batch || ended + moved === 0) return;
     }
   }

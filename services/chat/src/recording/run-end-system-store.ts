@@ -8,7 +8,7 @@ import { pgJson } from './pg-json-statements.ts';
 
 /** The ends of runs. Rows are selected by `id = any(ids)`, as in `run-system-store.ts`. */
 
-/** What the end of a run adds to its record; without texts if its user was forgotten meanwhile. */
+/** The members that the end of a run adds to its record; without texts if its user was forgotten meanwhile. */
 const endingOf = `case when forgotten
   then ',' || substr((('{' || substr(ending, 2))::jsonb || '{"output_preview": null, "error_message": null}')::text, 2)
   else ending end`;

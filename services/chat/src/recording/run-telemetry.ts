@@ -17,7 +17,7 @@ interface Timing {
 export interface EndedAttempt extends Timing {
   run: RunIdentity;
   attempt: AttemptStart & AttemptEnd;
-  /** Of the provider. */
+  /** The address of the provider. */
   baseUrl: string;
 }
 

@@ -23,7 +23,7 @@ interface SettlementRow {
 /** Rows summed in one call; each holds the runs of one commit. */
 const maxCosts = 5_000;
 
-/** Of the 64 bits of the call. */
+/** The largest cost that the 64 bits of the RPC's field hold. */
 const mostPico = '9223372036854775807';
 
 /** Settlements in one call. */

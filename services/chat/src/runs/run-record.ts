@@ -27,7 +27,7 @@ import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan }
  */
 
 export type StartedRun = Omit<RunStarted, 'started_at'>;
-/** What the end of a run adds. */
+/** The members that the end of a run adds. */
 export type RunEnding = Omit<RunEnded, keyof RunStarted | 'ended_at'>;
 export type EndedRun = StartedRun & RunEnding;
 

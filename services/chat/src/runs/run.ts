@@ -11,7 +11,7 @@ export interface RunIdentity {
   id: string;
   tenantId: string;
   operation: Operation;
-  /** Where the request came in: `api`, `webhook`, … */
+  /** The entrance of the request: `api`, `webhook`, … */
   channel: string;
   requestId: string;
   traceId: string;

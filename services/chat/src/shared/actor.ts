@@ -4,7 +4,7 @@ import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse
 import type { Signer } from '@gatehouse/identity/signer';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 
-/** Whom a turn acts for, as far as the agent and memory services need to know it. */
+/** The tenant and user that a turn acts for, as far as the agent and memory services need them. */
 export interface Actor extends RequestContext {
   tenantId: string;
   /** The user whose agents and memory it sees. */

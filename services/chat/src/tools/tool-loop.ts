@@ -27,7 +27,7 @@ import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {
   dialect: Dialect;
-  /** Of each call of the model. */
+  /** Options of each call of the model. */
   chain: Omit<ProviderChainOptions, 'record' | 'tools'>;
   run: ActiveRun;
   tools: TurnTools;
@@ -45,9 +45,9 @@ export type LoopedStream = Pick<StreamAnswer, 'kind' | 'model' | 'passTo' | 'tex
 
 /** Calls of one turn that are executed; others get an error. */
 const maxCallsAtOnce = 16;
-/** Of all results of a run. Each provider call gets all of them. */
+/** The most bytes of all results of a run. Each provider call gets all of them. */
 const maxAddedBytes = 4 * 1024 * 1024;
-/** Of arguments that are shown to the model again. */
+/** The most characters of arguments that are shown to the model again. */
 const maxQuotedChars = 500;
 /** A model that repeats a call so often with the same arguments gets no further. */
 const maxRepeats = 3;
@@ -60,13 +60,13 @@ export class ToolLoop {
   readonly #options: ToolLoopOptions;
   readonly #messages: string[] = [];
   readonly #repeats = new Map<string, number>();
-  /** Of all calls of the run. */
+  /** The ids of all calls of the run. */
   readonly #ids = new Set<string>();
   #addedBytes = 0;
   #calls = 0;
   /** Whether the answer under way may call tools. */
   #mayCall = true;
-  /** Where the client is shown the calls of tools; null if it is not. */
+  /** The stream that shows the calls of tools to the client; null if it sees none. */
   #events: ToolStream | null = null;
 
   constructor(options: ToolLoopOptions) {
@@ -147,7 +147,7 @@ export class ToolLoop {
   async #ask(): Promise<ObjectAnswer | StreamAnswer> {
     const { chain, run } = this.#options;
     const isFirst = this.#calls === 0;
-    // What the client asked for is done with the first call.
+    // The client's choice of tools applies to the first call only.
     const choice = this.#mayCall ? (isFirst ? null : 'auto') : 'none';
     const { text: definitions } = this.#options.tools.definitions;
     const tools: ToolRewrite = { definitions, messages: this.#messages, choice };

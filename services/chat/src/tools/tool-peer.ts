@@ -18,7 +18,7 @@ import type { Actor } from '../shared/actor.ts';
 const listDeadlineMs = 5_000;
 const MiB = 1024 * 1024;
 const kept = { maxBytes: 64 * MiB, maxBytesPerTenant: 16 * MiB };
-/** For what is around the call itself. */
+/** Time for the work around the call itself. */
 const callSpareMs = 5_000;
 
 /**

@@ -7,7 +7,7 @@ export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
 
 /** Tools as models get them. */
 export interface ToolDefinitions {
-  /** Of each tool, joined with commas. */
+  /** The definition of each tool, joined with commas. */
   text: Buffer;
   sample: TextSample;
 }

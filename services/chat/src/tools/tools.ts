@@ -9,7 +9,7 @@ import type { ServerTool, ToolDefinitions, ToolSet } from './tool-set.ts';
 export interface TurnTools {
   /** By the names that models get. */
   byName: ReadonlyMap<string, ServerTool>;
-  /** What each request gets of them. */
+  /** The definitions that each request gets. */
   definitions: ToolDefinitions;
   maxIterations: number;
   /** Once the run has cost so much, it calls no more tools; null for no limit. */
@@ -26,7 +26,7 @@ export interface TurnTools {
 /** A call of a tool of an agent. */
 export interface ToolCallOf {
   agentId: string;
-  /** Of the agent's memory. */
+  /** The analyser of the agent's memory. */
   analyser: string;
   tool: ServerTool;
   argumentsJson: string;

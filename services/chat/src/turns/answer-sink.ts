@@ -9,11 +9,11 @@ import type { StoreAnswer } from '../runs/run.ts';
  * calls `sendObject`, or `openStream` and `endStream`, or `fail`, and last of all `close`.
  */
 export interface AnswerSink extends AnswerReceiver {
-  /** What is to be stored of a whole answer in the transaction that ends its run. */
+  /** Stores a whole answer in the transaction that ends its run. */
   readonly stored?: StoreAnswer | undefined;
   /** Delivers a whole answer. Its run has ended. */
   sendObject(answer: ObjectAnswer): void;
-  /** Where the chunks of a streamed answer go. */
+  /** The receiver of the chunks of a streamed answer. */
   openStream(model: Model): FrameSink;
   /** Completes the stream with these frames. Its run has ended. */
   endStream(lastFrames: readonly Buffer[]): void;
@@ -24,7 +24,7 @@ export interface AnswerSink extends AnswerReceiver {
 }
 
 export interface TurnFailure {
-  /** What was thrown. */
+  /** The value that was thrown. */
   cause: unknown;
   /** Whether a provider was called, so that there is a run. */
   hasRun: boolean;

@@ -26,7 +26,7 @@ export interface TurnDependencies {
   log: Logger;
 }
 
-/** Whose run it is. */
+/** The caller that the run belongs to. */
 export interface TurnCaller {
   tenantId: string;
   /** Null if no request with a key began the run. */
@@ -36,9 +36,9 @@ export interface TurnCaller {
   trace: TraceContext;
 }
 
-/** What a turn is asked for. */
+/** The request that a turn answers. */
 export interface TurnRequest {
-  /** Of the request and its answer. */
+  /** The format of the request and its answer. */
   dialect: Dialect;
   request: CompletionRequest;
   source: RequestSource;
@@ -47,12 +47,12 @@ export interface TurnRequest {
   target: Target;
   /** The search in memory that the target's reference is from. */
   recall: Recall | null;
-  /** Where the request came in: `api`, `memory`, … */
+  /** The entrance of the request: `api`, `memory`, … */
   channel: string;
   sessionId: string | null;
   /** By the monotonic clock. */
   arrivedAt: number;
-  /** What it holds of the tenant's limits since it arrived. The turn releases it once it completes. */
+  /** The amounts of the tenant's limits that it holds since it arrived. The turn releases them once it completes. */
   admission: Admission;
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
@@ -63,8 +63,8 @@ export interface TurnRequest {
 }
 
 /**
- * Checks every limit that a request's body decides. Throws as `Limiter.admit` does. What it returns keeps neither the
- * parsed request nor its text for longer than a provider call may need them.
+ * Checks every limit that a request's body decides. Throws as `Limiter.admit` does. The turn keeps neither the parsed
+ * request nor its text for longer than a provider call may need them.
  */
 export async function beginTurn(dependencies: TurnDependencies, asked: TurnRequest): Promise<Turn> {
   const { caller, settings, dialect, request, source, target, admission, onAnswer } = asked;

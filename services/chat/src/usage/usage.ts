@@ -51,7 +51,7 @@ export const noUsage: Usage = {
 /** Tokens that are not text. */
 export type Media = Record<'audio' | 'image' | 'video', number>;
 
-/** What a provider reports, as totals: `input` and `output` contain all the others. */
+/** Totals that a provider reports: `input` and `output` contain all the others. */
 export interface UsageReport {
   input: number;
   cached: number;
@@ -59,7 +59,7 @@ export interface UsageReport {
   cacheWrite: number;
   cacheWrite1h: number;
   inputMedia: Media;
-  /** Which of the cached tokens are no text, where the provider says so. */
+  /** The cached tokens that are no text, where the provider says so. */
   cachedMedia: Media;
   output: number;
   reasoning: number;
@@ -67,7 +67,7 @@ export interface UsageReport {
 }
 
 /**
- * Splits a report into classes whose sum is `input` and `output`; figures that contradict each other are cut. Where a
+ * Splits a report into classes whose sum is `input` and `output`; figures that contradict each other are cut. If a
  * provider does not say which of the cached tokens are text, as many as possible are: audio is rarely cached, and the
  * price of what is not cached is the higher one.
  */
@@ -209,7 +209,7 @@ function outputParts(report: UsageReport): OutputParts {
   return { output: text, reasoning, outputAudio: audio, outputImage: image, outputVideo: video };
 }
 
-/** What is left of a total is text. */
+/** The rest of a total is text. */
 function withText(total: number, media: Media): Media & { text: number } {
   const audio = Math.min(media.audio, total);
   const image = Math.min(media.image, total - audio);

@@ -11,7 +11,7 @@ import {
 } from '@gatehouse/kit/json-bytes';
 
 /**
- * Where the members of a JSON object lie in its source text. Editing the text itself, instead of parsing and printing
+ * The place of a member of a JSON object in its source text. Editing the text itself, instead of parsing and printing
  * it again, keeps everything that a parser would lose: big integers, number spelling, lone surrogates, duplicate keys.
  */
 export interface Member {
@@ -51,7 +51,7 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
   }
 }
 
-/** Where the element with this index begins, in the array that opens at `from`. The array must have it. */
+/** The start of the element with this index, in the array that opens at `from`. The array must have it. */
 export function elementStart(json: Buffer, from: number, index: number): number {
   let at = skipSpace(json, from + 1);
   for (let passed = 0; passed < index; passed += 1) {

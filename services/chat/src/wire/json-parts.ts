@@ -56,7 +56,9 @@ export function parsedPart(bytes: Buffer, { from, until }: Range, tenantId: stri
   return until - from <= smallBytes ? Promise.resolve(parse()) : inLoopTurn(tenantId, parse);
 }
 
-/** The members of a JSON object that is too large to be parsed, or null if it is none. Of equal names, the last counts. */
+/**
+ * The members of a JSON object that is too large to be parsed, or null if it is none. The last of equal names counts.
+ */
 export async function memberRanges(
   json: Buffer,
   { from, until }: Range,

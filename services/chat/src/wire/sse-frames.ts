@@ -44,7 +44,7 @@ export class FrameSplitter {
     return this.#begun.size;
   }
 
-  /** What is left when the stream ends: a last frame whose blank line never came, or nothing. */
+  /** The rest when the stream ends: a last frame whose blank line never came, or nothing. */
   get rest(): Buffer {
     const rest = this.#begun.concat();
     return this.#first ? withoutMark(rest) : rest;

@@ -53,7 +53,7 @@ export function thinkingIn(fields: Fields, defaults: Fields): number[] {
     .filter((tokens) => typeof tokens === 'number');
 }
 
-/** What the client names, if only with null, replaces the default. */
+/** A member that the client names, if only with null, replaces the default. */
 function askedValue(fields: Fields, defaults: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
 }

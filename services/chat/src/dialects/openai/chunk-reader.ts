@@ -17,7 +17,7 @@ export class ChunkReader implements StreamReader {
   usage: Usage | null = null;
   /** The tier that serves the call, where the provider names it. */
   serviceTier: string | null = null;
-  /** What the provider reported as an error. */
+  /** The error that the provider reported. */
   error: ProviderError | null = null;
   readonly #choices: number;
   readonly #finished = new Set<number>();
@@ -79,7 +79,7 @@ export class ChunkReader implements StreamReader {
     return this.#text.built;
   }
 
-  /** What the model said so far, cut; empty unless it is kept. */
+  /** The text of the model so far, cut; empty unless it is kept. */
   get keptText(): string {
     return this.#kept?.text ?? '';
   }

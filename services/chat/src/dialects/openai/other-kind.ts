@@ -13,8 +13,8 @@ import { callsIn, frameOf, plainCall, type SaidMessage } from './tool-calls.ts';
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
 /**
- * The frames of a whole answer, as a stream would have them. What has no choices, or an error in place of a message, is one
- * frame. Throws if it is no answer.
+ * The frames of a whole answer, as a stream would have them. An answer without choices, or with an error in place of a
+ * message, is one frame. Throws if it is no answer.
  */
 export function framesOf(answer: Buffer): Buffer[] {
   const whole: unknown = JSON.parse(answer.toString('utf8'));

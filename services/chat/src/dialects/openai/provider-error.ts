@@ -56,7 +56,7 @@ export function hasFinished(reason: unknown): boolean {
 /** `error`; vLLM's `abort`; Zhipu's `network_error`; DeepSeek's `insufficient_system_resource`. */
 const brokenOff = /error|abort|^failed$|^insufficient_system_resource$/i;
 
-/** What a body of an error says, in OpenAI's shape or a similar one. */
+/** Reads the body of an error in OpenAI's shape or a similar one. */
 export function errorWords(body: Fields): ProviderError {
   const nested = listOf(body['errors'])[0] ?? body['error'] ?? body['detail'];
   const error = isFields(nested) ? nested : body;

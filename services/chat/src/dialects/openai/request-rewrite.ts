@@ -27,7 +27,7 @@ export function rewriteRequest(
   if (rewrite.systemPrompt !== null) {
     const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });
     for (const messages of members.filter((entry) => entry.name === 'messages')) {
-      // What counts for us is the last one; an earlier one may be empty or no list at all.
+      // The last one counts for us; an earlier one may be empty or no list at all.
       if (body[messages.valueStart] !== openBracket) continue;
       const at = messages.valueStart + 1;
       const isEmpty = body[skipSpace(body, at)] === closeBracket;

@@ -16,7 +16,7 @@ const maxUnnamed = 100;
 export class ChunkToolStream implements ToolStream {
   readonly #sink: FrameSink;
   readonly #isOwn: (name: string) => boolean;
-  /** Of the first call: the same in all chunks. */
+  /** The head of the first call: the same in all chunks. */
   readonly #head = new ChunkHead();
   #isFirst = true;
   #message = new MessageBuilder();
@@ -36,7 +36,7 @@ export class ChunkToolStream implements ToolStream {
     sink.onDrain(() => this.#onDrain());
   }
 
-  /** Of the call under way. */
+  /** The listener of the call under way. */
   onDrain(listener: () => void): void {
     this.#onDrain = listener;
   }

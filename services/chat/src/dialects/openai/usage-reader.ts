@@ -78,7 +78,7 @@ function excludesCached(fields: Fields): boolean {
 
 /**
  * Input includes cached tokens and output includes reasoning, except where `total_tokens` shows more than both: then
- * reasoning comes on top, as xAI reports it and as Google's OpenAI-compatible address leaves out. Where one of both is
+ * reasoning comes on top, as xAI reports it and as Google's OpenAI-compatible address leaves out. If one of both is
  * missing, it is the rest of the total.
  */
 function readInclusive(

@@ -21,7 +21,7 @@ const maxMemberBytes = 64 * 1024;
 const maxChoices = 256;
 
 /**
- * Of an answer that can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
+ * If an answer can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
  * Throws `NoAnswer`, so that a broken provider does not count as a success.
  */
 export async function readWhole(
@@ -126,7 +126,9 @@ async function choiceOf(
   return { choice: { ...choice, message: read.message }, unreadChars: read.unreadChars };
 }
 
-/** The text of a message that is too large, with pictures for example. Where that is too large, it counts as it is written. */
+/**
+ * The text of a message that is too large, with pictures for example. A text that is too large counts as it is written.
+ */
 async function largeMessage(
   bytes: Buffer,
   message: Range,
