@@ -9,7 +9,9 @@ import { lineOf, type Children } from './children.ts';
 import type { Target } from './load.ts';
 import { pin } from './processes.ts';
 
-/** What is measured in one run: the provider alone, the pass-through, and one or two revisions of the gateway. */
+/**
+ * Targets that are measured in one run: the provider alone, the pass-through, and one or two revisions of the gateway.
+ */
 export interface Contest {
   provider: Target;
   passThrough: Target;

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
 
-/** Where a load goes: the same request to the provider itself, through the pass-through, or through the gateway. */
+/** The target of a load: the same request to the provider itself, through the pass-through, or through the gateway. */
 export interface Target {
   name: string;
   url: string;

@@ -3,8 +3,8 @@ import { createProxyMiddleware } from 'http-proxy-middleware';
 import { Agent } from 'node:http';
 
 /**
- * What the gateway is compared with: one hop of express and http-proxy-middleware, no authentication, no metering.
- * Usage: `node pass-through.ts <port> <target>`.
+ * The proxy that the gateway is compared with: one hop of express and http-proxy-middleware, no authentication, no
+ * metering. Usage: `node pass-through.ts <port> <target>`.
  */
 const [port, target] = process.argv.slice(2);
 const app = express();

@@ -49,7 +49,7 @@ function childrenOf(pid: number): number[] {
   });
 }
 
-/** Of the process, and of the children that it has waited for. */
+/** CPU time of the process, and of the children that it has waited for. */
 function ownCpuMs(pid: number): number {
   try {
     const fields = statFields(pid);

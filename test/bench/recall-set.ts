@@ -1,4 +1,4 @@
-/** What the memory of a shop's assistant has, each in a passage of its own. */
+/** The memory of a shop's assistant: each text is a passage of its own. */
 export const memory: Readonly<Record<string, string>> = {
   returns:
     '# Returns\n\nCustomers may return an item within 30 days of delivery. The item must be unused. Refunds are paid to the original card within five working days.',

@@ -40,9 +40,9 @@ const gatewayWarmUpSeconds = 40;
 const idleSeconds = 10;
 const rates = [30, 300, 600];
 
-/** What processes of a gateway take and hold. */
+/** CPU time and memory of processes of a gateway. */
 interface Footprint {
-  /** Of a core, in percent, while nothing is asked of it. */
+  /** Percent of a core without requests. */
   idleShare: number;
   idleMiB: number;
   /** CPU time of the requests under full load, in milliseconds. */
@@ -96,7 +96,7 @@ function processesOf({ gateways, processes }: Contest): Process[] {
 }
 
 async function idleFootprints(contest: Contest): Promise<Map<number, Footprint>> {
-  // What the load has left behind is done by then.
+  // Work that the load has left behind is done by then.
   await sleep(idleSeconds * 1_000);
   const processes = processesOf(contest);
   const before = processes.map(({ pid }) => cpuMs(pid));
@@ -210,7 +210,7 @@ async function streaming({ gateways }: Contest, all: readonly Target[]): Promise
   ]);
 }
 
-/** What only the gateway of the work tree is asked. */
+/** Measures that only the gateway of the work tree takes part in. */
 async function gatewayAlone({ watched }: Contest, { target, credentials }: Gateway): Promise<void> {
   const visible = await visibleAfter(target, 300, seconds * 2);
   const limited = await pairsOf(await limitedTenant(credentials), target, { pairs: 5, seconds });

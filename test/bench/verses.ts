@@ -46,7 +46,9 @@ const chapters: readonly Chapter[] = [...Map.groupBy(verses, pathOf)].map(([path
   text: [`# ${own[0]?.book ?? ''} ${own[0]?.chapter ?? ''}`, ...own.map(({ text }) => text)].join('\n\n'),
 }));
 
-/** Of 5 to 15 words, of which the verse has less than three fifths: nothing is proved by finding the same words. */
+/**
+ * Questions of 5 to 15 words. The verse has less than three fifths of them: finding the same words would prove nothing.
+ */
 const questions: readonly Question[] = questionsOf();
 
 export const bible: Corpus = { name: 'the Bible', chapters, questions };

@@ -4,7 +4,7 @@ const monitoringNamespace = {
   namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } },
 };
 
-/** What operators switch on and off, alone and together. What holds for every installation is tested with each. */
+/** Values that operators switch on and off, alone and together. Tests of every installation run with each. */
 export const combinations: Readonly<Record<string, Values>> = {
   'as it is': {},
   'secrets of its own': { secrets: { existing: 'our-secrets' } },

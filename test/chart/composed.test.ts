@@ -19,7 +19,7 @@ const manifests = render({
 const pod = servicePods(manifests).get('composed');
 const names = serviceNames as ServiceName[];
 
-/** What the Secret could hold. */
+/** A value that the Secret could hold. */
 const secretValue = (name: string): string => {
   if (name.startsWith('DATABASE_URL')) return 'postgres://login:x@db/gatehouse';
   if (name === 'SECRETS_KEYRING') return `k1:${Buffer.alloc(32, 1).toString('base64')}`;

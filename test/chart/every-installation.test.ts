@@ -21,7 +21,7 @@ const secretVariable = /^(ASSERTION_PRIVATE_KEY(_[A-Z]+)?|SECRETS_KEYRING|.*DATA
 /** Volumes that the `restricted` standard lets a pod have, of those that a chart could want. */
 const allowedVolumes = ['configMap', 'secret', 'emptyDir', 'projected', 'downwardAPI', 'csi'];
 
-/** What the `restricted` Pod Security Standard, and a read-only root file system, find wrong with a pod. */
+/** Violations of the `restricted` Pod Security Standard and of a read-only root file system by a pod. */
 function restrictedProblems({ spec, containers }: Pod): string[] {
   const problems: string[] = [];
   const must = (rule: string, holds: boolean) => {

@@ -10,7 +10,7 @@ export const chart = path.join(repositoryRoot, 'charts/gatehouse');
 /** Values as an operator writes them. */
 export type Values = Record<string, unknown>;
 
-/** What no installation can do without. */
+/** Values that every installation needs. */
 export const required: Values = { database: { existingSecret: 'owner-database' } };
 
 /** The cluster that is rendered for; a Helm built from its module believes in a very old one. */
@@ -20,7 +20,7 @@ const helm = process.env.HELM ?? 'helm';
 
 interface Rendered {
   manifests: Manifest[];
-  /** What Helm says when it refuses; empty when it does not. */
+  /** The error that Helm reports; empty without one. */
   error: string;
 }
 
@@ -65,11 +65,11 @@ interface Facts {
   public?: boolean;
 }
 
-/** What each service is (`topology.yaml`), by its name. */
+/** Facts of each service (`topology.yaml`), by its name. */
 export const topology = chartFile('topology.yaml') as Record<string, Facts>;
 export const serviceNames = Object.keys(topology);
 
-/** What runs as Deployments with these values. */
+/** The services or processes that run as Deployments with these values. */
 export function deployedWith({ composed }: Values): Record<string, Facts> {
   return composed === true ? { composed: {} } : topology;
 }

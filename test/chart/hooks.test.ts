@@ -137,7 +137,7 @@ describe('before an install or an upgrade changes a pod', () => {
 });
 
 describe('the Secret', () => {
-  /** By which Node checks the certificate of the Kubernetes API. */
+  /** Node checks the certificate of the Kubernetes API by it. */
   const authority = { NODE_EXTRA_CA_CERTS: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' };
   const secretsOf = (values: Values) =>
     new Set(

@@ -14,7 +14,7 @@ const declaredBy: Readonly<Record<string, string>> = {
 const strict = new Map<string, ValidateFunction>();
 
 /**
- * What the API server, with strict field validation, would find wrong with an object. `kubernetes-models` brings the
+ * Problems that the API server, with strict field validation, would report of an object. `kubernetes-models` brings the
  * OpenAPI document of Kubernetes in two forms: its validators know formats and whole numbers, and let unknown fields
  * pass; from its declarations comes a JSON Schema that does not.
  */

@@ -57,7 +57,7 @@ export function nameOf(manifest: Manifest): string {
   return manifest.metadata?.name ?? '';
 }
 
-/** Which part of the system an object is of. */
+/** The part of the system that an object belongs to. */
 export function componentOf(manifest: Manifest): string {
   return manifest.metadata?.labels?.['app.kubernetes.io/component'] ?? '';
 }
@@ -72,7 +72,7 @@ export function annotation(manifest: Manifest, name: string): string | undefined
 }
 
 export interface Pod {
-  /** Of the Deployment or Job that makes it. */
+  /** The name of the Deployment or Job that makes it. */
   name: string;
   component: string;
   labels: Labels;

@@ -7,7 +7,7 @@ import { render, serviceNames, type Values } from './helm.ts';
 import { environmentOf, named, servicePods, type Manifest } from './manifests.ts';
 import { settingsOf, type Environment } from './service-settings.ts';
 
-/** What the Secret could hold. */
+/** Values that the Secret could hold. */
 const secretValues: Environment = {
   ASSERTION_PRIVATE_KEY: '{}',
   ASSERTION_PUBLIC_KEYS: '{"keys":[]}',
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** What a service's process would find in its environment, and chat its catalogue in a file. */
+/** The environment that a service's process would find; chat's catalogue is in a file. */
 async function environment(service: string, manifests: readonly Manifest[]): Promise<Environment> {
   const { values, secrets } = environmentOf(servicePods(manifests).get(service)?.containers[0]);
   const found = { ...values };

@@ -9,7 +9,9 @@ import { query } from '@gatehouse/test/query';
 
 const database = 'gatehouse';
 
-/** What an operator brings: a database, a Kafka and a provider, on this machine and open to the cluster's pods. */
+/**
+ * Backends that an operator brings: a database, a Kafka and a provider, on this machine and open to the cluster's pods.
+ */
 export class Backends {
   readonly simulator: ProviderSimulator;
   readonly #folder: string;

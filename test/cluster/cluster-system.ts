@@ -57,7 +57,7 @@ export class ClusterSystem {
     return `http://${this.settings.node}:${this.#port}`;
   }
 
-  /** What the operator has before Helm comes: the namespace and the Secrets that values name. */
+  /** Makes what the operator has before Helm comes: the namespace and the Secrets that values name. */
   async prepare(): Promise<void> {
     const { namespace } = this.settings;
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
@@ -148,7 +148,7 @@ export class ClusterSystem {
     while (await leaving()) await sleep(500);
   }
 
-  /** What Kubernetes and the pods say, for the report of a failure. */
+  /** State, events and logs from Kubernetes and the pods, for the report of a failure. */
   async diagnosis(): Promise<string> {
     const ask = (args: string[]): Promise<string> =>
       this.kubectl(args).catch((error: unknown) => (error as Error).message);

@@ -18,7 +18,7 @@ export function helm(args: readonly string[], options: RunOptions = {}): Promise
   return run(process.env['HELM'] ?? 'helm', args, options);
 }
 
-/** What `kubectl … -o json` prints. */
+/** The output of `kubectl … -o json`, parsed. */
 export async function kubectlJson<Shape>(args: readonly string[]): Promise<Shape> {
   return JSON.parse(await kubectl([...args, '--output=json'])) as Shape;
 }

@@ -16,7 +16,7 @@ import { workloadsOf } from './workloads.ts';
 
 /**
  * `make test-cluster`: builds the images, installs the chart in a namespace of its own on the cluster that KUBECONFIG
- * names, puts it through every drill and prints a table. What it made in the cluster is gone afterwards.
+ * names, puts it through every drill and prints a table. It removes afterwards what it made in the cluster.
  */
 const drillsOf = (settings: ClusterSettings): readonly Drill[] => [
   ...plannedChanges,

@@ -5,11 +5,11 @@ export interface ClusterSettings {
   namespace: string;
   /** This machine as pods reach it: where PostgreSQL, Kafka and the simulated provider listen. */
   host: string;
-  /** Where NodePorts answer. */
+  /** The address at which NodePorts answer. */
   node: string;
   /** Registry that the nodes pull from; empty where images are loaded into them. */
   registry: string;
-  /** What comes before `/<service>` in the names of images. */
+  /** The part before `/<service>` in the names of images. */
   imageRepository: string;
   imageTag: string;
   /** Whether one Deployment runs all services. */
@@ -35,7 +35,7 @@ export async function loadSettings(
   if (node === undefined) throw new Error('the cluster has no node with an address');
   return {
     namespace: `gatehouse-test-${process.pid}`,
-    // Of a cluster on this very machine, the node's address is the machine's.
+    // If the cluster is on this very machine, the node's address is the machine's.
     host: environment['CLUSTER_HOST'] ?? node,
     node: environment['CLUSTER_NODE'] ?? node,
     registry: environment['REGISTRY'] ?? '',

@@ -5,7 +5,7 @@ interface AssembledChoice {
   finishReason: string | null;
   /** Names of the tools that are called. */
   tools: string[];
-  /** Of the log probabilities. */
+  /** Tokens of the log probabilities. */
   tokens: string[];
   /** One for each time that the field was there. */
   refusals: unknown[];

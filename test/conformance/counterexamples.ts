@@ -21,7 +21,7 @@ function without(document: object, field: string): object {
   return Object.fromEntries(Object.entries(document).filter(([name]) => name !== field));
 }
 
-/** What a schema must refuse: the proof that it looks where it should. */
+/** Documents that a schema must refuse: the proof that it looks where it should. */
 export const counterexamples: readonly Counterexample[] = [
   { name: 'without a created time', kind: 'completion', document: without(completion, 'created') },
   {

@@ -4,7 +4,7 @@ import { dataOf } from './event-stream.ts';
 /** The gateway's answers that OpenAI's schema describes. */
 export type DocumentKind = 'completion' | 'chunk' | 'model' | 'models' | 'embeddings' | 'error';
 
-/** A parsed body or event. What is in it is for a schema to say, and for `assemble` to read. */
+/** A parsed body or event. A schema checks its content, and `assemble` reads it. */
 export type Document = Record<string, unknown>;
 
 /** A gateway in front of the provider simulator, and what can be named there. */
@@ -23,7 +23,7 @@ export interface Exchange {
   route: (target: Target) => string;
   /** Posted as JSON; without one the request is a GET. */
   body?: (target: Target) => Record<string, unknown>;
-  /** What an answer must hold at least to be an example of what the name says. */
+  /** The members that an answer must have to be an example of its name. */
   shows: object;
 }
 
@@ -68,7 +68,7 @@ interface ChatCase {
   name: string;
   fields?: Record<string, unknown>;
   simulator?: Instructions;
-  /** What `assemble` must find at least. */
+  /** The members that `assemble` must find. */
   shows: object;
 }
 

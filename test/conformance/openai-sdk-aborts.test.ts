@@ -8,7 +8,7 @@ import { APIConnectionError, APIUserAbortError } from 'openai';
 import type OpenAI from 'openai';
 import { closedAfter, errorOf, say, sdkClient, simulate } from './sdk.ts';
 
-/** What the gateway makes of an official SDK that leaves early. */
+/** The gateway's handling of an official SDK that leaves early. */
 let gateway: SomeGateway;
 let client: OpenAI;
 

@@ -17,7 +17,7 @@ import {
 } from 'openai';
 import { errorOf, say, sdkClient, simulate } from './sdk.ts';
 
-/** What the official SDK makes of the gateway's errors. */
+/** The official SDK's reading of the gateway's errors. */
 let gateway: SomeGateway;
 let tenant: TenantAccess;
 let client: OpenAI;

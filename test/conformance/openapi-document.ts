@@ -44,7 +44,7 @@ export interface Parameter {
   example?: unknown;
 }
 
-/** What was answered, as far as a document can say it. */
+/** An answer, as far as a document can describe it. */
 export interface Answered {
   status: number;
   headers: Headers;

@@ -2,7 +2,7 @@ import type { Ajv } from 'ajv';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { DocumentKind } from './exchanges.ts';
 
-/** What a schema finds wrong with a document; empty when it is valid. */
+/** Problems of a document by a schema; empty when it is valid. */
 export type SchemaCheck = (kind: DocumentKind, document: unknown) => string[];
 
 /** Checks each kind of document by the part of `root` that `pointers` (JSON Pointers) names. */

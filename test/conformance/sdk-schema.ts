@@ -9,7 +9,7 @@ const declarations = '{chat/completions/completions,embeddings,models,shared}.d.
 
 const types = ['ChatCompletion', 'ChatCompletionChunk', 'CreateEmbeddingResponse', 'Model', 'ErrorObject'];
 
-/** What the SDK has no type for, as it unwraps both itself. */
+/** Shapes without a type in the SDK, as it unwraps both itself. */
 const wrappers = {
   ModelList: {
     type: 'object',
@@ -28,9 +28,9 @@ const wrappers = {
 
 /**
  * OpenAI's schema as its official SDK declares it. OpenAI generates those declarations from its OpenAPI document, and
- * they are the newest copy of it that npm has; here they become JSON Schema. What they require must be there; what
- * they do not know is let through, as OpenAI adds to its answers at any time. The OpenAPI document itself is the judge
- * in `make test-outside`.
+ * they are the newest copy of it that npm has; here they become JSON Schema. Required members must be there; unknown
+ * members are let through, as OpenAI adds to its answers at any time. The OpenAPI document itself is the judge in `make
+ * test-outside`.
  */
 export function sdkSchemaCheck(): SchemaCheck {
   const resources = path.join(path.dirname(fileURLToPath(import.meta.resolve('openai'))), 'resources');

@@ -31,7 +31,7 @@ export async function errorOf(call: PromiseLike<unknown>): Promise<APIError> {
   throw error;
 }
 
-/** What the provider got last, parsed. */
+/** The last body that the provider got, parsed. */
 export function lastProviderBody(gateway: SomeGateway): Record<string, unknown> {
   return gateway.simulator.requests.at(-1)?.body as Record<string, unknown>;
 }

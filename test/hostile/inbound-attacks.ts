@@ -10,7 +10,7 @@ const messageBytes = 250 * KiB;
 /** The same for a delivery of a mebibyte. */
 const deliveryBytes = 1_000 * KiB;
 
-/** What a provider sends, and how it proves it. */
+/** The messages of a provider, and their proof. */
 interface Provider {
   type: 'telegram' | 'slack' | 'zalo_oa';
   config: object;

@@ -8,7 +8,7 @@ export interface StreamTarget {
   key: string;
 }
 
-/** What a client saw of one stream. */
+/** One stream, as a client saw it. */
 export interface SeenStream {
   /** The longest time between two chunks, in ms. */
   longestGapMs: number;

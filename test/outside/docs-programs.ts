@@ -28,7 +28,7 @@ function variables(): Record<string, string> {
   return { GATEHOUSE_URL: url, GATEHOUSE_KEY: key };
 }
 
-/** What is wrong, or null. */
+/** The problem, or null. */
 async function problemOf({ code, prints }: { code: string; prints: string }): Promise<string | null> {
   const file = path.join(folder, `main.${extensions[language as string] ?? ''}`);
   writeFileSync(file, code);

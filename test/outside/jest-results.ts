@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What Jest writes with `--json`, of which this reads. */
+/** The part of Jest's output with `--json` that this reads. */
 interface Results {
   testResults: {
     name: string;

@@ -1,4 +1,4 @@
-/** What the programs of the steps share. */
+/** Functions that the programs of the steps share. */
 
 /** A setting that run.sh makes. */
 export function setting(name: string): string {

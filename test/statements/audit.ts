@@ -89,7 +89,7 @@ async function problemsOfSample(
   // Large arrays make it cheaper to read the ground's tables whole, so those are judged by comparisons alone.
   const arrays = arraysOf(sample);
   const compared = arrays === 'some' ? await judge({ large: true }) : arrays === 'empty' ? [] : found;
-  // Where an index serves as well, PostgreSQL reads on until a limit only while it expects to find enough at once.
+  // If an index serves as well, PostgreSQL reads on until a limit only while it expects to find enough at once.
   const unavoidable = found.some((problem) => problem.startsWith(untilLimit))
     ? await judge({ withIndexes: true })
     : [];

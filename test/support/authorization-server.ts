@@ -29,7 +29,7 @@ export const knownClient = { client_id: 'known-client', client_secret: 'known-se
 export class AuthorizationServer {
   readonly tokenRequests: TokenRequest[] = [];
   readonly registrations: object[] = [];
-  /** Of access tokens, in seconds; as JSON has it. */
+  /** The lifetime of access tokens in seconds, as JSON has it. */
   expiresIn: unknown = 3_600;
   /** Whether refresh tokens are given. */
   gives = { refresh: true };
@@ -102,7 +102,7 @@ export class AuthorizationServer {
     return this.#families.filter(({ revoked }) => revoked).length;
   }
 
-  /** What a user's browser brings back after the consent: the callback with its query. */
+  /** The callback with its query that a user's browser brings back after the consent. */
   consent(location: string, user: string): URL {
     const { origin, pathname, searchParams: query } = new URL(location);
     if (`${origin}${pathname}` !== `${this.issuer}/authorize`) throw new Error(`not a consent: ${location}`);

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a provider answers; a text is a page, all else is JSON. */
+/** An answer of a provider; a text is a page, all else is JSON. */
 export interface ProviderAnswer {
   status: number;
   headers?: Record<string, string>;
@@ -16,7 +16,7 @@ export interface ProviderCall {
   body: Record<string, unknown>;
 }
 
-/** Of each provider, by which a reply is sent. */
+/** The paths by which replies are sent to each provider. */
 const isMessage = /(?:essage|\/message\/cs)$/;
 
 /** A server that stands in for the API of a provider, by its documentation. */
@@ -25,7 +25,7 @@ export class ProviderServer {
   readonly calls: ProviderCall[] = [];
   /** The next answers to messages, before those of the provider. */
   readonly failures: ProviderAnswer[] = [];
-  /** What a message is answered with in place of being taken; null if it is taken. */
+  /** The answer to a message in place of taking it; null if it is taken. */
   trouble: (call: ProviderCall) => ProviderAnswer | null = () => null;
   /** Sees every call, however it is answered. */
   onCall: (call: ProviderCall) => unknown = () => undefined;
@@ -131,7 +131,7 @@ export class ZaloAccount {
   readonly #codes = new Map<string, { challenge: string; oaId: string }>();
   #oaId = '';
 
-  /** What the person does on Zalo's page: the query that the browser brings back. */
+  /** Consents as the person on Zalo's page: returns the query that the browser brings back. */
   consent(location: string, oaId = '5550001'): string {
     const asked = new URL(location).searchParams;
     const code = randomBytes(8).toString('hex');

@@ -8,7 +8,7 @@ export interface ConsentRoutes {
   callback: string;
 }
 
-/** Where the button leads, and the cookie that the browser has then. */
+/** The address that the button leads to, and the cookie that the browser has then. */
 export interface Pressed {
   location: string;
   cookie: string;

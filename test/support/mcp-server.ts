@@ -21,9 +21,9 @@ export interface McpRequest {
   headers: IncomingHttpHeaders;
   /** `tools/call`; empty if there is no body. */
   method: string;
-  /** Of a request of the protocol. */
+  /** The id of a request of the protocol. */
   id: unknown;
-  /** Of a tool. */
+  /** The name of a tool. */
   name: string | null;
 }
 

@@ -32,7 +32,7 @@ export async function hostOnce<Made>(
   };
 }
 
-/** What was made for this run; undefined outside of a Jest run. Throws if it could not be made. */
+/** The value that was made for this run; undefined outside of a Jest run. Throws if it could not be made. */
 export async function madeOnce<Made extends object>(variable: string): Promise<Made | undefined> {
   const port = process.env[variable];
   if (port === undefined) return undefined;

@@ -9,7 +9,7 @@ export interface Received {
   body: string;
 }
 
-/** What the receiver answers: a status, with headers; or nothing, for a receiver that hangs. */
+/** The receiver's answer: a status, with headers; or nothing, for a receiver that hangs. */
 type Answer = { status: number; headers?: Record<string, string>; body?: string } | 'nothing';
 
 /** A tenant's server, to which results and events are sent. */

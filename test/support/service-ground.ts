@@ -5,7 +5,7 @@ import { testIdentity, type TestIdentity } from './identity.ts';
 
 type Stop = () => Promise<void> | void;
 
-/** What a service stands on in a test: a database of its own that can be cut off, and keys that its peers know. */
+/** The ground of a service in a test: a database of its own that can be cut off, and keys that its peers know. */
 export class ServiceGround {
   readonly database: TestDatabase;
   /** The service's way to its database, which a test may cut. */

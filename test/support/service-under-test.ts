@@ -66,7 +66,7 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
   /** Makes the service by its settings; nothing listens yet. */
   abstract create(environment: Record<string, string>): Promise<Service>;
 
-  /** What calls the service over gRPC, with a caller's token. */
+  /** The client that calls the service over gRPC, with a caller's token. */
   protected abstract connect(address: string, signer: Signer): Caller;
 
   /**
@@ -124,7 +124,7 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
     return fetch(`http://${host}:${this.service.adminPort}/${path}`);
   }
 
-  /** What Prometheus is shown. */
+  /** The metrics, as Prometheus gets them. */
   async metrics(): Promise<string> {
     return (await this.admin('metrics')).text();
   }

@@ -13,7 +13,7 @@ export interface Call {
 export interface Answer {
   status: number;
   headers: Headers;
-  // What is in it depends on the route.
+  // Its members depend on the route.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   body: any;
 }

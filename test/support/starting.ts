@@ -8,7 +8,7 @@ import type { ServiceUnderTest } from './service-under-test.ts';
 
 type Started = ServiceUnderTest<{ close(): void }, unknown>;
 
-/** What every service with a database does as it starts. `name` is also that of its schema. */
+/** Tests of what every service with a database does as it starts. `name` is also that of its schema. */
 export function describeStarting(name: string, started: () => Started): void {
   const create = (databaseUrl: string): Promise<Service> =>
     started().create({ ...started().environment(), DATABASE_URL: databaseUrl });

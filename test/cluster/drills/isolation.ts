@@ -45,7 +45,7 @@ const doors: Readonly<Record<ServiceName, { http: string; rpc: string }>> = {
 };
 
 const unauthenticated = '16';
-/** Where the cluster enforces the network policies. */
+/** The answer where the cluster enforces the network policies. */
 const unreachable = 'unreachable';
 
 interface Answers {

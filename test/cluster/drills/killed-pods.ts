@@ -9,14 +9,14 @@ const graceSeconds = 1;
 /** Around that second, for the way of a command to the node and of the news to the callers. */
 const marginMs = 1_500;
 
-/** What holds a client's request for as long as the answer takes. */
+/** Workloads that hold a client's request for as long as the answer takes. */
 const holders: readonly Workload[] = ['edge', 'chat', 'composed'];
-/** Where the connections of clients end. */
+/** Workloads in which the connections of clients end. */
 const frontDoors: readonly Workload[] = ['edge', 'composed'];
 
 /**
- * Pods are killed long before they could drain. What was in their hands may fail: with an error in the one shape, unless
- * the front door died, whose clients have lost their connection. Nothing else may.
+ * Pods are killed long before they could drain. Their requests may fail: with an error in the one shape, unless the
+ * front door died, whose clients have lost their connection. Nothing else may.
  */
 export const killedPod = (service: Workload): Drill => ({
   name: `kill-${service}`,

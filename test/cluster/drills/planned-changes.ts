@@ -3,7 +3,7 @@ import { unnoticed, type Drill } from '../drill.ts';
 
 const analyticsOutageMs = 60_000;
 
-/** What operators do on purpose, under load: no client may notice any of it. */
+/** Changes that operators make on purpose, under load: no client may notice any of them. */
 export const plannedChanges: readonly Drill[] = [
   {
     name: 'upgrade',

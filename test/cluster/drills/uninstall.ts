@@ -8,7 +8,7 @@ const kinds =
 const notOurs = new Set([
   'ConfigMap/kube-root-ca.crt',
   'ServiceAccount/default',
-  // What the operator made.
+  // Made by the operator.
   'Secret/database',
   'Secret/providers',
 ]);
@@ -34,7 +34,7 @@ async function expectLeftovers(cluster: ClusterSystem, wanted: readonly string[]
   });
 }
 
-/** What stays is what the operator asked to keep, and a new installation goes on with it. */
+/** Only objects that the operator asked to keep stay, and a new installation goes on with them. */
 export const uninstall: Drill = {
   name: 'uninstall',
   title: 'helm uninstall leaves what was asked to be kept; installed again, keys and data are there',

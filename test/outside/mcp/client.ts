@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { call } from './gateway.ts';
 
 /**
- * What the conformance tests run as an MCP client: registers the server of its last argument with the gateway, consents
- * where it wants a login, and has an agent call its tool.
+ * The program that the conformance tests run as an MCP client: registers the server of its last argument with the
+ * gateway, consents where it wants a login, and has an agent call its tool.
  */
 
 interface Context {

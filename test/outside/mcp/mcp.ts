@@ -12,7 +12,7 @@ import { call, credentials } from './gateway.ts';
 
 const packages = process.argv.at(-1) ?? '';
 
-/** What the gateway offers of the client's side, by the names of the conformance tests. */
+/** Scenarios of the client's side that the gateway supports, by the names of the conformance tests. */
 const scenarios = [
   'initialize',
   'tools_call',

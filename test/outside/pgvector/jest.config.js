@@ -1,6 +1,9 @@
 import jest from '../../../jest.config.js';
 
-/** What depends on how the database compares vectors, with the PostgreSQL of `TEST_PGVECTOR` (test/support/global-setup.ts). */
+/**
+ * Tests that depend on how the database compares vectors, with the PostgreSQL of `TEST_PGVECTOR`
+ * (test/support/global-setup.ts).
+ */
 export default {
   ...jest,
   rootDir: '../../..',

@@ -82,7 +82,7 @@ describe('a database with pgvector', () => {
     ).toBeNull();
     expect(await recall()).toBeLessThan(few);
     expect(new Set(stored.requested)).toEqual(new Set([key.agentId]));
-    // What is stored meanwhile, by a replica that knows nothing of it, needs no copy.
+    // Rows that a replica without knowledge of the extension stores meanwhile need no copy.
     await stored.add(stored.makeAgent(key.tenantId), randomVectors(1, size));
     const { rows } = await stored.admin.query<{ waiting: string }>(
       'select (select count(*) from memory.embeddings) - (select count(*) from memory.half_vectors) as waiting',
