@@ -85,7 +85,7 @@ export default tseslint.config(
     rules: { 'no-restricted-syntax': ['error', restrictedSyntax.sql, restrictedSyntax.selectStar] },
   },
   {
-    files: ['**/*-{store,statements}.ts', '**/store/*.ts', 'packages/pg/src/**/*.ts'],
+    files: ['**/*-{store,statements}.ts', '**/store/**/*.ts', 'packages/pg/src/**/*.ts'],
     rules: {
       'no-restricted-syntax': [
         'error',

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { indexOnly } from '@gatehouse/service-memory/service';
-import { TraversalStore } from '@gatehouse/service-memory/store/traversal-store';
+import { TraversalStore } from '@gatehouse/service-memory/store/graph/traversal-store';
 import { Client } from 'pg';
 import { percentile, withDatabase } from './database.ts';
 

@@ -1,14 +1,14 @@
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
-import type { MemoryKey } from '@gatehouse/service-memory/documents/memory-key';
+import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
 import { splitMarkdown } from '@gatehouse/service-memory/documents/split-markdown';
 import { MemorySearch, noFilter, type SearchFilter } from '@gatehouse/service-memory/search/search';
 import { indexOnly } from '@gatehouse/service-memory/service';
-import { putDocument } from '@gatehouse/service-memory/store/document-store';
-import { ImportStore } from '@gatehouse/service-memory/store/import-store';
-import { noLimits } from '@gatehouse/service-memory/store/scope-statements';
-import { SearchStore } from '@gatehouse/service-memory/store/search-store';
+import { putDocument } from '@gatehouse/service-memory/store/documents/document-store';
+import { ImportStore } from '@gatehouse/service-memory/store/imports/import-store';
+import { noLimits } from '@gatehouse/service-memory/store/scopes/scope-statements';
+import { SearchStore } from '@gatehouse/service-memory/store/search/search-store';
 import { percentile, withDatabase } from './database.ts';
 import { bible } from './verses.ts';
 

@@ -13,8 +13,8 @@ import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vector
 import { noFilter } from '@gatehouse/service-memory/search/search';
 import { normalised, packVector, sketchOf } from '@gatehouse/service-memory/search/vectors';
 import { indexOnly } from '@gatehouse/service-memory/service';
-import { HalfVectorStore } from '@gatehouse/service-memory/store/half-vector-store';
-import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/vector-statements';
+import { HalfVectorStore } from '@gatehouse/service-memory/store/search/half-vector-store';
+import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-statements';
 import { Client } from 'pg';
 
 /**

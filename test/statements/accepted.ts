@@ -30,7 +30,7 @@ export const accepted: readonly Accepted[] = [
     reason: 'a tenant has 100 channels at most',
   },
   {
-    file: 'services/memory/src/store/import-system-store.ts',
+    file: 'services/memory/src/store/imports/import-system-store.ts',
     begins: 'select tenant_id as "tenantId", agent_id as "agentId", generation from memory.imports',
     problem: 'until its limit reads all of memory.imports',
     reason: 'the table has a row for each import under way',
@@ -112,12 +112,12 @@ export const sentElsewhere: readonly { file: string; begins: string; reason: str
     reason: 'the bootstrap command is a process of its own',
   },
   {
-    file: 'services/memory/src/store/half-vector-store.ts',
+    file: 'services/memory/src/store/search/half-vector-store.ts',
     begins: '',
     reason: 'needs pgvector: `make test-outside` sends it',
   },
   {
-    file: 'services/memory/src/store/vector-statements.ts',
+    file: 'services/memory/src/store/search/vector-statements.ts',
     begins: "select set_config('hnsw",
     reason: 'needs pgvector: `make test-outside` sends it',
   },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import { withTenant } from '@gatehouse/pg/pool';
-import { putDocument } from '../src/store/document-store.ts';
+import { putDocument } from '../src/store/documents/document-store.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 import { StoredVectors } from './stored-vectors.ts';
 

@@ -5,8 +5,8 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { entryBytes } from '../src/search/postings.ts';
-import { EmbeddingStore } from '../src/store/embedding-store.ts';
-import { holdMemory, markAgentDeleted } from '../src/store/scope-statements.ts';
+import { EmbeddingStore } from '../src/store/search/embedding-store.ts';
+import { holdMemory, markAgentDeleted } from '../src/store/scopes/scope-statements.ts';
 import { MemoryServiceUnderTest } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;

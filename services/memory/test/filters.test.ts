@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { withTenant } from '@gatehouse/pg/pool';
-import type { MemoryKey } from '../src/documents/memory-key.ts';
+import type { MemoryKey } from '../src/shared/memory-key.ts';
 import { MemorySearch, noFilter, type PassageIndex, type SearchFilter } from '../src/search/search.ts';
-import { putDocument } from '../src/store/document-store.ts';
+import { putDocument } from '../src/store/documents/document-store.ts';
 import { normalised } from '../src/search/vectors.ts';
 import { StoredVectors } from './stored-vectors.ts';
 

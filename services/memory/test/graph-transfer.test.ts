@@ -2,18 +2,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
-import { everything } from '../src/store/removal-statements.ts';
-import { noLimits } from '../src/store/scope-statements.ts';
-import { upsertEntities } from '../src/store/entity-statements.ts';
-import { GraphForgetStore } from '../src/store/graph-forget-store.ts';
-import { GraphStore } from '../src/store/graph-store.ts';
+import { everything } from '../src/store/documents/removal-statements.ts';
+import { noLimits } from '../src/store/scopes/scope-statements.ts';
+import { upsertEntities } from '../src/store/graph/entity-statements.ts';
+import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
+import { GraphStore } from '../src/store/graph/graph-store.ts';
 import {
   exportEntities,
   exportRelations,
   importEntities,
   importRelations,
-} from '../src/store/graph-transfer-statements.ts';
-import { upsertRelations, type NewRelation } from '../src/store/relation-statements.ts';
+} from '../src/store/graph/graph-transfer-statements.ts';
+import { upsertRelations, type NewRelation } from '../src/store/graph/relation-statements.ts';
 import { indexOnly } from '../src/service.ts';
 import { GraphClient } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';

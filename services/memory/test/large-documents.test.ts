@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { withTenant, type Queryable } from '@gatehouse/pg/pool';
-import { putDocument } from '../src/store/document-store.ts';
+import { putDocument } from '../src/store/documents/document-store.ts';
 import { StoredVectors } from './stored-vectors.ts';
 
 let stored: StoredVectors;

@@ -3,14 +3,14 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { Client } from 'pg';
-import type { MemoryKey } from '../src/documents/memory-key.ts';
+import type { MemoryKey } from '../src/shared/memory-key.ts';
 import { normalised, packVector, sketchOf } from '../src/search/vectors.ts';
-import { EmbeddingStore } from '../src/store/embedding-store.ts';
-import { ForgetStore } from '../src/store/forget-store.ts';
+import { EmbeddingStore } from '../src/store/search/embedding-store.ts';
+import { ForgetStore } from '../src/store/forgetting/forget-store.ts';
 import type { Scored } from '../src/search/ranking.ts';
 import { noFilter, type Near } from '../src/search/search.ts';
-import { HalfVectorStore } from '../src/store/half-vector-store.ts';
-import { SearchStore } from '../src/store/search-store.ts';
+import { HalfVectorStore } from '../src/store/search/half-vector-store.ts';
+import { SearchStore } from '../src/store/search/search-store.ts';
 
 /** Passages with given vectors, and the stores that search and remove them. */
 export class StoredVectors {

@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
-import type { MemoryKey } from '@gatehouse/service-memory/documents/memory-key';
-import { firstPlace } from '@gatehouse/service-memory/store/place';
+import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
+import { firstPlace } from '@gatehouse/service-memory/store/search/place';
 import { migrations } from '@gatehouse/service-memory/config';
 import { migrateService } from '@gatehouse/service/migrate';
 import { createLogger } from '@gatehouse/kit/log';

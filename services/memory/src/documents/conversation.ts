@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { splitPlain } from './split-markdown.ts';
 import type { NewDocument } from './document.ts';
+import { splitPlain } from './split-markdown.ts';
 
 /** A finished turn of a user with an agent. */
 export interface Turn {

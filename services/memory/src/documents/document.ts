@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { maxDocumentBytes, type Document, type DocumentSource } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
-import { ofAgent } from './memory-key.ts';
+import { ofAgent } from '../shared/memory-key.ts';
 import type { Passage } from './split-markdown.ts';
 
 /** A document as stored, without its text. */

@@ -1,7 +1,7 @@
 import type { Forget } from '@gatehouse/contract/memory';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
-import { assertWritesAgents, ofAgent } from './memory-key.ts';
+import { assertWritesAgents, ofAgent } from '../shared/memory-key.ts';
 
 /** The rows to forget: all that match everything that is set. */
 export interface Forgotten {

@@ -1,7 +1,7 @@
 import type { Entity, GraphNode } from '@gatehouse/contract/graph';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { ofAgent } from '../documents/memory-key.ts';
+import { ofAgent } from '../shared/memory-key.ts';
 
 /** An entity as stored. */
 export interface StoredEntity {

@@ -1,5 +1,5 @@
 import type { Outcome } from '@gatehouse/changes/changes';
-import { ofAgent } from '../documents/memory-key.ts';
+import { ofAgent } from '../shared/memory-key.ts';
 import type { MemoryCall } from './memory-call.ts';
 
 /** The entry of the audit log for a change of a graph: counts, if the graph is shared by all users of the agent. */

@@ -4,9 +4,9 @@ import { validate } from '@gatehouse/kit/validate';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { assertFits } from '../documents/document.ts';
-import { ofAgent } from '../documents/memory-key.ts';
 import type { Line } from '../moving/json-lines.ts';
 import type { NumberedRecord } from '../moving/record-batches.ts';
+import { ofAgent } from '../shared/memory-key.ts';
 
 type Importer = Pick<TenantPrincipal, 'actingUser'>;
 

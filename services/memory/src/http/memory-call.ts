@@ -1,7 +1,7 @@
 import { tenantOf, type RawCall } from '@gatehouse/http/app';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
-import type { MemoryKey } from '../documents/memory-key.ts';
 import type { AgentClient } from '../peers/agents.ts';
+import type { MemoryKey } from '../shared/memory-key.ts';
 
 /** The memory that a request names, and who asks. */
 export interface MemoryCall {

@@ -2,10 +2,10 @@ import type { Passage, SearchMemory } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Turns } from '@gatehouse/kit/turns';
-import { ofAgent, readableUsers } from '../documents/memory-key.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import type { FoundPassage, MemorySearch, PassageIndex } from '../search/search.ts';
+import { ofAgent, readableUsers } from '../shared/memory-key.ts';
 import { memoryOf } from './memory-call.ts';
 
 export interface SearchDependencies {

@@ -1,6 +1,6 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import type { HalfVectorStore } from '../store/half-vector-store.ts';
-import { firstPlace, type Place } from '../store/place.ts';
+import type { HalfVectorStore } from '../store/search/half-vector-store.ts';
+import { firstPlace, type Place } from '../store/search/place.ts';
 
 /** Vectors in one transaction, which stays short for large vectors too: 20 to 50 ms with 384 components. */
 const batch = 50;

@@ -1,10 +1,10 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { JobContext, JobHandler } from '@gatehouse/jobs/task';
-import type { AgentKey } from '../store/scope-statements.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import type { Embedded } from '../search/vectors.ts';
-import { noModel, type EmbeddingStore, type PendingChunk } from '../store/embedding-store.ts';
+import type { AgentKey } from '../store/scopes/scope-statements.ts';
+import { noModel, type EmbeddingStore, type PendingChunk } from '../store/search/embedding-store.ts';
 
 /** Passages in one call of the provider. */
 const batch = 64;

@@ -1,6 +1,6 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import { firstPlace, type Place } from '../store/place.ts';
-import type { ReindexStore } from '../store/reindex-store.ts';
+import { firstPlace, type Place } from '../store/search/place.ts';
+import type { ReindexStore } from '../store/search/reindex-store.ts';
 
 /** Analyses all passages of an agent that another analyser has split into words. */
 export function reindexPassages(store: ReindexStore): JobHandler<{ agentId: string }> {

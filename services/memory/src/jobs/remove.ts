@@ -1,5 +1,5 @@
 import type { JobHandler } from '@gatehouse/jobs/task';
-import type { ForgetStore } from '../store/forget-store.ts';
+import type { ForgetStore } from '../store/forgetting/forget-store.ts';
 
 /** Removes the memory of an agent that a transfer has marked as deleted. The agent may have come back since. */
 export function removeMemory(store: ForgetStore): JobHandler<{ agentId: string }> {

@@ -6,7 +6,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import { analyserOf, type Analyser } from '../documents/memory-key.ts';
+import { analyserOf, type Analyser } from '../shared/memory-key.ts';
 
 const deadlineMs = 2_000;
 /** The longest key; an id is shorter. */

@@ -1,7 +1,7 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { MemoryLimits as SentLimits, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { noLimits, type MemoryLimits } from '../store/scope-statements.ts';
+import { noLimits, type MemoryLimits } from '../store/scopes/scope-statements.ts';
 
 /** Limits of what tenants may store, with the rules of {@link ActiveTenants}. */
 export class MemoryLimitsClient {

@@ -1,6 +1,6 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/memory/v1/memory';
-import type { ForgetStore } from '../store/forget-store.ts';
+import type { ForgetStore } from '../store/forgetting/forget-store.ts';
 
 /** Removes what a user left in all agents of a tenant. */
 export function forgetUser(forgetting: ForgetStore): Rpc<ForgetUserRequest, ForgetUserResponse> {

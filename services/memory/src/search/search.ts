@@ -1,6 +1,6 @@
 import type { SearchMode } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Analyser, MemoryKey } from '../documents/memory-key.ts';
+import type { Analyser, MemoryKey } from '../shared/memory-key.ts';
 import { byMeaning, byWords, fuse, keyOf, type Fused } from './fusion.ts';
 import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';

@@ -3,11 +3,11 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { actAs } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
-import type { RequestJob } from '../store/request-job.ts';
-import type { MemoryLimits } from '../store/scope-statements.ts';
-import { deleteScopes, markAgentDeleted } from '../store/scope-statements.ts';
-import { everything, forgetDocuments } from '../store/removal-statements.ts';
-import { removeGraphBatch } from '../store/graph-forget-store.ts';
+import { everything, forgetDocuments } from '../store/documents/removal-statements.ts';
+import { removeGraphBatch } from '../store/graph/graph-forget-store.ts';
+import type { RequestJob } from '../store/scopes/request-job.ts';
+import type { MemoryLimits } from '../store/scopes/scope-statements.ts';
+import { deleteScopes, markAgentDeleted } from '../store/scopes/scope-statements.ts';
 import {
   copyBatch,
   findParts,
@@ -26,7 +26,7 @@ import {
   type Part,
   type PartTable,
   type Progress,
-} from '../store/transfer-statements.ts';
+} from '../store/transfers/transfer-statements.ts';
 
 export interface MemoryStepsOptions {
   limitsOf: (tenantId: string) => Promise<MemoryLimits>;

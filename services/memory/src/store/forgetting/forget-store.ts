@@ -1,0 +1,111 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { Forgotten } from '../../documents/forget.ts';
+import type { MemoryKey } from '../../shared/memory-key.ts';
+import { everything, forgetDocuments, type Removed } from '../documents/removal-statements.ts';
+import { GraphForgetStore } from '../graph/graph-forget-store.ts';
+import type { GraphGrowth } from '../graph/graph-statements.ts';
+import { noteDeletedUser } from '../scopes/deleted-user-statements.ts';
+import {
+  deleteScopes,
+  isAgentDeleted,
+  markAgentDeleted,
+  memoriesOfUser,
+  type AgentKey,
+} from '../scopes/scope-statements.ts';
+
+/** How long one call removes; the caller of an RPC calls again. */
+const budgetMs = 3_000;
+
+/** Counts of removed rows, by kind. */
+export type RemovedAll = Removed & GraphGrowth;
+
+export interface RemovedOfUser extends RemovedAll {
+  /** False when more is to be removed. */
+  completed: boolean;
+}
+
+/** Removes in short transactions, so that a large memory delays no other writer for long. */
+export class ForgetStore {
+  readonly #pool: Pool;
+  readonly #graphs: GraphForgetStore;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+    this.#graphs = new GraphForgetStore(pool);
+  }
+
+  /** Removes everything that matches. Resolves when nothing is left of it. */
+  async forget(key: MemoryKey, which: Forgotten): Promise<RemovedAll> {
+    const { documents, chunks } = await this.#remove(key.tenantId, Infinity, (db) =>
+      // An import that is under way comes after it.
+      forgetDocuments(db, key, which, { staged: false }),
+    );
+    const { entities, relations } = await this.#graphs.forget(key, which);
+    return { documents, chunks, entities, relations };
+  }
+
+  /** Stops writes to the memory of an agent and removes it. Returns false when more is to be removed. */
+  async forgetAgent(key: AgentKey): Promise<boolean> {
+    await withTenant(this.#pool, key.tenantId, (db) => markAgentDeleted(db, key));
+    return this.#removeAgent(key);
+  }
+
+  /** Removes the memory of an agent if it is marked as deleted. Returns false when more is to be removed. */
+  async removeDeleted(key: AgentKey): Promise<boolean> {
+    const isDeleted = await withTenant(this.#pool, key.tenantId, (db) => isAgentDeleted(db, key));
+    return !isDeleted || this.#removeAgent(key);
+  }
+
+  async #removeAgent(key: AgentKey): Promise<boolean> {
+    const { completed } = await this.#remove(key.tenantId, budgetMs, (db) =>
+      forgetDocuments(db, key, everything('all'), { staged: true, ofDeleted: true }),
+    );
+    if (!completed) return false;
+    await withTenant(this.#pool, key.tenantId, (db) => deleteScopes(db, key, 'all'));
+    return (await this.#graphs.forgetAgent(key, budgetMs)).completed;
+  }
+
+  /** Refuses what a user did up to a time and is still under way, and removes what is stored. */
+  async forgetUser(user: { tenantId: string; userId: string; requestedAt: Date }): Promise<RemovedOfUser> {
+    const { tenantId, userId } = user;
+    await withTenant(this.#pool, tenantId, (db) => noteDeletedUser(db, user));
+    const { documents, chunks, completed } = await this.#documentsOf(tenantId, userId);
+    if (!completed) return { documents, chunks, entities: 0, relations: 0, completed };
+    return { documents, chunks, ...(await this.#graphs.forgetUser(tenantId, userId, budgetMs)) };
+  }
+
+  async #documentsOf(tenantId: string, userId: string): Promise<Removed & { completed: boolean }> {
+    const all = { documents: 0, chunks: 0, completed: true };
+    const agents = await withTenant(this.#pool, tenantId, (db) => memoriesOfUser(db, tenantId, userId));
+    const startedAt = monotonicMs();
+    for (const agentId of agents) {
+      const left = budgetMs - (monotonicMs() - startedAt);
+      const key = { tenantId, agentId };
+      const removed = await this.#remove(tenantId, left, (db) =>
+        forgetDocuments(db, key, everything([userId]), { staged: true }),
+      );
+      all.documents += removed.documents;
+      all.chunks += removed.chunks;
+      if (!removed.completed) return { ...all, completed: false };
+      await withTenant(this.#pool, tenantId, (db) => deleteScopes(db, key, [userId]));
+    }
+    return all;
+  }
+
+  async #remove(
+    tenantId: string,
+    forMs: number,
+    batch: (db: Queryable) => Promise<Removed & { done: boolean }>,
+  ): Promise<Removed & { completed: boolean }> {
+    const removed = { documents: 0, chunks: 0, completed: false };
+    for (const startedAt = monotonicMs(); monotonicMs() - startedAt < forMs;) {
+      const { documents, chunks, done } = await withTenant(this.#pool, tenantId, batch);
+      removed.documents += documents;
+      removed.chunks += chunks;
+      if (done) return { ...removed, completed: true };
+    }
+    return removed;
+  }
+}

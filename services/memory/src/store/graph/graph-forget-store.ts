@@ -1,0 +1,181 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { Forgotten } from '../../documents/forget.ts';
+import { ofAgent } from '../../shared/memory-key.ts';
+import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-statements.ts';
+import { growGraph, type GraphGrowth } from './graph-statements.ts';
+import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
+
+/** Entities that one transaction removes at most. */
+const batchEntities = 1_000;
+
+/** Counts of removed rows. */
+export interface RemovedGraph extends GraphGrowth {
+  /** False when more is to be removed: call again. */
+  completed: boolean;
+}
+
+/** Removes in short transactions, so that a large graph delays no other writer for long. */
+export class GraphForgetStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Removes everything that matches, and the relations to it. Entities and relations have no path and no session, so a
+   * filter by these matches none. Stops after `forMs`.
+   */
+  async forget(key: AgentKey, which: Forgotten, forMs = Infinity): Promise<RemovedGraph> {
+    const removal = new Removal(this.#pool, forMs);
+    if (which.pathPrefix === null && which.sessionId === null)
+      await removal.remove(key, which.users, which.runId);
+    return removal.removed;
+  }
+
+  /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
+  async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
+    const removal = new Removal(this.#pool, forMs, { ofDeleted: true });
+    await removal.remove(key, 'all', null);
+    return removal.removed;
+  }
+
+  /** Removes everything that belongs to a user, with any agent of the tenant. Call it after `noteDeletedUser`. */
+  async forgetUser(tenantId: string, userId: string, forMs = Infinity): Promise<RemovedGraph> {
+    const { rows: agents } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<{ agentId: string }>(
+        `select distinct agent_id as "agentId" from memory.graphs
+         where tenant_id = $1 and user_id = $2 and user_id <> ''`,
+        [tenantId, userId],
+      ),
+    );
+    const removal = new Removal(this.#pool, forMs);
+    for (const { agentId } of agents) await removal.remove({ tenantId, agentId }, [userId], null);
+    return removal.removed;
+  }
+}
+
+/** A removal in batches until nothing is left or the time is over. */
+class Removal {
+  readonly removed: RemovedGraph = { entities: 0, relations: 0, completed: true };
+  readonly #pool: Pool;
+  readonly #endsAt: number;
+  readonly #ofDeleted: boolean;
+
+  constructor(pool: Pool, forMs: number, { ofDeleted = false }: { ofDeleted?: boolean } = {}) {
+    this.#pool = pool;
+    this.#endsAt = monotonicMs() + forMs;
+    this.#ofDeleted = ofDeleted;
+  }
+
+  async remove(key: AgentKey, users: Forgotten['users'], runId: string | null): Promise<void> {
+    for (const userId of await this.#usersOf(key, users, runId)) await this.#empty(key, userId, runId);
+  }
+
+  /** Users with a graph, or with something of a run in it; that of the agent last, because relations of users may have its entities. */
+  async #usersOf(
+    { tenantId, agentId }: AgentKey,
+    users: Forgotten['users'],
+    runId: string | null,
+  ): Promise<string[]> {
+    const { rows } = await withTenant(this.#pool, tenantId, (db) =>
+      db.query<{ userId: string }>(
+        `select distinct user_id as "userId" from memory.graphs
+         where tenant_id = $1 and agent_id = $2 and ($3::text[] is null or user_id = any ($3))
+           and ($4::uuid is null or id in (
+             select graph_id from memory.entities where tenant_id = $1 and run_id = $4
+             union all select graph_id from memory.relations where tenant_id = $1 and run_id = $4))
+         order by user_id desc`,
+        [tenantId, agentId, users === 'all' ? null : users, runId],
+      ),
+    );
+    return rows.map(({ userId }) => userId);
+  }
+
+  /** Removes the graphs of a user, or what a run left in them. */
+  async #empty({ tenantId, agentId }: AgentKey, userId: string, runId: string | null): Promise<void> {
+    for (;;) {
+      this.removed.completed &&= monotonicMs() < this.#endsAt;
+      if (!this.removed.completed) return;
+      const batch = await withTenant(this.#pool, tenantId, (db) =>
+        removeGraphBatch(db, tenantId, { agentId, userId, runId, ofDeleted: this.#ofDeleted }),
+      );
+      if (batch === null) return;
+      this.removed.entities += batch.entities;
+      this.removed.relations += batch.relations;
+    }
+  }
+}
+
+export interface GraphPart {
+  agentId: string;
+  userId: string;
+  runId: string | null;
+  /** Whether the agent must be marked as deleted. */
+  ofDeleted: boolean;
+}
+
+/** Removes a batch of a graph. Returns what it has removed, or null when nothing is left. */
+export async function removeGraphBatch(
+  db: Queryable,
+  tenantId: string,
+  part: GraphPart,
+): Promise<GraphGrowth | null> {
+  await shareAgent(db, part);
+  if (part.ofDeleted && !(await isAgentDeleted(db, { tenantId, agentId: part.agentId }))) return null;
+  const graphId = await lockExisting(db, tenantId, part);
+  if (graphId === null) return null;
+  const graph = { tenantId, graphId };
+  const found = [tenantId, graphId, part.runId];
+  const removed = await db.query<{ relations: number; bytes: number }>(
+    `with gone as (
+       delete from memory.relations where tenant_id = $1 and id in (
+         select id from memory.relations
+         where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchRelations})
+       returning size
+     )
+     select count(*)::float8 as relations, coalesce(sum(size), 0)::float8 as bytes from gone`,
+    found,
+  );
+  const { relations, bytes } = only(removed);
+  await growGraph(db, graph, { entities: 0, relations: -relations, bytes: -bytes });
+  if (relations === batchRelations) return { entities: 0, relations };
+  const { rows } = await db.query<{ id: string }>(
+    `select id from memory.entities
+     where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchEntities}`,
+    found,
+  );
+  const ids = rows.map(({ id }) => id);
+  if (ids.length > 0) {
+    // Relations to these entities: those that others left, or users in their graphs.
+    const others = await deleteRelationsOf(db, tenantId, ids);
+    if (others === batchRelations) return { entities: 0, relations: relations + others };
+    await deleteEntityRows(db, graph, ids);
+    return { entities: ids.length, relations: relations + others };
+  }
+  // The row has the id of the user.
+  if (part.runId === null)
+    await db.query('delete from memory.graphs where tenant_id = $1 and id = $2', [tenantId, graphId]);
+  return relations > 0 || part.runId === null ? { entities: 0, relations } : null;
+}
+
+/** Locks a graph of any generation as writers do; null when there is none. */
+async function lockExisting(
+  db: Queryable,
+  tenantId: string,
+  { agentId, userId }: GraphPart,
+): Promise<string | null> {
+  const lock = async (user: string, mode: string): Promise<string | null> => {
+    const { rows } = await db.query<{ id: string }>(
+      `select id from memory.graphs where tenant_id = $1 and agent_id = $2 and user_id = $3
+       order by id limit 1 ${mode}`,
+      [tenantId, agentId, user],
+    );
+    return rows[0]?.id ?? null;
+  };
+  if (userId !== ofAgent) await lock(ofAgent, 'for share');
+  return lock(userId, 'for update');
+}

@@ -1,0 +1,79 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { ofAgent } from '../../shared/memory-key.ts';
+
+const keptDays = 30;
+
+/**
+ * Notes that what this user did up to a time is deleted, and drops notes that have become old. When it resolves, every
+ * writer for the user has committed; later ones see the note.
+ */
+export async function noteDeletedUser(
+  db: Queryable,
+  { tenantId, userId, requestedAt }: { tenantId: string; userId: string; requestedAt: Date },
+): Promise<void> {
+  await lockUser(db, tenantId, userId, 'alone');
+  await db.query(
+    `insert into memory.deleted_users as d (tenant_id, user_hash, requested_at) values ($1, $2, $3)
+     on conflict (tenant_id, user_hash) do update set requested_at = greatest(d.requested_at, excluded.requested_at), noted_at = now()`,
+    [tenantId, hashOf(tenantId, userId), requestedAt],
+  );
+  await db.query(
+    `delete from memory.deleted_users where tenant_id = $1 and requested_at < now() - make_interval(days => ${keptDays})`,
+    [tenantId],
+  );
+}
+
+/**
+ * Whether what a user did at a time was deleted since. Every writer for a user calls it before it locks anything of the
+ * user: until the transaction ends, no deletion of the user's data begins.
+ */
+export async function wasDeleted(
+  db: Queryable,
+  { tenantId, userId, at }: { tenantId: string; userId: string; at: Date },
+): Promise<boolean> {
+  if (userId === ofAgent) return false;
+  await lockUser(db, tenantId, userId, 'shared');
+  const { rows } = await db.query(
+    'select 1 from memory.deleted_users where tenant_id = $1 and user_hash = $2 and requested_at >= $3',
+    [tenantId, hashOf(tenantId, userId), at],
+  );
+  return rows.length > 0;
+}
+
+/** The SQL expression for the hash of a user of a tenant. */
+export function hashedUser(tenantId: string, userId: string): string {
+  return `sha256(convert_to(concat(${tenantId}::text, E'\\n', ${userId}), 'UTF8'))`;
+}
+
+/** Whether the data of a user with a document of an import were deleted since it began. */
+export async function anyUserDeleted(
+  db: Queryable,
+  { tenantId, agentId, generation }: { tenantId: string; agentId: string; generation: number },
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select 1 from memory.imports as i
+     join memory.scopes as s on s.tenant_id = $1 and s.agent_id = $2 and s.generation = $3
+     cross join lateral (
+       select from memory.deleted_users
+       where tenant_id = $1 and user_hash = ${hashedUser('$1', 's.user_id')} and requested_at >= i.started_at
+       limit 1) as d
+     where i.tenant_id = $1 and i.agent_id = $2 and i.generation = $3 limit 1`,
+    [tenantId, agentId, generation],
+  );
+  return rows.length > 0;
+}
+
+async function lockUser(
+  db: Queryable,
+  tenantId: string,
+  userId: string,
+  mode: 'shared' | 'alone',
+): Promise<void> {
+  const lock = mode === 'shared' ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock';
+  await db.query(`select ${lock}(hashtextextended($1, 0))`, [`memory of user ${tenantId} ${userId}`]);
+}
+
+function hashOf(tenantId: string, userId: string): Buffer {
+  return createHash('sha256').update(`${tenantId}\n${userId}`).digest();
+}

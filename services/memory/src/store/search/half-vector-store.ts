@@ -1,0 +1,78 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { AgentKey } from '../scopes/scope-statements.ts';
+import type { Place } from './place.ts';
+import { waitsForCopy } from './vector-statements.ts';
+
+/** Copies vectors that were stored before the database had pgvector. */
+export class HalfVectorStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `memory_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Whether vectors of the agent wait to be copied. False without pgvector. */
+  async incomplete({ tenantId, agentId }: AgentKey): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<{ incomplete: boolean }>(
+        `select ${waitsForCopy} as incomplete
+         from memory.agents as a where a.tenant_id = $1 and a.agent_id = $2`,
+        [tenantId, agentId],
+      );
+      return rows[0]?.incomplete === true;
+    });
+  }
+
+  /** Copies the next vectors after a place. Returns the place of the last one, or null if none was left. */
+  async copy(key: AgentKey, after: Place, limit: number): Promise<Place | null> {
+    return withTenant(this.#pool, key.tenantId, (db) => copyBatch(db, key, after, limit));
+  }
+
+  /** Notes that all vectors are copied. Returns false if some are not. */
+  async complete({ tenantId, agentId }: AgentKey): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rowCount } = await db.query(
+        `update memory.agents set half_vectors_complete = true
+         where tenant_id = $1 and agent_id = $2 and not exists (
+           select from memory.embeddings as e
+           where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting})`,
+        [tenantId, agentId],
+      );
+      return rowCount === 1;
+    });
+  }
+}
+
+/** All scopes, also those of imports that are not published yet. */
+const scopes = 'select s.id from memory.scopes as s where s.tenant_id = $1 and s.agent_id = $2';
+
+/** The others are compared by their sketches. */
+const waiting = `octet_length(e.vector) between 4 and 64000 and not exists (
+  select from memory.half_vectors as h
+  where h.tenant_id = e.tenant_id and h.scope_id = e.scope_id and h.number = e.number)`;
+
+/** Skips rows that are being changed or deleted, and so never waits in a deadlock. */
+async function copyBatch(
+  db: Queryable,
+  { tenantId, agentId }: AgentKey,
+  after: Place,
+  limit: number,
+): Promise<Place | null> {
+  const { rows } = await db.query<Place>(
+    `with batch as materialized (
+       select e.scope_id, e.number, e.model, e.vector from memory.embeddings as e
+       where e.tenant_id = $1 and e.scope_id = any (array(${scopes})) and ${waiting}
+         and (e.scope_id, e.number) > ($3::bigint, $4::integer)
+       order by e.scope_id, e.number limit $5
+       for share skip locked
+     ), copied as (
+       insert into memory.half_vectors (tenant_id, scope_id, number, model, vector)
+       select $1, scope_id, number, model, memory.half_vector_of(vector) from batch
+       on conflict do nothing
+     )
+     select scope_id as "scopeId", number from batch order by scope_id desc, number desc limit 1`,
+    [tenantId, agentId, after.scopeId, after.number, limit],
+  );
+  return rows[0] ?? null;
+}
