@@ -40,31 +40,54 @@ const rooms = {
 /** The end of a file's name says what the file may touch; a file with none of these ends is a rule. */
 const ends = '-(store|statements|handlers|rpc|peer|topic|job)\\.ts$|/create-[^/]+$';
 
-const roomRules = Object.entries(rooms).flatMap(([service, order]) => {
+/**
+ * The layers of a service that keeps them, from the lowest: rooms by feature would import upwards there. Its stores have
+ * folders by feature, in an order as well; the first layers are rules.
+ */
+const layers = {
+  memory: {
+    rules: ['shared', 'search', 'documents', 'graph', 'moving'],
+    others: [
+      ...['scopes', 'search', 'documents', 'graph', 'forgetting', 'imports', 'transfers'].map(
+        (feature) => `store/${feature}`,
+      ),
+      ...['peers', 'jobs', 'transfers', 'rpc', 'http'],
+    ],
+  },
+};
+
+const inOrder = (service, order) => {
   const src = `^services/${service}/src`;
   return [
     {
-      name: `${service}-room-without-place`,
-      comment: 'a room has a place in the order above',
+      name: `${service}-folder-without-place`,
+      comment: 'a folder has a place in the order above',
       severity: 'error',
       from: { path: `${src}/(?!(${order.join('|')})/)[^/]+/` },
       to: {},
     },
-    ...order.slice(0, -1).map((room, index) => ({
-      name: `${service}-${room}-looks-down`,
-      comment: 'a room imports those below it',
+    ...order.slice(0, -1).map((folder, index) => ({
+      name: `${service}-${folder.replace('/', '-')}-looks-down`,
+      comment: 'a folder imports those before it',
       severity: 'error',
-      from: { path: `${src}/${room}/`, pathNot: tests },
+      from: { path: `${src}/${folder}/`, pathNot: tests },
       to: { path: `${src}/(${order.slice(index + 1).join('|')})/` },
     })),
+  ];
+};
+
+const libraries = 'node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http)/';
+
+const roomRules = Object.entries(rooms).flatMap(([service, order]) => {
+  const src = `^services/${service}/src`;
+  return [
+    ...inOrder(service, order),
     {
       name: `${service}-rules-are-pure`,
       comment: 'rules know neither database nor wire, nor what does',
       severity: 'error',
       from: { path: `${src}/[^/]+/`, pathNot: `${ends}|${src}/shared/|${tests}` },
-      to: {
-        path: `node_modules/(pg|@grpc|kafkajs|express)/|^packages/(pg|grpc|http)/|${src}/.*(${ends})`,
-      },
+      to: { path: `${libraries}|${src}/.*(${ends})` },
     },
     {
       name: `${service}-only-service-knows-creators`,
@@ -75,6 +98,17 @@ const roomRules = Object.entries(rooms).flatMap(([service, order]) => {
     },
   ];
 });
+
+const layerRules = Object.entries(layers).flatMap(([service, { rules, others }]) => [
+  ...inOrder(service, [...rules, ...others]),
+  {
+    name: `${service}-rules-are-pure`,
+    comment: 'rules know neither database nor wire; the order keeps them from what does',
+    severity: 'error',
+    from: { path: `^services/${service}/src/(${rules.join('|')})/`, pathNot: tests },
+    to: { path: libraries },
+  },
+]);
 
 module.exports = {
   forbidden: [
@@ -113,6 +147,7 @@ module.exports = {
       to: { path: '(^|/)node_modules/pg/|^packages/(pg|changes|secrets)/', reachable: true },
     },
     ...roomRules,
+    ...layerRules,
     {
       name: 'edge-rules-know-no-proxy',
       comment: 'the rules of the edge know neither its HTTP server nor how requests are forwarded',
