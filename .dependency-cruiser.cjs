@@ -51,7 +51,7 @@ const layers = {
       ...['scopes', 'search', 'documents', 'graph', 'forgetting', 'imports', 'transfers'].map(
         (feature) => `store/${feature}`,
       ),
-      ...['peers', 'jobs', 'transfers', 'rpc', 'http'],
+      ...['peers', 'jobs', 'transfers', 'rpc', 'http', 'features'],
     ],
   },
 };

@@ -12,7 +12,7 @@ import { migrations } from '@gatehouse/service-memory/config';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
 import { noFilter } from '@gatehouse/service-memory/search/search';
 import { normalised, packVector, sketchOf } from '@gatehouse/service-memory/search/vectors';
-import { indexOnly } from '@gatehouse/service-memory/service';
+import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
 import { HalfVectorStore } from '@gatehouse/service-memory/store/search/half-vector-store';
 import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-statements';
 import { Client } from 'pg';

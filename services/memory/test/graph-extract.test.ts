@@ -5,7 +5,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import type { Service } from '@gatehouse/service/service';
 import { noteDeletedUser } from '../src/store/scopes/deleted-user-statements.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
-import { indexOnly } from '../src/service.ts';
+import { indexOnly } from '../src/store/scopes/index-only.ts';
 import { withTenant } from '@gatehouse/pg/pool';
 import { ExtractionModel } from './extraction-model.ts';
 import { GraphClient, type Fields, type GraphAnswer } from './graph-client.ts';

@@ -6,7 +6,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import fc from 'fast-check';
 import { MultiDirectedGraph } from 'graphology';
-import { indexOnly } from '../src/service.ts';
+import { indexOnly } from '../src/store/scopes/index-only.ts';
 import { TraversalStore } from '../src/store/graph/traversal-store.ts';
 
 /** Traversals of random graphs in PostgreSQL, against a breadth-first search of the same graphs in memory. */

@@ -14,7 +14,7 @@ import {
   importRelations,
 } from '../src/store/graph/graph-transfer-statements.ts';
 import { upsertRelations, type NewRelation } from '../src/store/graph/relation-statements.ts';
-import { indexOnly } from '../src/service.ts';
+import { indexOnly } from '../src/store/scopes/index-only.ts';
 import { GraphClient } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 

@@ -1,0 +1,14 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { removeMemory } from '../jobs/remove.ts';
+import { agentDeleted } from '../rpc/agent-deleted.ts';
+import { forgetUser } from '../rpc/forget-user.ts';
+import { ForgetStore } from '../store/forgetting/forget-store.ts';
+
+/** Removal of what agents remember, once they or their users are deleted. */
+export function createForgetting({ jobs }: { jobs: Pool }) {
+  const removing = new ForgetStore(jobs);
+  return {
+    rpcs: { agentDeleted: agentDeleted(removing), forgetUser: forgetUser(removing) },
+    jobs: { remove: removeMemory(removing) },
+  };
+}

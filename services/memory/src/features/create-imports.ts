@@ -1,0 +1,44 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/service/shell';
+import type { Splitter } from '../documents/splitter.ts';
+import { movingHandlers } from '../http/moving.ts';
+import type { RequestJobs } from '../jobs/background-jobs.ts';
+import { ImportSweep } from '../moving/import-sweep.ts';
+import type { Peers } from '../peers/peers.ts';
+import { ExportStore } from '../store/documents/export-store.ts';
+import { ImportStore } from '../store/imports/import-store.ts';
+import { ImportSystemStore } from '../store/imports/import-system-store.ts';
+
+export interface ImportsOptions {
+  app: Pool;
+  jobs: Pool;
+  system: Pool;
+  peers: Peers;
+  splitter: Splitter;
+  changes: Changes;
+  requestJob: RequestJobs;
+}
+
+/** Exports and imports of documents, and what imports leave. */
+export function createImports({ log }: Shell, options: ImportsOptions) {
+  const { app, jobs, system, splitter, changes, requestJob } = options;
+  const { agents, limits } = options.peers;
+  const left = new ImportStore(jobs);
+  const unfinished = new ImportSystemStore(system);
+  const sweep = new ImportSweep({
+    unfinished: (limit) => unfinished.unfinished(limit),
+    discard: (ref, how) => left.discard(ref, how),
+    finish: (ref, state, signal) => left.finish(ref, state, signal),
+    log,
+  });
+  return {
+    rawHandlers: movingHandlers({
+      exports: new ExportStore(app),
+      imports: new ImportStore(app),
+      requestEmbeddings: requestJob('embed'),
+      ...{ agents, limits, sweep, splitter, changes, log },
+    }),
+    parts: [sweep],
+  };
+}

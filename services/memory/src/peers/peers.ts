@@ -1,0 +1,25 @@
+import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
+import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Shell } from '@gatehouse/service/shell';
+import type { MemoryConfig } from '../config.ts';
+import { AgentClient } from './agents.ts';
+import { CompletionClient } from './completions.ts';
+import { Embedder } from './embedder.ts';
+import { MemoryLimitsClient } from './memory-limits.ts';
+
+export type Peers = ReturnType<typeof createPeers>;
+
+/** The services that this one calls. */
+export function createPeers(shell: Shell, config: MemoryConfig) {
+  const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
+  const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
+  return {
+    tenant,
+    agents: new AgentClient(agent),
+    limits: new MemoryLimitsClient(tenant),
+    embedder: new Embedder(chat, shell.signer),
+    completions: new CompletionClient(chat),
+  };
+}
