@@ -40,8 +40,8 @@ export async function createWebhookService(
   const jobs = createJobs(shell, system);
   const peers = createPeers(shell, { config, app, system });
   const guards = createGuards(shell, config, gate);
-  const secrets = createSecrets(shell, { app, system, keyRing });
-  const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: secrets.secrets };
+  const sealing = createSecrets(shell, { app, system, keyRing });
+  const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: sealing.secrets };
   const deliveries = createDeliveries(shell, {
     ...common,
     resultOf: (tenantId, callId) => calls.resultOf(tenantId, callId),
@@ -56,7 +56,7 @@ export async function createWebhookService(
   const conversations = createConversations(shell, { ...channels, ...common, hops });
   const transfers = createTransfers(shell, { ...channels, ...common });
   const inner = [peers, transfers, endpoints, guards];
-  const outer = [channels, conversations, calls, secrets, deliveries, subscriptions];
+  const outer = [channels, conversations, calls, sealing, deliveries, subscriptions];
   const { parts, ...served } = joined([...inner, ...outer]);
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };
   return shell.createService({

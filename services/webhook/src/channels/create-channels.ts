@@ -5,7 +5,7 @@ import { Guard } from '@gatehouse/egress/guard';
 import { observeEgress } from '@gatehouse/egress/metrics';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { batchedFinder } from '@gatehouse/kit/batched';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { Hops } from '../deliveries/hops.ts';
@@ -18,7 +18,7 @@ import { removeDeleted } from '../shared/removal-system-store.ts';
 import { cleaning } from '../shared/upkeep.ts';
 import type { WaysOf } from './adapter.ts';
 import { channelAdapters, providerHosts } from './adapters.ts';
-import type { ConnectedChannel, InboundChannel } from './channel.ts';
+import type { InboundChannel } from './channel.ts';
 import { ChannelGate } from './channel-gate.ts';
 import { channelHandlers } from './channel-handlers.ts';
 import { ChannelHealth } from './channel-health-store.ts';
@@ -30,7 +30,6 @@ import { ChannelTokens } from './channel-tokens.ts';
 import { checkChannel } from './check-channel-job.ts';
 import { createConsents } from './create-consents.ts';
 import { OpenChannels } from './open-channels.ts';
-import { TokenStore } from './token-store.ts';
 
 export interface ChannelsOptions {
   config: WebhookConfig;
@@ -52,14 +51,14 @@ export interface ChannelsOptions {
 
 /** Channels: their settings and credentials, and the ways to their providers. */
 export function createChannels(shell: Shell, options: ChannelsOptions) {
-  const { config, app, system, gate, jobs, agents, tenants, changes, secrets, hops, raise, wake } = options;
+  const { config, app, system, gate, jobs, agents, tenants, changes, secrets, guards, hops, raise, wake } =
+    options;
   const { log } = shell;
-  const { guard, refusals } = options.guards;
+  const { guard, refusals } = guards;
   const { PUBLIC_URL: publicUrl } = config;
-  const { waysOf, ...ways } = createWays(shell, config, options.guards);
+  const { waysOf, ...ways } = createWays(shell, config, guards);
   const adapters = channelAdapters(config, hops);
   const store = new ChannelStore(app);
-  const tokenStore = new TokenStore(app);
   const tokens = new ChannelTokens(secrets);
   const queue = new ChannelQueue(jobs);
   const channels = new OpenChannels({
@@ -69,8 +68,8 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
   });
   const health = new ChannelHealth({ store, raise, log });
   const consents = createConsents(shell, {
-    ...{ config, app, system, gate, tenants, changes, refusals, wake },
-    ...{ adapters, store, channels, tokens, tokenStore, health, queue, ways: waysOf(null) },
+    ...{ config, app, system, gate, tenants, changes, guards, wake },
+    ...{ adapters, store, channels, tokens, health, queue, ways: waysOf(null) },
   });
   return {
     handlers: {
@@ -94,13 +93,7 @@ export function createChannels(shell: Shell, options: ChannelsOptions) {
       ),
       ...{ adapters, secrets, refusals, log },
     }),
-    /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
-    renew: async (channel: ConnectedChannel): Promise<boolean> => {
-      if (channel.accessToken === null) return false;
-      const verdict = await tokenStore.refused(channel, channel.accessToken);
-      if (verdict === 'refresh') await withTenant(app, channel.tenantId, (db) => queue.refresh(db, channel));
-      return verdict !== 'lost';
-    },
+    renew: consents.renew,
     ...{ adapters, channels, health },
   };
 }

@@ -1,15 +1,16 @@
 import type { Changes } from '@gatehouse/changes/changes';
 import { channelTypes } from '@gatehouse/contract/channel-instances';
 import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
-import type { Refusals } from '@gatehouse/keyless/refusals';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
+import type { Guards } from '../shared/guards.ts';
 import { overdueMs, upkeepBatch } from '../shared/upkeep.ts';
 import type { Ways } from './adapter.ts';
 import { adapterOf, type ChannelAdapters } from './adapters.ts';
+import type { ConnectedChannel } from './channel.ts';
 import type { ChannelHealth } from './channel-health-store.ts';
 import type { ChannelQueue } from './channel-queue-store.ts';
 import type { ChannelStore } from './channel-store.ts';
@@ -20,7 +21,7 @@ import { ChannelConsentKind } from './consent-kind.ts';
 import { consentStore } from './consent-store.ts';
 import type { OpenChannels } from './open-channels.ts';
 import { refreshTokens } from './refresh-tokens-job.ts';
-import type { TokenStore } from './token-store.ts';
+import { TokenStore } from './token-store.ts';
 
 export interface ConsentsOptions {
   config: WebhookConfig;
@@ -30,12 +31,11 @@ export interface ConsentsOptions {
   gate: Pool;
   tenants: TenantClient;
   changes: Changes;
-  refusals: Refusals;
+  guards: Guards;
   adapters: ChannelAdapters;
   store: ChannelStore;
   channels: OpenChannels;
   tokens: ChannelTokens;
-  tokenStore: TokenStore;
   health: ChannelHealth;
   queue: ChannelQueue;
   /** The platform's ways out. */
@@ -45,13 +45,16 @@ export interface ConsentsOptions {
 
 /** Consents that connect channels, of each type that needs one, and the tokens that they bring. */
 export function createConsents({ log }: Shell, options: ConsentsOptions) {
-  const { config, app, system, gate, tenants, changes, refusals, adapters, store, channels } = options;
-  const { tokens, tokenStore, health, queue, ways, wake } = options;
+  const { config, app, system, gate, tenants, changes, adapters, store, channels } = options;
+  const { tokens, health, queue, ways, wake } = options;
+  const { refusals } = options.guards;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
+  const tokenStore = new TokenStore(app);
   const tickets = new ConsentTickets({ service: 'webhook', app, system: gate, keyRing, log });
   const kinds = channelTypes.flatMap((type) => {
     const { consents, accounts } = adapterOf(adapters, type);
-    if (consents === undefined || accounts === undefined) return [];
+    if (consents === undefined) return [];
+    if (accounts === undefined) throw new Error(`consents of ${type} need accounts`);
     const own = { type, consents, accounts, ways, tickets, channels, tokens, wake, log };
     return new ChannelConsentKind({ ...own, store: consentStore(app, changes) });
   });
@@ -77,5 +80,12 @@ export function createConsents({ log }: Shell, options: ConsentsOptions) {
         },
       }),
     ],
+    /** Gets a new access token for one that the provider refuses. Returns false where that can't help. */
+    renew: async (channel: ConnectedChannel): Promise<boolean> => {
+      if (channel.accessToken === null) return false;
+      const verdict = await tokenStore.refused(channel, channel.accessToken);
+      if (verdict === 'refresh') await withTenant(app, channel.tenantId, (db) => queue.refresh(db, channel));
+      return verdict !== 'lost';
+    },
   };
 }
