@@ -158,6 +158,16 @@ module.exports = {
       },
     },
     {
+      name: 'webhook-one-place-knows-providers',
+      comment: 'a type of channel is an adapter, and its lines in adapters.ts',
+      severity: 'error',
+      from: {
+        path: '^services/webhook/src/',
+        pathNot: `^services/webhook/src/channels/(providers/|adapters\\.ts)|${tests}`,
+      },
+      to: { path: '^services/webhook/src/channels/providers/' },
+    },
+    {
       name: 'chat-only-providers-call-out',
       severity: 'error',
       from: { path: '^services/chat/src/', pathNot: `^services/chat/src/providers/|${tests}` },
