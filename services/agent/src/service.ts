@@ -37,18 +37,20 @@ export async function createAgentService(
       rpc: { role: 'agent_app', max: forTenants(max) },
     },
   });
-  const { changes, raise } = createOutboxes(shell, { config, app, system });
-  const { egress, guard } = createEgress(shell, config);
-  const { idempotency } = changes;
-  const secrets = createSecrets(shell, { config, app, system });
-  const agents = createAgents(shell, { config, app, system, rpc, changes });
-  const cookies = createCookies(shell, { config, app, system, rpc });
-  const logins = createLogins(shell, { config, app, egress, guard, raise });
-  const servers = createServers(shell, { app, egress, guard, changes, raise, logins });
-  const consents = createConsents(shell, { config, app, system, changes, logins, servers });
+  const outboxes = createOutboxes(shell, { config, app, system });
+  const ground = { config, app, system, rpc, ...outboxes, ...createEgress(shell, config) };
+  const { egress } = ground;
+  const { idempotency } = ground.changes;
+  const secrets = createSecrets(shell, ground);
+  const agents = createAgents(shell, ground);
+  const cookies = createCookies(shell, ground);
+  const logins = createLogins(shell, ground);
+  const servers = createServers(shell, { ...ground, logins });
+  const consents = createConsents(shell, { ...ground, logins, servers });
   const web = createWeb(shell, { egress, cookies: cookies.openCookies });
-  const tools = createTools({ rpc, raise, registry: servers.registry, webFetch: web.webFetch });
-  const transfers = createTransfers(shell, { config, app, system });
+  const { registry } = servers;
+  const tools = createTools({ ...ground, registry, webFetch: web.webFetch });
+  const transfers = createTransfers(shell, ground);
   const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.store });
   const { parts, ...served } = joined([
     ...[agents, { parts: [idempotency] }, servers, web, { parts: [egress] }],

@@ -47,22 +47,22 @@ export async function createMemoryService(
   const { requestJob, workerFor } = createJobs(shell, system);
   const splitter = new Splitter(shell.log);
   const work = new Turns(workInFlight);
-  const documents = createDocuments({ app, rpc, peers, splitter, changes, work, requestJob });
-  const search = createSearch({ app, rpc, jobs, peers, work, requestJob });
-  const graph = createGraph({ app, peers, changes, work });
-  const imports = createImports(shell, { app, jobs, system, peers, splitter, changes, requestJob });
-  const forgetting = createForgetting({ jobs });
-  const transfers = createTransfers(shell, { app, jobs, system, peers, requestJob });
+  const ground = { app, system, rpc, jobs, peers, changes, splitter, work, requestJob };
+  const documents = createDocuments(ground);
+  const search = createSearch(ground);
+  const graph = createGraph(ground);
+  const imports = createImports(shell, ground);
+  const forgetting = createForgetting(ground);
+  const transfers = createTransfers(shell, ground);
   const worker = workerFor({ ...search.jobs, ...forgetting.jobs });
   const { parts, ...served } = joined([
     ...[documents, search, graph, { parts: [changes.idempotency] }, imports],
     ...[{ parts: [worker] }, transfers, { parts: [{ stop: () => splitter.stop() }] }],
   ]);
-  const rpcs = { ...search.rpcs, ...documents.rpcs, ...forgetting.rpcs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [
-      rpcService(MemoryServiceService, rpcs),
+      rpcService(MemoryServiceService, { ...search.rpcs, ...documents.rpcs, ...forgetting.rpcs }),
       rpcService(TransferParticipantServiceService, transfers.rpcs),
     ],
     parts,

@@ -1,11 +1,9 @@
-import type { Changes } from '@gatehouse/changes/changes';
 import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
-import type { Pool } from '@gatehouse/pg/pool';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { Shell } from '@gatehouse/service/shell';
-import type { AgentConfig } from '../config.ts';
+import type { Ground } from '../shared/ground.ts';
 import { agentHandlers } from './agent-handlers.ts';
 import { AgentStore } from './agent-store.ts';
 import { agentTasks, forgetAgent } from './forget-agent-job.ts';
@@ -14,17 +12,8 @@ import { forgetMemoryAt } from './memory-peer.ts';
 import { ModelClient } from './model-peer.ts';
 import { resolveAgent } from './resolve-agent-rpc.ts';
 
-export interface AgentsOptions {
-  config: AgentConfig;
-  app: Pool;
-  system: Pool;
-  /** For RPCs: completions wait for them. */
-  rpc: Pool;
-  changes: Changes;
-}
-
 /** Agents, their visibility, and the job that removes what they remembered. */
-export function createAgents(shell: Shell, { config, app, system, rpc, changes }: AgentsOptions) {
+export function createAgents(shell: Shell, { config, app, system, rpc, changes }: Ground) {
   const { log, registry } = shell;
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);

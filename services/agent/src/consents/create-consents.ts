@@ -1,28 +1,23 @@
-import type { Changes } from '@gatehouse/changes/changes';
 import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
 import { Refusals } from '@gatehouse/keyless/refusals';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
-import type { AgentConfig } from '../config.ts';
 import type { Logins } from '../logins/logins.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { OAuthClient } from '../mcp/oauth-client.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import type { Ground } from '../shared/ground.ts';
 import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
 import { storeLogin } from './consent-store.ts';
 import { McpConsents } from './mcp-consents.ts';
 
-export interface ConsentsOptions {
-  config: AgentConfig;
-  app: Pool;
-  system: Pool;
-  changes: Changes;
-  logins: { logins: Logins; oauth: OAuthClient };
-  servers: { servers: ServerStore; registry: McpRegistry };
-}
-
 /** Consents of users for MCP servers with OAuth. */
-export function createConsents({ log }: Shell, options: ConsentsOptions) {
+export function createConsents(
+  { log }: Shell,
+  options: Ground & {
+    logins: { logins: Logins; oauth: OAuthClient };
+    servers: { servers: ServerStore; registry: McpRegistry };
+  },
+) {
   const { config, app, system, changes } = options;
   const { logins, oauth } = options.logins;
   const { servers, registry } = options.servers;

@@ -1,26 +1,17 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import { AgentStore } from '../agents/agent-store.ts';
-import type { AgentConfig } from '../config.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
+import type { Ground } from '../shared/ground.ts';
 import { cookieHandlers } from './cookie-handlers.ts';
 import { CookieStore, deleteOldCookies } from './cookie-store.ts';
 import type { CookieOwner } from './cookie.ts';
 import type { OpenCookie } from './fetch-cookies.ts';
 
-export interface CookiesOptions {
-  config: AgentConfig;
-  app: Pool;
-  system: Pool;
-  /** For calls of tools: completions wait for them. */
-  rpc: Pool;
-}
-
 const cleanup = { everyMs: 600_000, batch: 500 };
 
 /** Cookies that users give to agents. */
-export function createCookies({ log }: Shell, { config, app, system, rpc }: CookiesOptions) {
+export function createCookies({ log }: Shell, { config, app, system, rpc }: Ground) {
   const values = new SealedColumn(config.SECRETS_KEYRING, 'cookies');
   const cookies = new CookieStore(app);
   const ofRpcs = new CookieStore(rpc);

@@ -1,13 +1,9 @@
-import type { Pool } from '@gatehouse/pg/pool';
 import { resealing } from '@gatehouse/secrets/resealing';
 import type { Shell } from '@gatehouse/service/shell';
-import type { AgentConfig } from '../config.ts';
+import type { Ground } from '../shared/ground.ts';
 import { secretsToReseal } from './resealing-job.ts';
 
 /** Encryption of stored secrets, again with another key once there is one. */
-export function createSecrets(
-  { log }: Shell,
-  { config, app, system }: { config: AgentConfig; app: Pool; system: Pool },
-) {
+export function createSecrets({ log }: Shell, { config, app, system }: Ground) {
   return { parts: [resealing(secretsToReseal({ app, system }, config.SECRETS_KEYRING, log))] };
 }

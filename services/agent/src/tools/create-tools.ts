@@ -1,24 +1,20 @@
-import type { Pool } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import { AgentStore } from '../agents/agent-store.ts';
 import { LoginStore } from '../logins/login-store.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import { ServerStore } from '../servers/server-store.ts';
+import type { Ground } from '../shared/ground.ts';
 import type { WebFetch } from '../web/web-fetch.ts';
 import { callTool } from './call-tool-rpc.ts';
 import { listTools } from './list-tools-rpc.ts';
 import { OfferedTools } from './offered-tools.ts';
 
-export interface ToolsOptions {
-  /** For RPCs: completions wait for them. */
-  rpc: Pool;
-  raise: RaiseAlert;
-  registry: McpRegistry;
-  webFetch: WebFetch;
-}
-
 /** The tools that agents offer to models, and their calls. */
-export function createTools({ rpc, raise, registry, webFetch }: ToolsOptions) {
+export function createTools({
+  rpc,
+  raise,
+  registry,
+  webFetch,
+}: Ground & { registry: McpRegistry; webFetch: WebFetch }) {
   const servers = new ServerStore(rpc, raise);
   const logins = new LoginStore(rpc, raise);
   const offered = new OfferedTools({

@@ -1,18 +1,14 @@
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
-import type { AgentConfig } from '../config.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
+import type { Ground } from '../shared/ground.ts';
 import { describeTransfer } from './describe-transfer-rpc.ts';
 import { AgentSteps } from './run-step-rpc.ts';
 import { TransferStore } from './transfer-store.ts';
 
 /** The part of agents and MCP servers in transfers between tenants. */
-export function createTransfers(
-  { log }: Shell,
-  { config, app, system }: { config: AgentConfig; app: Pool; system: Pool },
-) {
+export function createTransfers({ log }: Shell, { config, app, system }: Ground) {
   const keyRing = config.SECRETS_KEYRING;
   const { steps } = new AgentSteps({
     servers: new SealedColumn(keyRing, 'mcp_servers'),

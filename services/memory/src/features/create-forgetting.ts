@@ -1,11 +1,11 @@
-import type { Pool } from '@gatehouse/pg/pool';
 import { removeMemory } from '../jobs/remove.ts';
 import { agentDeleted } from '../rpc/agent-deleted.ts';
 import { forgetUser } from '../rpc/forget-user.ts';
 import { ForgetStore } from '../store/forgetting/forget-store.ts';
+import type { Ground } from './ground.ts';
 
 /** Removal of what agents remember, once they or their users are deleted. */
-export function createForgetting({ jobs }: { jobs: Pool }) {
+export function createForgetting({ jobs }: Ground) {
   const removing = new ForgetStore(jobs);
   return {
     rpcs: { agentDeleted: agentDeleted(removing), forgetUser: forgetUser(removing) },

@@ -1,27 +1,13 @@
-import type { Changes } from '@gatehouse/changes/changes';
-import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/service/shell';
-import type { Splitter } from '../documents/splitter.ts';
 import { movingHandlers } from '../http/moving.ts';
-import type { RequestJobs } from '../jobs/background-jobs.ts';
 import { ImportSweep } from '../moving/import-sweep.ts';
-import type { Peers } from '../peers/peers.ts';
 import { ExportStore } from '../store/documents/export-store.ts';
 import { ImportStore } from '../store/imports/import-store.ts';
 import { ImportSystemStore } from '../store/imports/import-system-store.ts';
-
-export interface ImportsOptions {
-  app: Pool;
-  jobs: Pool;
-  system: Pool;
-  peers: Peers;
-  splitter: Splitter;
-  changes: Changes;
-  requestJob: RequestJobs;
-}
+import type { Ground } from './ground.ts';
 
 /** Exports and imports of documents, and what imports leave. */
-export function createImports({ log }: Shell, options: ImportsOptions) {
+export function createImports({ log }: Shell, options: Ground) {
   const { app, jobs, system, splitter, changes, requestJob } = options;
   const { agents, limits } = options.peers;
   const left = new ImportStore(jobs);

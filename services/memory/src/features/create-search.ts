@@ -1,11 +1,8 @@
-import type { Turns } from '@gatehouse/kit/turns';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant } from '@gatehouse/pg/pool';
 import { limitedIndex, searchHandlers } from '../http/search.ts';
-import type { RequestJobs } from '../jobs/background-jobs.ts';
 import { copyHalfVectors } from '../jobs/copy-half-vectors.ts';
 import { embedPassages } from '../jobs/embed.ts';
 import { reindexPassages } from '../jobs/reindex.ts';
-import type { Peers } from '../peers/peers.ts';
 import { callTool } from '../rpc/call-tool.ts';
 import { recall } from '../rpc/recall.ts';
 import { MemorySearch, type IndexUpkeep } from '../search/search.ts';
@@ -14,18 +11,10 @@ import { EmbeddingStore } from '../store/search/embedding-store.ts';
 import { HalfVectorStore } from '../store/search/half-vector-store.ts';
 import { ReindexStore } from '../store/search/reindex-store.ts';
 import { SearchStore } from '../store/search/search-store.ts';
-
-export interface SearchOptions {
-  app: Pool;
-  rpc: Pool;
-  jobs: Pool;
-  peers: Peers;
-  work: Turns;
-  requestJob: RequestJobs;
-}
+import type { Ground } from './ground.ts';
 
 /** Searches of clients and of models, and the jobs that keep the index as agents want it. */
-export function createSearch({ app, rpc, jobs, peers, work, requestJob }: SearchOptions) {
+export function createSearch({ app, rpc, jobs, peers, work, requestJob }: Ground) {
   const { agents, embedder } = peers;
   const requestEmbeddings = requestJob('embed');
   const embeddings = new EmbeddingStore(rpc);

@@ -1,0 +1,19 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Egress } from '@gatehouse/egress/egress';
+import type { Guard } from '@gatehouse/egress/guard';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { AgentConfig } from '../config.ts';
+
+/** Things that features share; each uses some of them. */
+export interface Ground {
+  config: AgentConfig;
+  app: Pool;
+  system: Pool;
+  /** For RPCs: completions wait for them, and they must not wait for a slow list. */
+  rpc: Pool;
+  changes: Changes;
+  raise: RaiseAlert;
+  egress: Egress;
+  guard: Guard;
+}

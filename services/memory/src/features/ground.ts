@@ -1,0 +1,22 @@
+import type { Changes } from '@gatehouse/changes/changes';
+import type { Turns } from '@gatehouse/kit/turns';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Splitter } from '../documents/splitter.ts';
+import type { RequestJobs } from '../jobs/background-jobs.ts';
+import type { Peers } from '../peers/peers.ts';
+
+/** Things that features share; each uses some of them. */
+export interface Ground {
+  app: Pool;
+  system: Pool;
+  /** For RPCs: turns of agents wait for them. */
+  rpc: Pool;
+  /** For what jobs and transfers do. */
+  jobs: Pool;
+  peers: Peers;
+  changes: Changes;
+  splitter: Splitter;
+  /** Limits the work that one tenant has under way. */
+  work: Turns;
+  requestJob: RequestJobs;
+}
