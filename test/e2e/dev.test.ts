@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ListedProcess } from '@gatehouse/local/process-list';
 import { freePort } from '@gatehouse/local/ports';
 import { repositoryRoot } from '@gatehouse/local/settings';
-import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
+import { LocalSystem } from '@gatehouse/test/local-system';
+import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 
 const startTimeoutMs = 90_000;
 
@@ -13,7 +14,7 @@ describe('make dev', () => {
   let remove: () => Promise<void>;
 
   beforeAll(async () => {
-    const state = await makeStateFolder();
+    const state = await makeUsedStateFolder();
     remove = state.remove;
     system = new LocalSystem(state.folder, { PORT: String(await freePort()) }, ['--watch']);
     await system.ready();

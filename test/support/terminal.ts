@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
 import { freePort } from '@gatehouse/local/ports';
 import { repositoryRoot } from '@gatehouse/local/settings';
-import { LocalSystem, makeStateFolder } from './local-system.ts';
+import { LocalSystem } from './local-system.ts';
+import { makeUsedStateFolder } from './used-state.ts';
 
 const run = promisify(execFile);
 
@@ -24,7 +25,7 @@ export class Terminal {
   }
 
   static async open(settings: Record<string, string> = {}): Promise<Terminal> {
-    const state = await makeStateFolder();
+    const state = await makeUsedStateFolder();
     const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-terminal-'));
     await symlink(state.folder, path.join(folder, '.gatehouse'));
     await symlink(path.join(repositoryRoot, 'node_modules'), path.join(folder, 'node_modules'));
