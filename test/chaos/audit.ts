@@ -3,7 +3,7 @@ import { partitionCount } from '@gatehouse/events/partitions';
 import { eventually } from '@gatehouse/test/eventually';
 import type { ChaosSystem } from './chaos-system.ts';
 
-/** Where the records of both sides are. */
+/** Access to the records of both sides. */
 export type Records = Pick<ChaosSystem, 'rows' | 'simulator'>;
 
 interface RunRow {
@@ -20,7 +20,7 @@ export interface Audit {
   requests: number;
   runs: number;
   byStatus: Record<string, number>;
-  /** What contradicts the rules; empty when all is well. */
+  /** Facts that contradict the rules; empty when all is well. */
   complaints: string[];
 }
 

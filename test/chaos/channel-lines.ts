@@ -24,7 +24,7 @@ export interface Said {
 /** A reply that the provider has taken. */
 export interface Heard {
   person: number;
-  /** By which the provider would know a repeat; null where it knows none. */
+  /** The id by which the provider would know a repeat; null where it knows none. */
   id: string | null;
   text: string;
 }
@@ -32,10 +32,10 @@ export interface Heard {
 /** One type of channel with its provider, as people use it. */
 export interface ChannelLine {
   type: string;
-  /** What creates the channel. */
+  /** The body that creates the channel. */
   fields: object;
   provider: ProviderServer;
-  /** What the provider answers now and then, without taking the reply. */
+  /** The provider's answer now and then, without taking the reply. */
   trouble: ProviderAnswer;
   /** Whether the provider says in which order messages were written. */
   ordered: boolean;

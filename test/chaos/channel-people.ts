@@ -8,7 +8,7 @@ import type { Random } from './random.ts';
 /** A turn under way in a process that dies is taken up again half a minute later. */
 const answeredWithinMs = 180_000;
 
-/** What became of a message at its sender. */
+/** A message that was sent, as its sender sees it. */
 interface Delivered extends Said {
   line: ChannelLine;
   sentAt: number;
@@ -90,7 +90,7 @@ export class ChannelPeople {
       provider.trouble = () => (this.#random.next() < share ? trouble : null);
   }
 
-  /** What people write, each so many messages; resolves when all are accepted. */
+  /** Lets people write, each so many messages; resolves when all are accepted. */
   async write(people: People, count: number, paceMs: number): Promise<Delivered[]> {
     const [first, end] = people;
     const written = await Promise.all(
@@ -233,7 +233,7 @@ export class ChannelPeople {
     delivered.ids.add(id);
   }
 
-  /** What one person writes: in order, save that two messages in a row overtake each other at times; half come again. */
+  /** Lets one person write: in order, save that two messages in a row overtake each other at times; half come again. */
   async #writeAs(person: number, count: number, paceMs: number): Promise<Delivered[]> {
     const random = this.#random;
     const line = this.#lines[person % this.#lines.length];

@@ -50,7 +50,7 @@ export class ChaosSystem {
     });
     try {
       const credentials = await local.ready();
-      // Of the run before on its state.
+      // Deletes dead instances of the run before on its state.
       await queryLocal(folder, 'delete from chat.instances where dead_at is not null');
       return new ChaosSystem({ local, simulator, credentials, remove });
     } catch (error) {

@@ -10,7 +10,7 @@ export class Follower {
   readonly latest = new Map<string, Trace>();
   /** Runs whose estimated end was replaced by an exact one. */
   readonly corrected = new Set<string>();
-  /** What must never happen, in words. */
+  /** Events that must never happen, in words. */
   readonly complaints: string[] = [];
   readonly #url: string;
   readonly #key: string;

@@ -13,13 +13,13 @@ export interface CompletionCall {
   user?: string;
   /** How the provider behaves. */
   provider?: Omit<Instructions, 'id'>;
-  /** After which the client gives up. */
+  /** The client gives up after it. */
   timeoutMs?: number;
   /** Gives up at once. */
   signal?: AbortSignal;
 }
 
-/** What a client saw of one request. */
+/** The outcome of one request, as a client saw it. */
 export interface Outcome {
   /** Rides in the request to the provider, and as its session in the run. */
   id: string;
@@ -33,7 +33,7 @@ export interface Outcome {
   errorCode: string | null;
   chunks: number;
   ms: number;
-  /** What was seen last, for the report. */
+  /** The last thing that the client saw, for the report. */
   detail: string;
 }
 

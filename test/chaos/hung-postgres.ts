@@ -17,7 +17,7 @@ const refusalMs = 6_000;
 
 /** Two services each give their look-ups 2 s, and metering gives a commit 3 s, twice if one is under way. */
 const refusedWithinMs = 15_000;
-/** What was under way is held 10 s for its end, and half as much again on a busy machine. */
+/** Requests under way are held 10 s for their end, and half as much again on a busy machine. */
 const answeredWithinMs = 25_000;
 
 let chaos: ChaosSystem;
@@ -25,7 +25,7 @@ let chaos: ChaosSystem;
 interface Trickle {
   known: Promise<Outcome>[];
   unknown: Promise<Outcome>[];
-  /** Of the known. */
+  /** Answered requests among the known. */
   answered: number;
   stop: () => void;
 }
@@ -95,7 +95,7 @@ async function untilAnswered(trickle: Trickle): Promise<void> {
   await chaos.within(20_000, 'so are those of the trickle', async () => trickle.answered >= answered + 20);
 }
 
-/** What no client may see, whatever the database does. */
+/** Outcomes that no client may see, whatever the database does. */
 function surprises(outcomes: readonly Outcome[], allowed: readonly number[]): Outcome[] {
   return outcomes.filter(
     ({ status, ending }) => !allowed.includes(status) || (ending !== 'answer' && ending !== 'error'),

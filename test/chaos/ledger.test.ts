@@ -76,7 +76,7 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
     await chaos.explain(() => system.expectNothingLostWhilePaused('kafka', { fields: { messages } }));
   }, 120_000);
 
-  /** What a client may ask for, as often as it stands here. */
+  /** Calls that a client may make, as often as they stand here. */
   const kinds: (() => CompletionCall)[] = [
     () => ({}),
     () => ({ provider: { delay_ms: random.between(0, 100) } }),
@@ -191,7 +191,7 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
   }
 });
 
-/** What a run says against what the provider charged for its calls. */
+/** Differences between a run and the provider's charges for its calls. */
 function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
   const charged = calls.filter(({ usage }) => usage !== null);
   const told = charged.filter((call) => call.usage_delivered);

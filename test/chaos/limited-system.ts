@@ -58,7 +58,7 @@ export class LimitedSystem {
     return found;
   }
 
-  /** What the provider saw of the requests. */
+  /** Those of the requests that reached the provider. */
   served(outcomes: readonly Outcome[]): SimulatorRequest[] {
     const ids = new Set(outcomes.map(({ id }) => id));
     return this.chaos.simulator.requests.filter(({ id }) => id !== null && ids.has(id));

@@ -139,7 +139,7 @@ function atOnce(requests: readonly SimulatorRequest[]): number {
   return Math.max(...steps.sort((a, b) => a.at - b.at || a.by - b.by).map(({ by }) => (now += by)));
 }
 
-/** What the provider charges for what it delivered. */
+/** The provider's charges for what it delivered. */
 function spent(requests: readonly SimulatorRequest[]): bigint {
   return requests.reduce((sum, { usage, usage_delivered: delivered }) => {
     if (usage === null || !delivered) return sum;

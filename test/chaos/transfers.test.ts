@@ -163,7 +163,7 @@ async function makeGround(): Promise<Ground> {
   return { source, target, resources };
 }
 
-/** What has been done with the rows of a tenant is not part of them. */
+/** Records of what has been done with the rows of a tenant are not part of them. */
 const notTransferred =
   /outbox|idempotency|deleted_users|transfers|events|event_marks|^memory\.(agents|tenants|tenant_graphs)$|^agent\.inventories$/;
 let tables: string[] = [];

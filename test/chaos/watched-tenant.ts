@@ -5,7 +5,7 @@ import type { ChaosSystem } from './chaos-system.ts';
 import { Follower } from './follower.ts';
 import { GatewayClient, type Outcome } from './gateway-client.ts';
 
-/** Of gpt-4.1-mini in deploy/local/models.yaml: pico-USD per token of input and output. */
+/** Prices of gpt-4.1-mini in deploy/local/models.yaml: pico-USD per token of input and output. */
 const prices = { input: 400_000n, output: 1_600_000n };
 const users = ['ann', 'bob', 'eve'];
 

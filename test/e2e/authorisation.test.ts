@@ -6,7 +6,7 @@ import { openGateway } from '@gatehouse/test/open-gateway';
 import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-/** Every route × every kind of key. What is expected follows from the contract's table, so a new route is covered. */
+/** Every route × every kind of key. The expectations follow from the contract's table, so a new route is covered. */
 
 let gateway: SomeGateway;
 let own: TenantAccess;

@@ -65,7 +65,7 @@ describe.each(pages)('$file', ({ name, examples, ...page }) => {
 
   for (const { line, text, prints } of scripts) {
     it(`shows what the commands in line ${line} print`, async () => {
-      // What one block of a page exports, the next ones have.
+      // Variables that one block of a page exports are set in the next ones.
       const session = `${name}.variables`;
       const check = async () => {
         const here = text.replaceAll('https://api.telegram.org', telegram.url);

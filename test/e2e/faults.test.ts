@@ -102,7 +102,7 @@ describe('a service that is away', () => {
     const unknown = `gwk_${'q'.repeat(16)}_${'r'.repeat(43)}`;
     await gateway.stopMember('tenant-1');
     const statuses = new Set<number>();
-    // Until what the edge remembered of the key is too old, and it has asked in vain.
+    // Waits until the edge's cached answer for the key is too old, and the edge has asked in vain.
     const asked = { peer: 'tenant', method: 'authenticate', code: 'UNAVAILABLE' };
     await eventually(async () => {
       statuses.add((await complete()).status);

@@ -80,7 +80,7 @@ describe('requests per minute', () => {
     expect((await ask(key)).status).toBe(429);
     expect((await ask(tenant.userKey)).status).toBe(200);
     expect(await limitsOf(key)).toMatchObject({ limits: [{ limit: 1, used: 1 }] });
-    // What was leased for the refused request is given back.
+    // The amount that was leased for the refused request is returned.
     await eventually(async () => {
       expect(await limitsOf(tenant.userKey)).toMatchObject({ limits: [{ limit: 100, used: 2 }] });
     });

@@ -35,7 +35,7 @@ const values: Readonly<Record<string, string | null>> = {
   'runs.status': 'ok',
 };
 
-/** What operators are asked to do before a step. */
+/** Statements that operators are asked to run before a step. */
 const drains: Readonly<Record<string, string>> = {
   'chat/0007_contract_open_runs.sql': 'delete from chat.outbox',
 };
@@ -123,7 +123,7 @@ interface StepwiseOptions {
   edit?: (name: string, sql: string) => string;
 }
 
-/** What a step may take away: tables, in a contraction. */
+/** Losses beyond those that a step may cause: tables, in a contraction. */
 function unexpectedLosses(name: string, before: SchemaRows, after: SchemaRows): string[] {
   const lost = lostRows(before, after);
   return name.includes('_contract_') ? lost.filter((loss) => loss.includes(':')) : lost;

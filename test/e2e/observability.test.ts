@@ -32,7 +32,7 @@ const dashboard = JSON.parse(read('deploy/observability/dashboards/gatehouse.jso
 const { groups } = parse(read('deploy/observability/alerts.yaml')) as { groups: { rules: Alert[] }[] };
 const alerts = groups.flatMap(({ rules }) => rules);
 
-/** What a person sees of a result: texts with names of labels in them. */
+/** The parts of a result that a person sees: texts with names of labels in them. */
 interface Shown {
   name: string;
   expr: string;
@@ -132,7 +132,7 @@ async function scrape(): Promise<Exposed> {
   return readExposition(texts.flatMap((text) => (text.status === 'fulfilled' ? [text.value] : [])));
 }
 
-/** What of a query no process and no part of Kubernetes has. */
+/** Metrics, labels and values of a query that no process and no part of Kubernetes has. */
 function unknownIn({ selectors, groupings }: Pick<Query, 'selectors' | 'groupings'>): string[] {
   return [
     ...selectors.flatMap((selector) => unknownOf(selector)),
@@ -161,7 +161,7 @@ function labelsOf({ metric }: Selector): string[] {
   return [...targetLabels, ...((exposed.get(metric) ?? ofKubernetes.get(metric))?.keys() ?? [])];
 }
 
-/** What is matched against a label's values must be one of them; what is excluded need not be. */
+/** A value that is matched against a label's values must be one of them; an excluded one need not be. */
 function canMatch({ operator, value }: Matcher, seen: ReadonlySet<string> | undefined): boolean {
   if (operator.startsWith('!') || seen === undefined) return true;
   const pattern = new RegExp(`^(?:${value})$`);

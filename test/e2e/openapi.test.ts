@@ -140,7 +140,7 @@ function rank(operation: Operation): number {
   if (operationId === 'transfers.get') return 2.2;
   if (successesOf(operation).some((status) => status === 201 || status === 202)) return 0;
   if (method === 'GET') return 1;
-  // What is in something before that itself.
+  // Parts of a resource before the resource itself.
   if (method === 'DELETE') return 5 - operation.path.split('/').length / 100;
   return operationId.endsWith('.revoke') ? 3 : 2;
 }
@@ -171,12 +171,12 @@ function rememberChannel(channel: Sender & { type: string }): void {
   made.set('/v1/channels/instances', senders.channel.id);
 }
 
-/** Of channels that need a consent. */
+/** The path of channels that need a consent. */
 const zaloChannels = '/v1/channels/instances of Zalo';
 
-/** Of MCP servers that need a consent. */
+/** The path of MCP servers that need a consent. */
 const loginServers = '/v1/mcp/servers that need a consent';
-/** Where a definition can be accepted that no user was listed yet. */
+/** Operations on such a server, where a definition can be accepted that no user was listed yet. */
 const ofLogins = ['mcp.servers.consent-links.create', 'mcp.servers.tools.accept'];
 
 async function registerLoginServer(): Promise<void> {
@@ -251,7 +251,7 @@ const replay = operations
   .toSorted((a, b) => rank(a) - rank(b))
   .flatMap((operation) => bodiesOf(operation).map(([example, body]) => ({ operation, example, body })));
 
-/** Of operations that need one. */
+/** The acting user of operations that need one. */
 const actingUser = { headers: { 'x-service-user-id': 'ada' } };
 
 describe('the examples of the document, one after the other', () => {

@@ -160,7 +160,7 @@ describeTools(`the commands of those pages${obstacle}`, () => {
 
   async function complete(fields: Record<string, unknown>): Promise<void> {
     const body = { messages: [{ role: 'user', content: 'Hello' }], ...fields };
-    // What was just started may be a moment from its peers and its database: a 503, which is no run.
+    // A service that was just started may be a moment from its peers and its database: a 503, which is no run.
     await eventually(async () =>
       expect((await ask('/v1/chat/completions', tenant.userKey, body)).status).toBe(200),
     );

@@ -106,7 +106,7 @@ async function traceOf(response: Response): Promise<Trace> {
   });
 }
 const kindsOf = ({ spans = [] }: Trace) => spans.map(({ kind, name, status }) => `${kind} ${name} ${status}`);
-/** What the provider got in its last call. */
+/** The body that the provider got in its last call. */
 const lastBody = () =>
   gateway.simulator.requests.at(-1)?.body as {
     messages: { role: string; content: string; tool_call_id?: string; tool_calls?: unknown[] }[];

@@ -34,7 +34,7 @@ export function useAsTarget(tenant: TenantAccess): void {
   target = tenant;
 }
 
-/** What was the target is the source from now on. */
+/** Makes the target the source from now on, and the source the target. */
 export function swap(): void {
   [source, target] = [target, source];
 }
@@ -138,7 +138,7 @@ export const ask = ({ userKey }: TenantAccess, model: string, content: string) =
     body: { model, messages: [{ role: 'user', content }] },
   });
 
-/** What a tenant has of an agent. */
+/** Everything of an agent that a tenant has. */
 export async function inventory({ adminKey }: TenantAccess, agent: string) {
   const get = async (path: string) => {
     const answer = await gateway.call(path, { key: adminKey });

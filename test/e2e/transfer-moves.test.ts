@@ -74,7 +74,7 @@ function deliver(input: string, fields: object = {}, id = newId()) {
   return post(`/v1/webhooks/llm?endpoint=${endpoint}`, body, headers);
 }
 
-/** What was answered in the channel, to which messages. */
+/** The replies in the channel, with the messages that they answer. */
 const replies = () =>
   receiver
     .at('/replies')
@@ -90,7 +90,7 @@ async function list<Row>(path: string, { adminKey }: { adminKey: string }): Prom
   return answer.status === 200 ? (answer.body as { data: Row[] }).data : answer.status;
 }
 
-/** What the webhook service has of a tenant. */
+/** Counts of a tenant's rows in the webhook service. */
 async function rowsOf({ id }: { id: string }): Promise<Record<string, number>> {
   const tables = [
     ...['endpoints', 'calls', 'deliveries', 'delivery_attempts', 'channel_instances'],

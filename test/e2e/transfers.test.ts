@@ -145,7 +145,7 @@ it('copies channels and endpoints with their agent, the channels without their t
   await patch(`/v1/channels/instances/${made.channel}`, { credentials: { secret }, overlap_seconds: 3_600 });
   const { items, status } = await carryOut(resources);
   expect(status).toBe('completed');
-  // What was replaced stays with the source.
+  // Replaced secrets stay with the source.
   const kept = `select count(*)::integer as kept from (
     select tenant_id from webhook.endpoints where previous_callback_secret is not null
     union all select tenant_id from webhook.channel_instances where previous_credentials is not null) as old
@@ -265,7 +265,7 @@ it('leaves nothing behind when it fails', async () => {
         await gateway.rows('memory', `select 1 from memory.${table} where tenant_id = $1`, [target.id]),
       ).toEqual([]);
   });
-  // What is undone can be done again.
+  // An undone transfer can be done again.
   expect(await carryOut(resources, { mode: 'move' })).toMatchObject({ status: 'completed' });
   expect((await inventory(target, made.agent)).document).toMatchObject({ path: 'key.md' });
 });

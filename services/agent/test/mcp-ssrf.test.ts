@@ -5,7 +5,7 @@ import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { insideUrls, refusedUrls } from '@gatehouse/test/ssrf-urls';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
-/** Wherever the URL of an MCP server is given or used: nothing inside sees a connection. */
+/** Nothing inside sees a connection, wherever the URL of an MCP server is given or used. */
 
 const path = '/v1/mcp/servers';
 let agents: AgentServiceUnderTest;

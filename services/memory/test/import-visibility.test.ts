@@ -43,7 +43,7 @@ async function untilFinished(tenant: TestTenant): Promise<void> {
   );
 }
 
-/** Which of two generations of texts the paths of a tenant have, by search, list and get. */
+/** Those of the two generations of texts that a tenant's paths have, by search and get. */
 async function seen(tenant: TestTenant): Promise<Set<string>> {
   const [found, read] = await Promise.all([
     memory.search(tenant, { query: 'walrus otter', limit: 50 }),

@@ -44,7 +44,7 @@ async function next(path: string, cause: () => Promise<unknown>): Promise<Receiv
   });
 }
 
-/** Which of these secrets the public library verifies a request with, by their places. */
+/** The places of those secrets with which the public library verifies a request. */
 function verifying({ body, headers }: Received, ...secrets: string[]): number[] {
   return secrets.flatMap((secret, place) => {
     try {

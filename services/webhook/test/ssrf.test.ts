@@ -5,7 +5,7 @@ import { Receiver } from '@gatehouse/test/receiver';
 import { insideUrls, refusedUrls } from '@gatehouse/test/ssrf-urls';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';
 
-/** Wherever a tenant, or a sender of one, gives a URL: nothing inside sees a connection. */
+/** Nothing inside sees a connection, wherever a tenant, or a sender of one, gives a URL. */
 
 let webhooks: WebhookServiceUnderTest;
 let tenant: TestTenant;

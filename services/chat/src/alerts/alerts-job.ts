@@ -16,8 +16,8 @@ import type { StartedRun } from '../runs/run-record.ts';
 import { Throttle } from './throttle.ts';
 
 /**
- * This replica publishes one alert of a kind in this time. Webhook has the exact rates over all replicas; this bounds
- * the rows that a burst writes.
+ * This replica publishes at most one alert of a kind in this time. Webhook has the exact rates over all replicas; this
+ * bounds the rows that a burst writes.
  */
 const everyMs = 60_000;
 /** Kept through an outage of the database. */

@@ -45,7 +45,7 @@ describe('the splitter', () => {
       expect(passages.length).toBeGreaterThan(500);
       expect(passages.every(({ context }) => context === '')).toBe(true);
     });
-    // It would be minutes. Of a mebibyte's passages, garbage collection alone may take a second beside other tests.
+    // It would be minutes. Garbage collection of a mebibyte's passages alone may take a second beside other tests.
     expect(blocked).toBeLessThan(5_000);
   });
 

@@ -11,7 +11,7 @@ export interface Ground {
   system: Pool;
   /** For RPCs: turns of agents wait for them. */
   rpc: Pool;
-  /** For what jobs and transfers do. */
+  /** For jobs and transfers. */
   jobs: Pool;
   peers: Peers;
   changes: Changes;

@@ -5,7 +5,7 @@ import { byMeaning, byWords, fuse, keyOf, type Fused } from './fusion.ts';
 import type { PassageId, Ranking, Scored } from './ranking.ts';
 import { normalised } from './vectors.ts';
 
-/** Which documents a search looks at: those that match all that is set. */
+/** The documents that a search looks at: those that match all that is set. */
 export interface SearchFilter {
   pathPrefix: string | null;
   /** Members that the metadata must have. */

@@ -49,8 +49,8 @@ const stages: readonly Stage[] = ['scope', 'entities', 'relations'];
 const budgetMs = 3_000;
 
 /**
- * The part of memory and graph in a transfer. Both modes copy while the agent still answers: in the target, nothing asks
- * for an agent that is not there yet. What moves is removed from the source when the transfer is effective.
+ * The part of memory and graph in a transfer. Both modes copy while the agent still answers: in the target, nothing
+ * asks for an agent that is not there yet. Rows that move are removed from the source when the transfer is effective.
  */
 export class MemorySteps {
   readonly #options: MemoryStepsOptions;

@@ -258,7 +258,7 @@ type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
   const { rows } = await db.query<StoredCall>(
-    // An id comes before a body. What is large is read once the answer is awaited: senders may repeat a request often.
+    // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
     `select ${shown}, null as request, null as result from webhook.calls where id = (
        select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
        cross join lateral (

@@ -91,7 +91,7 @@ export class ChannelStore {
 
   /**
    * Notes what is known of the connection by the credentials and the token that `channel` has, and does `also` in the
-   * same transaction if that is new. What is known of others that were replaced meanwhile is of no use.
+   * same transaction if that is new. States of others, which were replaced meanwhile, are ignored.
    */
   async setState(
     { tenantId, id, credentials, accessToken }: ConnectedChannel,

@@ -92,7 +92,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
 
   /**
    * Exchanges the code, with which the provider says which account the tokens are for, and stores both tokens in one
-   * transaction. Of several consents by one link the first that succeeds counts; while one is under way no other is
+   * transaction. The first of several consents by one link that succeeds counts; while one is under way no other is
    * exchanged, because each ends the tokens of the one before.
    */
   async finish(

@@ -51,7 +51,7 @@ export interface ConversationsOptions {
 
 const emptyEveryMs = 600_000;
 
-/** What people write in channels, and what agents answer. */
+/** Messages of people in channels, and the answers of agents. */
 export function createConversations({ log, registry }: Shell, options: ConversationsOptions) {
   const { app, system, jobs, completions, tenants, guards, hops, channels, health, renew } = options;
   const store = new ChannelStore(app);

@@ -9,7 +9,7 @@ export interface TenantSettings {
   retentionDays: number;
 }
 
-/** Which tenants are active, with the rules of {@link ActiveTenants}. */
+/** Settings of active tenants, with the rules of {@link ActiveTenants}. */
 export class TenantClient {
   readonly #tenants: ActiveTenants<TenantSettings>;
 

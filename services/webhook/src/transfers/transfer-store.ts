@@ -92,7 +92,7 @@ export class TransferStore {
   }
 
   /**
-   * Which of these channels, and which others of the same app, take each other's messages: an app of these types has one
+   * Pairs of these channels and others of the same app that take each other's messages: an app of these types has one
    * URL, and its messages name their account.
    */
   async findShared(
