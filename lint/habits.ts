@@ -3,7 +3,15 @@ export interface Habit {
   /** Has the flag `g`. */
   found: RegExp;
   better: string;
+  /** Reported in comments of code only. Default: in all prose. */
+  onlyIn?: 'comments';
 }
+
+/** Begins a sentence: the first word of a comment or of its line, and the word after the end of another sentence. */
+const opening = String.raw`(?<=^[ \t]*(?:/\*+|\*|//)?[ \t]*(?:- )?|[.!?][)"']*[ \t]+)`;
+const pronouns = 'What|Whatever|Which|Whichever|Whose|Whom|Where|Wherever|Of';
+const prepositions =
+  'After|Against|Among|At|Before|Behind|Beside|Between|By|For|From|In|Into|On|Over|Since|Through|To|Under|Until|With';
 
 export const habits: readonly Habit[] = [
   {
@@ -26,4 +34,13 @@ export const habits: readonly Habit[] = [
     better: 'cite what a stranger can open: an ADR of docs/adr, an RFC, a page of docs/, or nothing',
   },
   { found: /\bcan not\b/gi, better: "cannot, or can't" },
+  // A question may begin with it.
+  {
+    found: new RegExp(
+      String.raw`${opening}(?:${pronouns}|(?:${prepositions}) (?:what|which|whose|whom))\b(?![^.:;]*\?)`,
+      'gm',
+    ),
+    better: 'begin with the subject or a verb: the user whose …, bytes that …, returns …',
+    onlyIn: 'comments',
+  },
 ];

@@ -1,66 +1,82 @@
 import path from 'node:path';
 import ts from 'typescript';
 
-/** The part of a file that people read as text, as offsets of its first character and of the one after its last. */
-export type Range = readonly [start: number, end: number];
+/** A part of a file that people read as text. */
+export interface Prose {
+  /** The offset of the first character. */
+  start: number;
+  /** The offset after the last character. */
+  end: number;
+  /** Whether it is a comment of a program or a protocol. */
+  isComment: boolean;
+}
 
 /** A string literal is text from this many words on; below that it is a name, a key or a code. */
 const leastWords = 3;
 
-const readers: readonly { files: RegExp; read: (file: string, text: string) => Range[] }[] = [
+const readers: readonly { files: RegExp; read: (file: string, text: string) => Prose[] }[] = [
   { files: /\.test\.ts$/, read: (file, text) => scriptProse(file, text, isTestName) },
   { files: /\.[cm]?[jt]s$/, read: (file, text) => scriptProse(file, text, isText) },
   { files: /\.sql$/, read: (_file, text) => matches(text, /--.*|\/\*[^]*?\*\//g) },
-  { files: /\.proto$/, read: (_file, text) => matches(text, /\/\/.*|\/\*[^]*?\*\//g) },
+  { files: /\.proto$/, read: (_file, text) => matches(text, /\/\/.*|\/\*[^]*?\*\//g, true) },
   { files: /(\.sh|Dockerfile|Makefile|\/run)$/, read: (_file, text) => matches(text, /(?<=^|\s)#.*/gm) },
   { files: /\.md$/, read: (_file, text) => markdownProse(text) },
   // Comments, and the values that people see: summaries of alerts, descriptions of panels and of settings.
-  { files: /(\.ya?ml|\.tpl|\.json|NOTES\.txt)$/, read: (_file, text) => [[0, text.length]] },
+  { files: /(\.ya?ml|\.tpl|\.json|NOTES\.txt)$/, read: (_file, text) => [wholeText(0, text.length)] },
 ];
 
 /** The prose of a file; undefined for a kind of file that holds none. */
-export function proseOf(file: string, text: string): Range[] | undefined {
+export function proseOf(file: string, text: string): Prose[] | undefined {
   return readers.find(({ files }) => files.test(file))?.read(file, text);
 }
 
-function matches(text: string, pattern: RegExp): Range[] {
-  return Array.from(text.matchAll(pattern), (match) => [match.index, match.index + match[0].length]);
+function matches(text: string, pattern: RegExp, isComment = false): Prose[] {
+  return Array.from(text.matchAll(pattern), ({ 0: match, index }) => ({
+    start: index,
+    end: index + match.length,
+    isComment,
+  }));
+}
+
+function wholeText(start: number, end: number): Prose {
+  return { start, end, isComment: false };
 }
 
 /** Everything but fenced code, and what stands between `<!-- words: off -->` and `<!-- words: on -->`. */
-function markdownProse(text: string): Range[] {
+function markdownProse(text: string): Prose[] {
   const left = text.matchAll(/^```[^]*?^```|<!-- words: off -->[^]*?<!-- words: on -->/gm);
-  const ranges: Range[] = [];
+  const found: Prose[] = [];
   let start = 0;
   for (const { 0: code, index } of left) {
-    ranges.push([start, index]);
+    found.push(wholeText(start, index));
     start = index + code.length;
   }
-  return [...ranges, [start, text.length]];
+  return [...found, wholeText(start, text.length)];
 }
 
 type Wanted = (node: ts.StringLiteralLike | ts.TemplateExpression) => boolean;
 
 /** The comments of a program, and the string literals that are wanted. */
-function scriptProse(file: string, text: string, wanted: Wanted): Range[] {
+function scriptProse(file: string, text: string, wanted: Wanted): Prose[] {
   const kind = /js$/.test(path.extname(file)) ? ts.ScriptKind.JS : ts.ScriptKind.TS;
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
-  const ranges = new Map<number, Range>();
-  const add = (start: number, end: number): void => void ranges.set(start, [start, end]);
+  const found = new Map<number, Prose>();
+  const add = (start: number, end: number, isComment: boolean): void =>
+    void found.set(start, { start, end, isComment });
   const visit = (node: ts.Node): void => {
     const comments = [
       ...(ts.getLeadingCommentRanges(text, node.getFullStart()) ?? []),
       ...(ts.getTrailingCommentRanges(text, node.end) ?? []),
     ];
-    if (!ts.isTemplateMiddleOrTemplateTail(node)) for (const { pos, end } of comments) add(pos, end);
+    if (!ts.isTemplateMiddleOrTemplateTail(node)) for (const { pos, end } of comments) add(pos, end, true);
     if ((ts.isStringLiteralLike(node) || ts.isTemplateExpression(node)) && wanted(node)) {
       // Without its quotes.
-      add(node.getStart(source) + 1, node.end - 1);
+      add(node.getStart(source) + 1, node.end - 1, false);
     }
     for (const child of node.getChildren(source)) visit(child);
   };
   visit(source);
-  return [...ranges.values()];
+  return [...found.values()];
 }
 
 function isText(node: ts.Node): boolean {

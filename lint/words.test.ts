@@ -63,6 +63,46 @@ describe('the rule about words', () => {
     expect(found(file, text)).toEqual(['Nobody']);
   });
 
+  it.each([
+    ['/** What the client gets. */', 'What'],
+    ['// Whose turn it is.', 'Whose'],
+    ['const most = 5; // Of one tenant.', 'Of'],
+    ['/**\n * Of one tenant.\n */', 'Of'],
+    ['/** The key. Where it is missing, none is used. */', 'Where'],
+    ['/** The key (RFC 6265). Which one is of no matter. */', 'Which'],
+    ['// The key is long, and\n// is cut. What is left is shown.', 'What'],
+    ['/** By which the caller is known. */', 'By which'],
+    ['/**\n * Two kinds:\n *\n * - To whom it goes\n */', 'To whom'],
+    ['/** Whatever arrives is kept. */', 'Whatever'],
+  ])('reports a comment that does not begin with its subject: %s', (comment, opening) => {
+    expect(found('x.ts', `${comment}\nexport const x = 1;\n`)).toEqual([opening]);
+    expect(found('x.js', `${comment}\nexport const x = 1;\n`)).toEqual([opening]);
+  });
+
+  it('reports the same in protocols', () => {
+    expect(found('x.proto', '// What the model gets.\nstring content = 1;')).toEqual(['What']);
+  });
+
+  it.each([
+    '/** The user whose turn it is. */',
+    '/** Whether the key is known. When it was read. */',
+    '/** For this caller, and in what order. */',
+    '// What if the key is missing?',
+    '// A comment of a tenant, which\n// of all is the largest.',
+    '/** The path `/v1. What` as it came. */',
+  ])('accepts a comment: %s', (comment) => {
+    expect(found('x.ts', `${comment}\nexport const x = 1;\n`)).toEqual([]);
+  });
+
+  it.each([
+    ['a page', 'page.md', '# What it is\n\nOf one tenant.\n'],
+    ['a message', 'x.ts', "throw new Error('What is sent is too long.');"],
+    ['a setting', 'values.yaml', '# Where clients reach it\nurl: x\n'],
+    ['a migration', 'x.sql', '-- Of one tenant.\nselect 1;'],
+  ])('accepts sentences of %s that begin so', (_what, file, text) => {
+    expect(found(file, text)).toEqual([]);
+  });
+
   it('says where a word is', () => {
     expect(findings('x.ts', 'const x = 1;\n  // but Nobody\n')).toMatchObject([{ line: 2, column: 10 }]);
   });

@@ -22,10 +22,11 @@ const skipped = new Set(['node_modules', '.git', '.gatehouse', '.kafka', '.venv'
 const generated = /(^|\/)(package-lock|openapi)\.json$/;
 
 export function findings(file: string, text: string): Finding[] {
-  return (proseOf(file, text) ?? []).flatMap(([start, end]) => {
+  return (proseOf(file, text) ?? []).flatMap(({ start, end, isComment }) => {
     // Text in backticks is a name, spelled as the named thing is.
     const prose = text.slice(start, end).replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
-    return habits.flatMap(({ found, better }) =>
+    const applicable = habits.filter(({ onlyIn }) => onlyIn !== 'comments' || isComment);
+    return applicable.flatMap(({ found, better }) =>
       Array.from(prose.matchAll(found), (match) => {
         const before = text.slice(0, start + match.index).split('\n');
         const column = (before.at(-1)?.length ?? 0) + 1;
