@@ -35,7 +35,7 @@ async function write(file: string, text: string): Promise<void> {
 const topology = new Document(
   Object.fromEntries(
     byName.map((service) => {
-      const { name, ...facts } = service;
+      const { name, publishes: _published, consumes: _consumed, ...facts } = service;
       return [name, { ...facts, calls: callsOf(service) }];
     }),
   ),

@@ -1,7 +1,7 @@
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { services } from '@gatehouse/contract/services';
+import { publishersOf, services, topics, type ServiceEntry } from '@gatehouse/contract/services';
 
 /** Lists in pages name what the code has. */
 
@@ -82,37 +82,43 @@ it.each(services)('the README and the house show the service $name', ({ name }) 
 });
 
 it('the page about size names every topic', () => {
-  const topics = sources('packages/events/src/*.ts').flatMap((file) =>
-    all(read(file), /^export const \w*[tT]opic = '([^']+)'/gm),
-  );
-  expect(topics.length).toBeGreaterThan(2);
   const named = all(read('docs/operators/size.md'), /`(gatehouse\.[a-z]+\.v\d)`/g);
-  expect(named.toSorted()).toEqual(topics.toSorted());
+  expect(named.toSorted()).toEqual(Object.values(topics).toSorted());
 });
 
-describe.each(services.filter(({ grpc }) => grpc))('the README of $name', ({ name }) => {
+describe.each(services.filter(({ grpc }) => grpc))('the README of $name', (service) => {
+  const { name } = service;
   it('has every RPC that it serves, with its callers', () => {
     const [, section = ''] = read(`services/${name}/README.md`).split('\n## RPCs\n');
     const said = [...rowsOf(section.split('\n## ')[0] ?? '')].map(([rpc, [callers = '']]) => [
       rpc,
       callers.split(', ').toSorted(),
     ]);
-    expect(Object.fromEntries(said)).toEqual(Object.fromEntries(rpcsOf(name)));
+    expect(Object.fromEntries(said)).toEqual(Object.fromEntries(rpcsOf(service)));
   });
 });
 
 /** RPCs of a service with their callers, by the files that declare them. */
-function rpcsOf(service: string): [string, string[]][] {
-  const takesPart = read(`services/${service}/src/service.ts`).includes('TransferParticipantServiceService');
+function rpcsOf({ name, consumes }: ServiceEntry): [string, string[]][] {
+  const composition = read(`services/${name}/src/service.ts`);
   const files = [
-    ...sources(`services/${service}/src/**/*.ts`),
-    ...(takesPart ? ['packages/transfers/src/run-step.ts'] : []),
+    ...sources(`services/${name}/src/**/*.ts`),
+    ...(composition.includes('transfers:') ? ['packages/transfers/src/run-step.ts'] : []),
   ];
-  return files.flatMap((file) => {
+  const own = files.flatMap((file): [string, string[]][] => {
     const callers = /^ +callers: \[([^\]]*)\]/m.exec(read(file))?.[1];
     if (callers === undefined) return [];
     const words = path.parse(file).name.replace(/-rpc$/, '').split('-');
     const rpc = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
     return [[rpc.replace(/^DescribeTransfer$/, 'Describe'), all(callers, /'(\w+)'/g).toSorted()]];
   });
+  return [
+    ...own,
+    ...(composition.includes('participant(')
+      ? [['ForgetUser', ['tenant']] satisfies [string, string[]]]
+      : []),
+    ...(consumes === undefined
+      ? []
+      : [['Take', publishersOf(consumes).toSorted()] satisfies [string, string[]]]),
+  ];
 }

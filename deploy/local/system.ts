@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { services } from '@gatehouse/contract/services';
-import { alertTopic } from '@gatehouse/events/alert-event';
-import { auditTopic } from '@gatehouse/events/audit-event';
+import { services, topics } from '@gatehouse/contract/services';
 import { migrateTopic } from '@gatehouse/events/migrate-command';
-import { usageTopic } from '@gatehouse/events/run-event';
 import { bootstrap } from './bootstrap.ts';
 import { CredentialsFile, type Credentials } from './credentials.ts';
 import { prepareDatabase, serviceUrl, type DatabaseOptions } from './database.ts';
@@ -212,9 +209,7 @@ export class LocalSystem {
   async #createTopics(brokers: string): Promise<void> {
     try {
       const environment = { ...this.#options.caller, KAFKA_BROKERS: brokers };
-      await migrateTopic('chat', usageTopic, environment);
-      await migrateTopic('tenant', auditTopic, environment);
-      await migrateTopic('webhook', alertTopic, environment);
+      for (const topic of Object.values(topics)) await migrateTopic('gatehouse', topic, environment);
     } catch (error) {
       throw new StartError(`Creating the topics in Kafka at ${brokers} failed: ${(error as Error).message}`, {
         cause: error,

@@ -1,6 +1,7 @@
+import { topics } from '@gatehouse/contract/services';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntry } from '@gatehouse/contract/audit';
-import { auditTopic, readAuditEvent } from '@gatehouse/events/audit-event';
+import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { createLogger } from '@gatehouse/kit/log';
@@ -75,7 +76,7 @@ for (const [how, suite, throughKafka] of ways)
     if (throughKafka)
       it('is on the audit topic as a whole', async () => {
         if (kafka === undefined) throw new Error('there is no Kafka');
-        const place = kafkaPlace({ ...kafka, KAFKA_BROKERS: [kafka.KAFKA_BROKERS] }, auditTopic);
+        const place = kafkaPlace({ ...kafka, KAFKA_BROKERS: [kafka.KAFKA_BROKERS] }, topics.audit);
         if (place === null) throw new Error('there is no place');
         const seen = new Set<string>();
         const consumer = new KafkaConsumer({

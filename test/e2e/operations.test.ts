@@ -1,4 +1,4 @@
-import { services } from '@gatehouse/contract/services';
+import { services, topics } from '@gatehouse/contract/services';
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -6,9 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { auditTopic } from '@gatehouse/events/audit-event';
 import { kafkaClient } from '@gatehouse/events/kafka-client';
-import { usageTopic } from '@gatehouse/events/run-event';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { createLogger } from '@gatehouse/kit/log';
@@ -365,8 +363,8 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
     await admin.connect();
     try {
       for (const [service, topic] of [
-        ['analytics', usageTopic],
-        ['tenant', auditTopic],
+        ['analytics', topics.usage],
+        ['tenant', topics.audit],
       ] as const) {
         const group = { groupId: `${KAFKA_PREFIX}gatehouse-${service}`, topic: `${KAFKA_PREFIX}${topic}` };
         await admin.resetOffsets({ ...group, earliest: true });

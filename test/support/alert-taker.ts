@@ -1,10 +1,6 @@
 import { readAlertEvent, type Alert } from '@gatehouse/events/alert-event';
-import {
-  WebhookServiceService,
-  type ForgetUserRequest,
-  type ForgetUserResponse,
-  type NotifyRequest,
-} from '@gatehouse/proto/webhook/v1/webhook';
+import { publishersOf, topics } from '@gatehouse/contract/services';
+import { EventsServiceService, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import type { TestIdentity } from './identity.ts';
 import { StandIn } from './stand-in.ts';
@@ -12,16 +8,13 @@ import { StandIn } from './stand-in.ts';
 /** Stands in for webhook: takes alerts of the other services. */
 export class AlertTaker {
   readonly alerts: Alert[] = [];
-  /** How users are forgotten; by default there is nothing of them. */
-  forgetUser: (request: ForgetUserRequest) => Promise<ForgetUserResponse> = () =>
-    Promise.resolve({ counts: {}, completed: true });
   #server: StandIn | undefined;
 
   static async start(identity: TestIdentity, also: readonly RpcService[] = []): Promise<AlertTaker> {
     const taker = new AlertTaker();
-    const notify = {
-      callers: ['agent', 'chat', 'tenant'],
-      handle: ({ events }: NotifyRequest) => {
+    const take = {
+      callers: publishersOf(topics.alerts),
+      handle: ({ events }: TakeRequest) => {
         for (const event of events) {
           const alert = readAlertEvent(event);
           if (alert !== null) taker.alerts.push(alert);
@@ -29,11 +22,7 @@ export class AlertTaker {
         return Promise.resolve({});
       },
     };
-    const forgetUser = {
-      callers: ['tenant'],
-      handle: (request: ForgetUserRequest) => taker.forgetUser(request),
-    };
-    const webhook = { definition: WebhookServiceService, rpcs: { notify, forgetUser } };
+    const webhook = { definition: EventsServiceService, rpcs: { take } };
     taker.#server = await StandIn.start('webhook', identity, webhook, also);
     return taker;
   }

@@ -1,4 +1,6 @@
 import { readAuditEvent } from '@gatehouse/events/audit-event';
+import { publishersOf, topics } from '@gatehouse/contract/services';
+import { EventsServiceService, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
@@ -6,7 +8,6 @@ import {
   TenantServiceService,
   type GetTenantSettingsRequest,
   type GetTenantSettingsResponse,
-  type RecordAuditRequest,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { TestIdentity } from './identity.ts';
 import { peerServer } from './peer-server.ts';
@@ -22,9 +23,9 @@ export class AuditTaker {
 
   private constructor(server: GrpcServer) {
     this.#server = server;
-    const recordAudit = {
-      callers: ['agent', 'memory', 'webhook'],
-      handle: async ({ events }: RecordAuditRequest) => {
+    const take = {
+      callers: publishersOf(topics.audit),
+      handle: async ({ events }: TakeRequest) => {
         if (!this.takes) throw new AppError('database_unavailable', 'Not now.');
         for (const event of events) {
           const entry = readAuditEvent(event);
@@ -40,7 +41,8 @@ export class AuditTaker {
         return tenantSettings(this.settings.get(tenantId));
       },
     };
-    server.add(TenantServiceService, tenantRpcs({ recordAudit, getTenantSettings }));
+    server.add(TenantServiceService, tenantRpcs({ getTenantSettings }));
+    server.add(EventsServiceService, { take });
   }
 
   static async start(identity: TestIdentity): Promise<AuditTaker> {

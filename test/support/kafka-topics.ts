@@ -1,6 +1,4 @@
-import { alertTopic } from '@gatehouse/events/alert-event';
-import { auditTopic } from '@gatehouse/events/audit-event';
-import { usageTopic } from '@gatehouse/events/run-event';
+import { topics } from '@gatehouse/contract/services';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import { createTopic } from '@gatehouse/events/topics';
 import { newId } from '@gatehouse/kit/ids';
@@ -16,7 +14,7 @@ export interface Topics {
 export async function makeTopics(): Promise<Topics> {
   const brokers = await kafkaBrokers();
   const prefix = `${newId()}.`;
-  for (const topic of [usageTopic, auditTopic, alertTopic]) {
+  for (const topic of [topics.usage, topics.audit, topics.alerts]) {
     const place = kafkaPlace({ KAFKA_BROKERS: [brokers], KAFKA_PREFIX: prefix }, topic);
     if (place !== null) await createTopic(place, createLogger('test', 'silent'));
   }

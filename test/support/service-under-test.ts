@@ -1,8 +1,11 @@
 import { expect } from '@jest/globals';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { routes } from '@gatehouse/contract/routes';
+import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
+import { EventsServiceClient, type TakeRequest } from '@gatehouse/proto/events/v1/events';
+import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { Service } from '@gatehouse/service/service';
 import { z } from 'zod';
 import type { TestDatabase } from './database.ts';
@@ -138,6 +141,26 @@ export abstract class ServiceUnderTest<Caller extends { close(): void }, Body> {
     const connected = this.connect(`${host}:${grpcPort}`, signer);
     this.#callers.set(key, connected);
     return connected;
+  }
+
+  /** Its part in deletions and transfers, as `caller` sees it over gRPC. */
+  async participant(caller: string): Promise<Peer<ParticipantServiceClient>> {
+    return this.#shared(caller, ParticipantServiceClient);
+  }
+
+  /** Sends events to it as a service does that publishes without Kafka. */
+  async send(caller: string, request: TakeRequest): Promise<void> {
+    const peer = await this.#shared(caller, EventsServiceClient);
+    await peer.call('take', request, { deadlineMs: 5_000 });
+  }
+
+  async #shared<Stub extends PeerStub>(caller: string, stub: PeerOptions<Stub>['stub']): Promise<Peer<Stub>> {
+    const signer = await this.identity.signer(caller);
+    const peer = new Peer<Stub>({
+      ...{ peer: this.#name, addresses: [`${host}:${this.service.grpcPort}`], stub, signer },
+    });
+    this.ground.onStop(() => peer.close());
+    return peer;
   }
 
   /** One HTTP request. Every answer is held to the contract: its route's status and shape, or the error shape. */

@@ -1,3 +1,11 @@
+/** Topics of events, without KAFKA_PREFIX. */
+export const topics = {
+  usage: 'gatehouse.usage.v1',
+  audit: 'gatehouse.audit.v1',
+  alerts: 'gatehouse.alerts.v1',
+} as const;
+export type Topic = (typeof topics)[keyof typeof topics];
+
 /** Properties of a service that deployments, the chart and the edge need. */
 interface ServiceFacts {
   /** Has a schema with migrations, and the login role `<name>_login`. */
@@ -6,8 +14,10 @@ interface ServiceFacts {
   jobs?: true;
   /** Serves gRPC. */
   grpc?: true;
-  /** Publishes or reads events: gets `KAFKA_*`. */
-  kafka?: true;
+  /** Topics of events that it publishes. */
+  publishes?: readonly Topic[];
+  /** The topic of events that it takes, from Kafka or from the services that publish it. */
+  consumes?: Topic;
   /** Encrypts secrets of tenants: gets `SECRETS_KEYRING`. */
   keyRing?: true;
   /** Calls addresses that tenants give: gets `EGRESS_ALLOW`. */
@@ -25,7 +35,8 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    kafka: true,
+    publishes: [topics.audit, topics.alerts],
+    consumes: topics.audit,
     keyRing: true,
     calls: ['agent', 'analytics', 'chat', 'memory', 'webhook'],
   },
@@ -33,24 +44,24 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    kafka: true,
+    publishes: [topics.audit, topics.alerts],
     keyRing: true,
     egress: true,
     calls: ['chat', 'memory', 'tenant', 'webhook'],
   },
-  analytics: { database: true, grpc: true, kafka: true, calls: ['tenant'] },
+  analytics: { database: true, grpc: true, consumes: topics.usage, calls: ['tenant'] },
   memory: {
     database: true,
     jobs: true,
     grpc: true,
-    kafka: true,
+    publishes: [topics.audit],
     keyRing: true,
     calls: ['agent', 'chat', 'tenant'],
   },
   chat: {
     database: true,
     grpc: true,
-    kafka: true,
+    publishes: [topics.usage, topics.alerts],
     keyRing: true,
     models: true,
     calls: ['agent', 'analytics', 'memory', 'tenant', 'webhook'],
@@ -59,7 +70,8 @@ const facts = {
     database: true,
     jobs: true,
     grpc: true,
-    kafka: true,
+    publishes: [topics.audit],
+    consumes: topics.alerts,
     keyRing: true,
     egress: true,
     calls: ['agent', 'chat', 'tenant'],
@@ -74,6 +86,8 @@ export type InnerServiceName = Exclude<ServiceName, 'edge'>;
 
 export interface ServiceEntry extends ServiceFacts {
   name: ServiceName;
+  /** Publishes or consumes events: gets `KAFKA_*`. */
+  kafka?: true;
 }
 
 /**
@@ -83,7 +97,15 @@ export interface ServiceEntry extends ServiceFacts {
 export const services: readonly ServiceEntry[] = Object.entries<ServiceFacts>(facts).map(([name, fact]) => ({
   name: name as ServiceName,
   ...fact,
+  ...((fact.publishes ?? fact.consumes) !== undefined && { kafka: true }),
 }));
+
+/** Services that send events of the topic to the one that consumes it. */
+export function publishersOf(topic: Topic): ServiceName[] {
+  return services
+    .filter(({ publishes, consumes }) => publishes?.includes(topic) && consumes !== topic)
+    .map(({ name }) => name);
+}
 
 /** Services to which the edge forwards requests. */
 export const innerServices = services

@@ -4,8 +4,6 @@ import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
 
 /** Events for the subscriptions of tenants and of the owner: services publish them, and webhook sends them. */
 
-/** The topic without KAFKA_PREFIX. */
-export const alertTopic = 'gatehouse.alerts.v1';
 export const alertRaised = 'gatehouse.alert.raised';
 
 /** More members, or types that later releases add, are kept as they are. */

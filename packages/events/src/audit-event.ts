@@ -7,8 +7,6 @@ import { parseShape, readEvent, writeEvent } from './cloud-event.ts';
  * them.
  */
 
-/** The topic without KAFKA_PREFIX. */
-export const auditTopic = 'gatehouse.audit.v1';
 export const auditRecorded = 'gatehouse.audit.recorded';
 
 /** Ignores members that later releases add. */

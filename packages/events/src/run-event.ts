@@ -4,8 +4,6 @@ import { cutText } from './cut-text.ts';
 
 /** Events about runs (`gatehouse.usage.v1`): chat publishes them and analytics counts them. */
 
-/** The topic without KAFKA_PREFIX. */
-export const usageTopic = 'gatehouse.usage.v1';
 export const runStarted = 'gatehouse.run.started';
 export const runEnded = 'gatehouse.run.ended';
 /** The exact end of a run whose published end was estimated; its data are those of an end. At most one for each run. */

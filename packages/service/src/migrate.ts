@@ -1,4 +1,5 @@
-import { services } from '@gatehouse/contract/services';
+import { services, type ServiceName } from '@gatehouse/contract/services';
+import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { migrateJobs } from '@gatehouse/jobs/schema';
 import { migrate, type MigrateOptions } from '@gatehouse/pg/migrate';
 import { migrateCommand } from '@gatehouse/pg/migrate-command';
@@ -10,11 +11,17 @@ export function migrateService(options: MigrateOptions): Promise<void> {
   return migrate(jobs ? { ...options, also: (owner) => migrateJobs(owner, service) } : options);
 }
 
-/** Runs the migration step of a service in its own process. Throws with the reason when it fails. */
-export function migrateServiceCommand(
-  service: string,
+/**
+ * Runs the migration step of a service in its own process, and creates the topics that it publishes or consumes. Throws
+ * with the reason when it fails.
+ */
+export async function migrateServiceCommand(
+  service: ServiceName,
   directory: string,
   environment: Record<string, string | undefined>,
 ): Promise<void> {
-  return migrateCommand(service, directory, environment, migrateService);
+  await migrateCommand(service, directory, environment, migrateService);
+  const { publishes = [], consumes } = services.find(({ name }) => name === service) ?? {};
+  const topics = new Set([...publishes, ...(consumes === undefined ? [] : [consumes])]);
+  for (const topic of topics) await migrateTopic(service, topic, environment);
 }

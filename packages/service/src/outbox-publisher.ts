@@ -1,3 +1,4 @@
+import { services, type Topic } from '@gatehouse/contract/services';
 import { DirectSink } from '@gatehouse/events/direct-sink';
 import { KafkaSink } from '@gatehouse/events/kafka-sink';
 import type { Outbox } from '@gatehouse/events/outbox';
@@ -6,6 +7,7 @@ import { kafkaPlace } from '@gatehouse/events/settings';
 import type { EventSink } from '@gatehouse/events/sink';
 import { isMessageTooLarge } from '@gatehouse/grpc/errors';
 import { createPool } from '@gatehouse/pg/pool';
+import { EventsServiceClient } from '@gatehouse/proto/events/v1/events';
 import type { Shell } from './shell.ts';
 
 export interface OutboxPublisherOptions {
@@ -14,11 +16,11 @@ export interface OutboxPublisherOptions {
   outbox: Outbox;
   config: Parameters<typeof kafkaPlace>[0] & { DATABASE_URL: string };
   /** Without KAFKA_PREFIX. */
-  topic: string;
+  topic: Topic;
   /** Whether consumers need watermarks, which state up to when they have received everything. */
   watermarks: boolean;
-  /** Used without Kafka: sends events to the consuming service. If unset, nothing is published without Kafka. */
-  send?: (events: string[], options: { deadlineMs: number }) => Promise<unknown>;
+  /** Addresses of the service that consumes the topic. If unset, nothing is published without Kafka. */
+  consumer?: readonly string[];
 }
 
 /**
@@ -38,8 +40,16 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   shell.add(relay);
 }
 
-function sinkOf({ name, log }: Shell, { config, topic, send }: OutboxPublisherOptions): EventSink | null {
+function sinkOf(shell: Shell, options: OutboxPublisherOptions): EventSink | null {
+  const { name, log } = shell;
+  const { config, topic, source, consumer } = options;
   const kafka = kafkaPlace(config, topic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
-  return send === undefined ? null : new DirectSink({ send, isTooLarge: isMessageTooLarge });
+  const taker = services.find(({ consumes }) => consumes === topic);
+  if (consumer === undefined || taker === undefined) return null;
+  const peer = shell.peer(taker.name, consumer, EventsServiceClient);
+  return new DirectSink({
+    send: (events, sending) => peer.call('take', { topic, source, events }, sending),
+    isTooLarge: isMessageTooLarge,
+  });
 }

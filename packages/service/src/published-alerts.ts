@@ -1,8 +1,7 @@
-import { alertTopic, type NewAlert } from '@gatehouse/events/alert-event';
+import { topics } from '@gatehouse/contract/services';
+import { type NewAlert } from '@gatehouse/events/alert-event';
 import { AlertOutbox } from '@gatehouse/events/store/alert-outbox-store';
-import type { Peer } from '@gatehouse/grpc/client';
 import type { Queryable } from '@gatehouse/pg/pool';
-import type { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
 
@@ -18,8 +17,7 @@ export interface PublishedAlerts {
 /** Publishes the alerts of a service from its table `alert_outbox` to webhook. */
 export function publishedAlerts(
   shell: Shell,
-  config: OutboxPublisherOptions['config'],
-  webhook: Peer<WebhookServiceClient>,
+  config: OutboxPublisherOptions['config'] & { WEBHOOK_GRPC: readonly string[] },
 ): PublishedAlerts {
   const outbox = new AlertOutbox(shell.name);
   const { source } = outbox;
@@ -27,9 +25,9 @@ export function publishedAlerts(
     source,
     outbox,
     config,
-    topic: alertTopic,
+    topic: topics.alerts,
     watermarks: false,
-    send: (events, options) => webhook.call('notify', { source, events }, options),
+    consumer: config.WEBHOOK_GRPC,
   });
   return { raise: (db, alert) => outbox.add(db, alert), committed: () => outbox.committed() };
 }

@@ -1,30 +1,24 @@
+import { topics } from '@gatehouse/contract/services';
 import { Changes } from '@gatehouse/changes/changes';
-import { auditTopic } from '@gatehouse/events/audit-event';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
-import type { Peer } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { publishOutbox, type OutboxPublisherOptions } from './outbox-publisher.ts';
 import type { Shell } from './shell.ts';
 
 export interface PublishedChangesOptions {
-  config: OutboxPublisherOptions['config'] & { SECRETS_KEYRING: KeyRing };
+  config: OutboxPublisherOptions['config'] & { SECRETS_KEYRING: KeyRing; TENANT_GRPC: readonly string[] };
   /** A pool of `<service>_app`, for changes of one tenant. */
   app: Pool;
   /** A pool of `<service>_system`. */
   system: Pool;
-  tenant: Peer<TenantServiceClient>;
 }
 
 /**
  * Creates what executes the administrative changes of a service, and publishes their audit entries from its table
  * `audit_outbox` to the tenant service.
  */
-export function publishedChanges(
-  shell: Shell,
-  { config, app, system, tenant }: PublishedChangesOptions,
-): Changes {
+export function publishedChanges(shell: Shell, { config, app, system }: PublishedChangesOptions): Changes {
   const { name: service, log } = shell;
   const outbox = new AuditOutbox(service);
   const { source } = outbox;
@@ -32,9 +26,9 @@ export function publishedChanges(
     source,
     outbox,
     config,
-    topic: auditTopic,
+    topic: topics.audit,
     watermarks: false,
-    send: (events, options) => tenant.call('recordAudit', { source, events }, options),
+    consumer: config.TENANT_GRPC,
   });
   return new Changes({
     service,

@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { ServiceName } from '@gatehouse/contract/services';
 import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
+import type { RpcService } from '@gatehouse/grpc/rpc';
 import { createApp, type AppOptions } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import type { BodyBudget } from '@gatehouse/http/body-budget';
@@ -52,6 +53,7 @@ export class Shell implements ServiceBase {
   /** The connections to databases that its process opens. */
   readonly connections: ConnectionCount;
   readonly #parts: Part[] = [];
+  readonly #rpcs: RpcService[] = [];
   readonly #ready: Record<string, ReadyCheck> = {};
   #rpcDuration: Histogram<'peer' | 'method' | 'code'> | undefined;
 
@@ -106,6 +108,11 @@ export class Shell implements ServiceBase {
     this.#parts.push(part);
   }
 
+  /** Adds a gRPC service that this one serves beside its own. */
+  serve(service: RpcService): void {
+    this.#rpcs.push(service);
+  }
+
   /** Makes the service ready only while `check` holds. `name` is its name in `/readyz`. */
   require(name: string, check: ReadyCheck): void {
     this.#ready[name] = check;
@@ -150,6 +157,8 @@ export class Shell implements ServiceBase {
 
   /** Creates the service without starting it. `parts` start after those of the shell and before the servers. */
   createService(own: ServiceDefinition & { parts: readonly Part[] }): Service {
-    return new Service(this, { ...own, parts: [...this.#parts, ...own.parts], ready: this.#ready });
+    const rpcs = [...(own.rpcs ?? []), ...this.#rpcs];
+    const parts = [...this.#parts, ...own.parts];
+    return new Service(this, { ...own, rpcs, parts, ready: this.#ready });
   }
 }

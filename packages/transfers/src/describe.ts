@@ -1,5 +1,5 @@
 import type { TransferableType } from '@gatehouse/contract/transfers';
-import type { Counts, ResourceRef } from '@gatehouse/proto/transfer/v1/transfer';
+import type { Counts, ResourceRef } from '@gatehouse/proto/participant/v1/participant';
 
 /** The ids of the resources of a type that a service is asked to describe. */
 export function idsOf(refs: readonly ResourceRef[], type: TransferableType): string[] {

@@ -1,7 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { RunStepRequest, RunStepResponse } from '@gatehouse/proto/transfer/v1/transfer';
+import type { RunStepRequest, RunStepResponse } from '@gatehouse/proto/participant/v1/participant';
 import { enterTransfer, setState } from './store/transfer-state.ts';
 import { readStep, readTransfer, type Transfer, type TransferStep } from './transfer.ts';
 

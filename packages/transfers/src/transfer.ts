@@ -4,7 +4,7 @@ import {
   type ResourceRef,
   type TransferMode,
 } from '@gatehouse/contract/transfers';
-import type { Item as SentItem, Transfer as SentTransfer } from '@gatehouse/proto/transfer/v1/transfer';
+import type { Item as SentItem, Transfer as SentTransfer } from '@gatehouse/proto/participant/v1/participant';
 
 /** The steps of a transfer in a service, in their order; `abort` in place of `commit`. */
 export const transferSteps = ['lock', 'copy', 'close', 'commit', 'abort'] as const;

@@ -1,10 +1,5 @@
-import { auditTopic } from '@gatehouse/events/audit-event';
-import { migrateTopic } from '@gatehouse/events/migrate-command';
 import { runCommand } from '@gatehouse/kit/command';
 import { migrateServiceCommand } from '@gatehouse/service/migrate';
 import { migrations } from './config.ts';
 
-await runCommand(async () => {
-  await migrateServiceCommand('agent', migrations, process.env);
-  await migrateTopic('agent', auditTopic, process.env);
-});
+await runCommand(() => migrateServiceCommand('agent', migrations, process.env));

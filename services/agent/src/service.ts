@@ -1,7 +1,7 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
-import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { joined } from '@gatehouse/service/feature';
+import { participant } from '@gatehouse/service/participant';
 import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -59,8 +59,8 @@ export async function createAgentService(
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency }),
     rpcs: [
-      rpcService(AgentServiceService, { ...agents.rpcs, ...tools.rpcs, ...forgetting.rpcs }),
-      rpcService(TransferParticipantServiceService, transfers.rpcs),
+      rpcService(AgentServiceService, { ...agents.rpcs, ...tools.rpcs }),
+      participant({ ...forgetting, transfers: transfers.rpcs }),
     ],
     parts,
   });

@@ -160,7 +160,7 @@ describe('cookies of a user', () => {
   it('are removed when the user is forgotten, and when their time is over', async () => {
     await sync([cookie('a')]);
     await sync([cookie('b')], { as: tenant.acting('bob') });
-    const peer = await agents.peer('tenant');
+    const peer = await agents.participant('tenant');
     const request = {
       tenantId: tenant.id,
       userId: 'ann',
@@ -172,7 +172,7 @@ describe('cookies of a user', () => {
     });
     expect(await names()).toEqual([]);
     await expect(
-      (await agents.peer('chat')).call('forgetUser', request, { deadlineMs: 5_000 }),
+      (await agents.participant('chat')).call('forgetUser', request, { deadlineMs: 5_000 }),
     ).rejects.toThrow();
 
     await sync([cookie('c', { expires: Date.now() / 1_000 + 60 })]);

@@ -301,7 +301,7 @@ describe('a consent for each user', () => {
     const { pathname, search } = mcp.login.consent(location, 'ann');
     const end = await mcp.browser.comeBack(pathname + search, { port: mcp.port, cookie });
     expect(end.status).toBe(200);
-    const tenantService = await mcp.agents.peer('tenant');
+    const tenantService = await mcp.agents.participant('tenant');
     const request = { tenantId: mcp.tenant.id, userId: 'ann', requestedAtMs, deletionId: newId() };
     const { counts } = await tenantService.call('forgetUser', request, { deadlineMs: 5_000 });
     expect(counts).toEqual({ cookies: 0n, mcp_logins: 1n });
@@ -315,7 +315,7 @@ describe('a consent for each user', () => {
     const link = await mcp.makeLink('mail', mcp.tenant.bound('ann'));
     const { location, cookie } = await mcp.browser.press(link, mcp.port);
     const { pathname, search } = mcp.login.consent(location, 'ann');
-    const tenantService = await mcp.agents.peer('tenant');
+    const tenantService = await mcp.agents.participant('tenant');
     const request = {
       tenantId: mcp.tenant.id,
       userId: 'ann',

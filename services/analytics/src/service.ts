@@ -1,6 +1,5 @@
-import { rpcService } from '@gatehouse/grpc/rpc';
-import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { joined } from '@gatehouse/service/feature';
+import { participant } from '@gatehouse/service/participant';
 import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -43,11 +42,11 @@ export async function createAnalyticsService(
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { app, summaries });
-  const ingest = createIngest(shell, { config, system });
-  const { parts, ...served } = joined([traces, retention, forgetting, usage, ingest]);
+  createIngest(shell, { config, system });
+  const { parts, ...served } = joined([traces, retention, forgetting, usage]);
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [rpcService(AnalyticsServiceService, { ...ingest.rpcs, ...forgetting.rpcs })],
+    rpcs: [participant(forgetting)],
     parts,
   });
 }

@@ -1,3 +1,4 @@
+import { topics } from '@gatehouse/contract/services';
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { Peer } from '@gatehouse/grpc/client';
 import type { Principal } from '@gatehouse/identity/principal';
@@ -7,7 +8,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
-import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
+import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { peerServer } from '@gatehouse/test/peer-server';
 import type { Service } from '@gatehouse/service/service';
@@ -24,7 +25,7 @@ const log = createLogger('analytics-test', 'silent');
 const dayMs = 86_400_000;
 
 /** The analytics service, and a tenant service that answers what a test sets. */
-export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClient>, unknown> {
+export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceClient>, unknown> {
   /** Days by tenant id; a tenant that is not here is unknown. */
   readonly retentionDays = new Map<string, number>();
   /** Errors with which the tenant service refuses to answer about a tenant, by id. */
@@ -57,8 +58,8 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClie
     return { ...super.environment(), DATABASE_POOL: '4', TENANT_GRPC: this.#tenantAddress };
   }
 
-  protected connect(address: string, signer: Signer): Peer<AnalyticsServiceClient> {
-    return new Peer({ peer: 'analytics', addresses: [address], stub: AnalyticsServiceClient, signer });
+  protected connect(address: string, signer: Signer): Peer<ParticipantServiceClient> {
+    return new Peer({ peer: 'analytics', addresses: [address], stub: ParticipantServiceClient, signer });
   }
 
   /** Sends events as chat does when there is no Kafka. */
@@ -67,8 +68,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<AnalyticsServiceClie
     const texts = events.map((event) =>
       typeof event === 'string' ? event : received(event).payload.toString('utf8'),
     );
-    const chat = await this.peer('chat');
-    await chat.call('ingest', { source, events: texts }, { deadlineMs: 5_000 });
+    await this.send('chat', { topic: topics.usage, source, events: texts });
   }
 
   /** The body that a GET answers to this principal. Throws unless the status is 200. */

@@ -6,7 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
-import { forget } from '../src/forgetting/forget-user-rpc.ts';
+import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -246,7 +246,7 @@ describe('an exact end after an estimated one', () => {
     const before = makeEnd({ ...shared, ended_at: new Date(interruptedAt).toISOString() });
     await ingest.take([running.start, interrupted.estimated, received(before)]);
     const forgetting = { pool: fixture.writing, settleMs: 200 };
-    const deletion = { tenantId, userId: 'ada', requestedAtMs: Date.now() };
+    const deletion = { tenantId, userId: 'ada', requestedAt: new Date() };
     // The traces have the pseudonym, and the roll-ups the user.
     expect(await forget(deletion, forgetting)).toMatchObject({ traces: 3, completed: false });
     await ingest.take([running.estimated, interrupted.exact, running.exact]);

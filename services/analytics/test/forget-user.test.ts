@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RunEnded } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
-import type { ForgetUserResponse } from '@gatehouse/proto/analytics/v1/analytics';
+import type { ForgetUserResponse } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
 import { deleteOldDeletions } from '../src/forgetting/forget-system-store.ts';
 import { AnalyticsHarness, endOf, idAt, startOf } from './analytics-harness.ts';

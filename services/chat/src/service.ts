@@ -1,6 +1,7 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { joined } from '@gatehouse/service/feature';
+import { participant } from '@gatehouse/service/participant';
 import { createPools } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -38,7 +39,7 @@ export async function createChatService(
   const peers = createPeers(shell, config);
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue({ catalogue, peers, settings: tenants });
-  const { alerts, committed, parts: ofAlerts } = createAlerts(shell, { config, pool, peers });
+  const { alerts, committed, parts: ofAlerts } = createAlerts(shell, { config, pool });
   const limits = createLimits(shell, {
     peers,
     holderId: () => recording.instance.id,
@@ -46,7 +47,7 @@ export async function createChatService(
   });
   const ofProviders = createProviders(shell, { config, alerts });
   const recording = await createRecording(shell, {
-    ...{ config, pool, peers, alerts, committed, pricing, ...limits, forgetSettleMs },
+    ...{ config, pool, alerts, committed, pricing, ...limits, forgetSettleMs },
   });
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
@@ -64,7 +65,7 @@ export async function createChatService(
   const rpcs = { ...models.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp(served),
-    rpcs: [rpcService(ChatServiceService, rpcs)],
+    rpcs: [rpcService(ChatServiceService, rpcs), participant(recording)],
     parts,
   });
 }

@@ -4,8 +4,9 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent, type CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
-import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
-import { Peer } from '@gatehouse/grpc/client';
+import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
+import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
+import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import {
   TenantServiceService,
@@ -185,11 +186,20 @@ export class ChatHarness {
   }
 
   /** The first replica as the service `caller` sees it over gRPC. */
-  async peer(caller: string): Promise<Peer<ChatServiceClient>> {
-    const made = new Peer({
+  peer(caller: string): Promise<Peer<ChatServiceClient>> {
+    return this.#peerOf(caller, ChatServiceClient);
+  }
+
+  /** Its part in deletions of users' data. */
+  participant(caller: string): Promise<Peer<ParticipantServiceClient>> {
+    return this.#peerOf(caller, ParticipantServiceClient);
+  }
+
+  async #peerOf<Stub extends PeerStub>(caller: string, stub: PeerOptions<Stub>['stub']): Promise<Peer<Stub>> {
+    const made = new Peer<Stub>({
       peer: 'chat',
       addresses: [`127.0.0.1:${this.#services[0]?.grpcPort ?? 0}`],
-      stub: ChatServiceClient,
+      stub,
       signer: await this.identity.signer(caller),
     });
     this.#ground.onStop(() => made.close());
@@ -337,9 +347,8 @@ export class ChatHarness {
       },
     });
     const agent = (await peerServer('agent', this.identity)).add(AgentServiceService, agentRpcs);
-    const analytics = (await peerServer('analytics', this.identity)).add(AnalyticsServiceService, {
-      forgetUser: { callers: [], handle: () => Promise.reject(new Error('not part of this test')) },
-      ingest: {
+    const analytics = (await peerServer('analytics', this.identity)).add(EventsServiceService, {
+      take: {
         callers: ['chat'],
         handle: ({ events }) => {
           if (!this.takesEvents) return Promise.reject(new AppError('service_unavailable', 'not now'));

@@ -2,7 +2,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Peer } from '@gatehouse/grpc/client';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import type { ChatServiceClient, ForgetUserResponse } from '@gatehouse/proto/chat/v1/chat';
+import type {
+  ForgetUserResponse,
+  ParticipantServiceClient,
+} from '@gatehouse/proto/participant/v1/participant';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { ForgottenUsers } from '../src/recording/forgotten-users-job.ts';
@@ -12,10 +15,10 @@ const secret = 'my secret is 4711';
 const settleMs = 300;
 
 let harness: ChatHarness;
-let tenant: Peer<ChatServiceClient>;
+let tenant: Peer<ParticipantServiceClient>;
 beforeAll(async () => {
   harness = await ChatHarness.start({ forgetSettleMs: settleMs });
-  tenant = await harness.peer('tenant');
+  tenant = await harness.participant('tenant');
   harness.agents.set('extractor', makeAgent({ key: 'extractor' }));
 });
 afterEach(() => harness.simulator.setFault(null));
@@ -194,7 +197,7 @@ describe('ForgetUser', () => {
   it('is for the tenant service only, and needs a tenant and a user', async () => {
     for (const caller of ['agent', 'memory', 'analytics', 'edge']) {
       const request = { tenantId: newId(), userId: 'ursula', deletionId: newId(), requestedAtMs: 1n };
-      const call = (await harness.peer(caller)).call('forgetUser', request, { deadlineMs: 2_000 });
+      const call = (await harness.participant(caller)).call('forgetUser', request, { deadlineMs: 2_000 });
       await expect(call).rejects.toMatchObject({ code: 'caller_not_allowed' });
     }
     await expect(forget('x', 'ursula')).rejects.toMatchObject({ code: 'invalid_value' });

@@ -70,7 +70,6 @@ export class MemoryStandIn {
       },
       agentDeleted: unused,
       getUsage: unused,
-      forgetUser: unused,
     });
     await server.start();
     this.#server = server;

@@ -1,8 +1,8 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { Turns } from '@gatehouse/kit/turns';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
-import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
 import { joined } from '@gatehouse/service/feature';
+import { participant } from '@gatehouse/service/participant';
 import { createPools, forTenants } from '@gatehouse/service/pools';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Service } from '@gatehouse/service/service';
@@ -43,7 +43,7 @@ export async function createMemoryService(
     },
   });
   const peers = createPeers(shell, config);
-  const changes = publishedChanges(shell, { config, app, system, tenant: peers.tenant });
+  const changes = publishedChanges(shell, { config, app, system });
   const { requestJob, workerFor } = createJobs(shell, system);
   const splitter = new Splitter(shell.log);
   const work = new Turns(workInFlight);
@@ -63,7 +63,7 @@ export async function createMemoryService(
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [
       rpcService(MemoryServiceService, { ...search.rpcs, ...documents.rpcs, ...forgetting.rpcs }),
-      rpcService(TransferParticipantServiceService, transfers.rpcs),
+      participant({ ...forgetting, transfers: transfers.rpcs }),
     ],
     parts,
   });

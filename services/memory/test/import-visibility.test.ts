@@ -233,7 +233,7 @@ describe('an import that does not end', () => {
     await untilStaged(tenant, 100);
     const requestedAtMs = BigInt(Date.now());
     const forgotten = await (
-      await memory.peer('tenant')
+      await memory.participant('tenant')
     ).call(
       'forgetUser',
       { tenantId: tenant.id, userId: 'ann', deletionId: newId(), requestedAtMs },

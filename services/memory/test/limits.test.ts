@@ -144,7 +144,7 @@ describe('bytes count that are', () => {
     for (const description of [filler, 'short']) await kg('entities', entity({ description }));
     for (const properties of [{ filler }, {}]) await kg('relations', relation({ properties }));
     expect((await usage(tenant)).bytes).toBe(BigInt(stored + 'eetshortknows'.length));
-    const peer = await memory.peer('tenant');
+    const peer = await memory.participant('tenant');
     const request = {
       tenantId: tenant.id,
       userId: 'ann',

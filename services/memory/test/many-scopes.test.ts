@@ -145,7 +145,7 @@ it('everything of a user with 10,000 passages, 3,000 entities and 500 conversati
   }
   expect((await memory.stats(tenant, ann)).chunks).toBe(10_001);
   recorded.plans.length = 0;
-  const peer = await memory.peer('tenant');
+  const peer = await memory.participant('tenant');
   const request = {
     tenantId: tenant.id,
     userId: 'ann',

@@ -40,7 +40,7 @@ async function remember(of: TestTenant, fields: Partial<RememberRequest>): Promi
 }
 
 async function forgetUser(of: TestTenant, userId: string, requestedAt = Date.now()) {
-  const peer = await memory.peer('tenant');
+  const peer = await memory.participant('tenant');
   const request = { tenantId: of.id, userId, deletionId: newId(), requestedAtMs: BigInt(requestedAt) };
   return peer.call('forgetUser', request, deadline);
 }

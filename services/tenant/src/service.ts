@@ -37,8 +37,8 @@ export async function createTenantService(
       lease: { role: 'tenant_system', max: half },
     },
   });
-  const { participants, ...peers } = createPeers(shell, config);
-  const { raise } = publishedAlerts(shell, config, peers.webhook);
+  const { participants, memory, chat } = createPeers(shell, config);
+  const { raise } = publishedAlerts(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
   const jobs = new Jobs({
@@ -51,14 +51,13 @@ export async function createTenantService(
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, changes, raise, isTenant });
-  const limits = createLimits(shell, { app, lease, memory: peers.memory, recordChange, raise });
-  const deletions = createDeletions(shell, { app, system, jobs, peers, keyRing, changes });
+  const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
+  const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
-    ...{ app, system, jobs, participants, findTenant, changes, recordChange, raise },
-    chat: peers.chat,
+    ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
   });
   const { parts, ...served } = joined([audit, tenants, keys, limits, deletions, transfers]);
-  const rpcs = { ...keys.rpcs, ...tenants.rpcs, ...limits.rpcs, ...audit.rpcs };
+  const rpcs = { ...keys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
   const worker = { jobs, handlers, log, registry, drainTimeoutMs: config.DRAIN_TIMEOUT_MS };
   return shell.createService({

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { topics } from '@gatehouse/contract/services';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import { writeAuditEvent } from '@gatehouse/events/audit-event';
 import { writeEvent } from '@gatehouse/events/cloud-event';
@@ -30,8 +31,7 @@ function makeEntry(fields: Partial<AuditEntry> = {}): AuditEntry {
 }
 
 async function record(events: string[], caller = 'agent'): Promise<void> {
-  const peer = await tenants.peer(caller);
-  await peer.call('recordAudit', { source, events }, { deadlineMs: 5_000 });
+  await tenants.send(caller, { topic: topics.audit, source, events });
 }
 
 async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {
@@ -39,7 +39,7 @@ async function logOf({ tenant_id: id }: AuditEntry): Promise<unknown> {
   return body.data;
 }
 
-describe('RecordAudit', () => {
+describe('events of changes', () => {
   it('writes a change to the log as it was sent, once', async () => {
     const entry = makeEntry();
     const event = writeAuditEvent(source, entry);

@@ -1,11 +1,10 @@
-import { rpcService, type RpcService } from '@gatehouse/grpc/rpc';
+import type { Rpc } from '@gatehouse/grpc/rpc';
 import {
-  TransferParticipantServiceService,
   type DescribeRequest,
   type DescribeResponse,
   type Resource,
   type RunStepRequest,
-} from '@gatehouse/proto/transfer/v1/transfer';
+} from '@gatehouse/proto/participant/v1/participant';
 
 /** The services' answers about a transfer: a test decides them. */
 export class TransferSides {
@@ -21,9 +20,12 @@ export class TransferSides {
     Promise.resolve({ completed: true });
 
   /** One service that stands in for all of them; the others know nothing. */
-  rpc(isOne: boolean): RpcService {
+  rpcs(isOne: boolean): {
+    runStep: Rpc<RunStepRequest, { completed: boolean }>;
+    describe: Rpc<DescribeRequest, DescribeResponse>;
+  } {
     const nothing = { resources: [], counts: [], dependencies: [], conflicts: [], problems: [] };
-    return rpcService(TransferParticipantServiceService, {
+    return {
       runStep: {
         callers: ['tenant'],
         handle: (request: RunStepRequest) => this.runStep(request),
@@ -32,7 +34,7 @@ export class TransferSides {
         callers: ['tenant'],
         handle: (request: DescribeRequest) => Promise.resolve(isOne ? this.#describe(request) : nothing),
       },
-    });
+    };
   }
 
   add(

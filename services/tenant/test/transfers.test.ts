@@ -5,7 +5,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { Registry } from '@gatehouse/kit/metrics';
 import { createPool } from '@gatehouse/pg/pool';
-import type { RunStepRequest } from '@gatehouse/proto/transfer/v1/transfer';
+import type { RunStepRequest } from '@gatehouse/proto/participant/v1/participant';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
 import { deleteOldPreviews } from '../src/transfers/preview-statements.ts';

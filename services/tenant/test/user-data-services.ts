@@ -1,8 +1,11 @@
 import type { Alert } from '@gatehouse/events/alert-event';
+import { rpcService, type RpcService, type RpcsOf } from '@gatehouse/grpc/rpc';
+import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
-import { AnalyticsServiceService } from '@gatehouse/proto/analytics/v1/analytics';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
+import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
+import { ParticipantServiceService } from '@gatehouse/proto/participant/v1/participant';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
 import { AlertTaker } from '@gatehouse/test/alert-taker';
 import type { TestIdentity } from '@gatehouse/test/identity';
@@ -10,6 +13,7 @@ import { StandIn } from '@gatehouse/test/stand-in';
 import { TransferSides } from './transfer-sides.ts';
 import type { Forgotten, ForgetRequest, Participant } from '../src/deletions/participants.ts';
 
+type ServiceDefinition = Parameters<GrpcServer['add']>[0];
 export type ForgetCall = ForgetRequest & { service: Participant };
 
 const callers = ['tenant'];
@@ -32,25 +36,29 @@ export class UserDataServices {
   static async start(identity: TestIdentity): Promise<UserDataServices> {
     const services = new UserDataServices();
     const { transfers } = services;
-    const forgetUser = (service: Participant) => ({
-      callers,
-      handle: (request: ForgetRequest) => services.#forget({ ...request, service }),
-    });
+    const participant = (service: Participant): RpcService =>
+      rpcService(ParticipantServiceService, {
+        forgetUser: { callers, handle: (request) => services.#forget({ ...request, service }) },
+        ...transfers.rpcs(service === 'agent'),
+      });
     const getUsage = {
       callers,
       handle: ({ tenantId }: { tenantId: string }) => services.#usageOf(tenantId),
     };
-    const memory = { definition: MemoryServiceService, rpcs: { forgetUser: forgetUser('memory'), getUsage } };
-    const analytics = { definition: AnalyticsServiceService, rpcs: { forgetUser: forgetUser('analytics') } };
     const countOpenRuns = { callers, handle: () => Promise.resolve({ runs: services.openRuns() }) };
-    const chat = { definition: ChatServiceService, rpcs: { forgetUser: forgetUser('chat'), countOpenRuns } };
-    const agent = { definition: AgentServiceService, rpcs: { forgetUser: forgetUser('agent') } };
-    services.#servers.set('agent', await StandIn.start('agent', identity, agent, [transfers.rpc(true)]));
-    services.#servers.set('memory', await StandIn.start('memory', identity, memory, [transfers.rpc(false)]));
-    services.#servers.set('analytics', await StandIn.start('analytics', identity, analytics));
-    services.#servers.set('chat', await StandIn.start('chat', identity, chat));
-    services.#webhook = await AlertTaker.start(identity, [transfers.rpc(false)]);
-    services.#webhook.forgetUser = (request) => services.#forget({ ...request, service: 'webhook' });
+    const memory = { definition: MemoryServiceService, rpcs: { getUsage } };
+    const chat = { definition: ChatServiceService, rpcs: { countOpenRuns } };
+    const start = async <Definition extends ServiceDefinition>(
+      service: Participant,
+      own: { definition: Definition; rpcs: Partial<RpcsOf<Definition>> },
+    ): Promise<void> => {
+      services.#servers.set(service, await StandIn.start(service, identity, own, [participant(service)]));
+    };
+    await start('agent', { definition: AgentServiceService, rpcs: {} });
+    await start('memory', memory);
+    await start('analytics', { definition: EventsServiceService, rpcs: {} });
+    await start('chat', chat);
+    services.#webhook = await AlertTaker.start(identity, [participant('webhook')]);
     services.#servers.set('webhook', services.#webhook.server);
     return services;
   }

@@ -1,7 +1,5 @@
-import { rpcService } from '@gatehouse/grpc/rpc';
-import { TransferParticipantServiceService } from '@gatehouse/proto/transfer/v1/transfer';
-import { WebhookServiceService } from '@gatehouse/proto/webhook/v1/webhook';
 import { joined } from '@gatehouse/service/feature';
+import { participant } from '@gatehouse/service/participant';
 import { createPools, forTenants } from '@gatehouse/service/pools';
 import type { Service } from '@gatehouse/service/service';
 import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
@@ -61,10 +59,7 @@ export async function createWebhookService(
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: peers.changes.idempotency }),
-    rpcs: [
-      rpcService(WebhookServiceService, { ...subscriptions.rpcs, ...createForgetting(app).rpcs }),
-      rpcService(TransferParticipantServiceService, transfers.rpcs),
-    ],
+    rpcs: [participant({ ...createForgetting(app), transfers: transfers.rpcs })],
     parts: [...parts, createJobWorker(shell, config, { jobs, handlers })],
   });
 }

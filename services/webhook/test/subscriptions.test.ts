@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { topics } from '@gatehouse/contract/services';
 import { writeAlertEvent, type NewAlert } from '@gatehouse/events/alert-event';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -56,9 +57,7 @@ async function subscribe(
 async function notify(...alerts: NewAlert[]): Promise<void> {
   const at = '2026-01-10T09:00:00.000Z';
   const events = alerts.map((alert) => writeAlertEvent('gatehouse/test', { ...alert, at }));
-  await (
-    await webhooks.peer('chat')
-  ).call('notify', { source: 'gatehouse/test', events }, { deadlineMs: 5_000 });
+  await webhooks.send('chat', { topic: topics.alerts, source: 'gatehouse/test', events });
 }
 
 const failure = (fields: Partial<NewAlert> = {}, agentId: string | null = null) =>
@@ -236,12 +235,10 @@ describe('an event', () => {
   });
 
   it('may be accepted by agent, chat and tenant only', async () => {
-    const memory = await webhooks.peer('memory');
-    await expect(
-      memory.call('notify', { source: 'x', events: [] }, { deadlineMs: 5_000 }),
-    ).rejects.toMatchObject({
-      code: 'caller_not_allowed',
-    });
+    const nothing = { topic: topics.alerts, source: 'x', events: [] };
+    await expect(webhooks.send('memory', nothing)).rejects.toMatchObject({ code: 'caller_not_allowed' });
+    const other = { ...nothing, topic: topics.usage };
+    await expect(webhooks.send('chat', other)).rejects.toMatchObject({ code: 'invalid_value' });
   });
 });
 

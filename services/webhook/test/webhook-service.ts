@@ -7,7 +7,7 @@ import { Peer } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
-import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
+import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { Service } from '@gatehouse/service/service';
 import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
@@ -49,7 +49,7 @@ export const owner: As = { tenantId: null, tenantSlug: null, role: 'owner', scop
 const endpoints = '/v1/webhooks/endpoints';
 
 /** The webhook service, its peers, and the means to call it and look into it. */
-export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<WebhookServiceClient>, AnswerBody> {
+export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantServiceClient>, AnswerBody> {
   readonly agents: AgentDirectory;
   /** Stands in for tenant. */
   readonly tenant: AuditTaker;
@@ -95,8 +95,8 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<WebhookServic
     };
   }
 
-  protected connect(address: string, signer: Signer): Peer<WebhookServiceClient> {
-    return new Peer({ peer: 'webhook', addresses: [address], stub: WebhookServiceClient, signer });
+  protected connect(address: string, signer: Signer): Peer<ParticipantServiceClient> {
+    return new Peer({ peer: 'webhook', addresses: [address], stub: ParticipantServiceClient, signer });
   }
 
   makeTenant(): TestTenant {

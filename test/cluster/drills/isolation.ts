@@ -34,13 +34,13 @@ const script = `
 const doors: Readonly<Record<ServiceName, { http: string; rpc: string }>> = {
   tenant: { http: '/v1/whoami', rpc: '/gatehouse.tenant.v1.TenantService/Lease' },
   agent: { http: '/v1/agents', rpc: '/gatehouse.agent.v1.AgentService/ResolveAgent' },
-  analytics: { http: '/v1/usage/summary', rpc: '/gatehouse.analytics.v1.AnalyticsService/Ingest' },
+  analytics: { http: '/v1/usage/summary', rpc: '/gatehouse.events.v1.EventsService/Take' },
   memory: {
     http: '/v1/agents/helper/memory/documents',
     rpc: '/gatehouse.memory.v1.MemoryService/Recall',
   },
   chat: { http: '/v1/models', rpc: '/gatehouse.chat.v1.ChatService/CheckModels' },
-  webhook: { http: '/v1/webhooks/endpoints', rpc: '/gatehouse.webhook.v1.WebhookService/Notify' },
+  webhook: { http: '/v1/webhooks/endpoints', rpc: '/gatehouse.events.v1.EventsService/Take' },
   edge: { http: '/v1/models', rpc: '' },
 };
 

@@ -1,8 +1,24 @@
+import type { Participation } from '@gatehouse/service/participant';
 import type { CookieStore } from '../cookies/cookie-store.ts';
 import type { LoginStore } from '../logins/login-store.ts';
-import { forgetUser } from './forget-user-rpc.ts';
 
-/** Deletions of the data of users. */
-export function createForgetting({ cookies, logins }: { cookies: CookieStore; logins: LoginStore }) {
-  return { rpcs: { forgetUser: forgetUser(cookies, logins) } };
+const batch = 500;
+
+/** Removes the cookies of users whose data are deleted, and their logins at MCP servers. */
+export function createForgetting({
+  cookies,
+  logins,
+}: {
+  cookies: CookieStore;
+  logins: LoginStore;
+}): Pick<Participation, 'forgetUser'> {
+  return {
+    async forgetUser({ tenantId, userId, requestedAt: before }) {
+      const counts = {
+        cookies: await cookies.forget({ tenantId, userId, before }, batch),
+        mcp_logins: await logins.forget({ tenantId, userId, before }, batch),
+      };
+      return { counts, completed: Math.max(...Object.values(counts)) < batch };
+    },
+  };
 }

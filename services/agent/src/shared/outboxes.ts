@@ -1,7 +1,5 @@
 import type { Changes } from '@gatehouse/changes/changes';
 import type { Pool } from '@gatehouse/pg/pool';
-import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
 import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
 import { publishedChanges } from '@gatehouse/service/published-changes';
 import type { Shell } from '@gatehouse/service/shell';
@@ -12,9 +10,7 @@ export function createOutboxes(
   shell: Shell,
   { config, app, system }: { config: AgentConfig; app: Pool; system: Pool },
 ): { changes: Changes; raise: RaiseAlert } {
-  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const webhook = shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, tenant });
-  const { raise } = publishedAlerts(shell, config, webhook);
+  const changes = publishedChanges(shell, { config, app, system });
+  const { raise } = publishedAlerts(shell, config);
   return { changes, raise };
 }

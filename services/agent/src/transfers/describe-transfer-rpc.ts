@@ -1,6 +1,6 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { maxMcpServers } from '@gatehouse/contract/mcp-servers';
-import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/transfer/v1/transfer';
+import type { DescribeRequest, DescribeResponse } from '@gatehouse/proto/participant/v1/participant';
 import { idsOf } from '@gatehouse/transfers/describe';
 import type { TransferStore } from './transfer-store.ts';
 

@@ -1,8 +1,9 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { UserDeletion } from '@gatehouse/service/participant';
 import type { Shell } from '@gatehouse/service/shell';
 import { deleteOldDeletions } from './forget-system-store.ts';
-import { forgetUser } from './forget-user-rpc.ts';
+import { forget } from './forget-user-job.ts';
 
 const everyMs = 3_600_000;
 
@@ -12,7 +13,10 @@ export function createForgetting(
   { system, settleMs }: { system: Pool; settleMs: number | undefined },
 ) {
   return {
-    rpcs: { forgetUser: forgetUser({ pool: system, settleMs }) },
+    forgetUser: async (deletion: UserDeletion) => {
+      const { traces, completed } = await forget(deletion, { pool: system, settleMs });
+      return { counts: { traces }, completed };
+    },
     parts: [
       new PeriodicWork({
         task: 'delete old records of deletions',

@@ -1,16 +1,11 @@
 import { inBatches } from '@gatehouse/events/batches';
 import { DeadLetters, refusalOf, type Received } from '@gatehouse/events/dead-letters';
-import { KafkaConsumer } from '@gatehouse/events/kafka-consumer';
-import { usageTopic, type RunEnded, type RunStarted } from '@gatehouse/events/run-event';
-import { kafkaPlace } from '@gatehouse/events/settings';
+import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { togetherOrAlone } from '@gatehouse/kit/together-or-alone';
 import { isRefusal } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Part } from '@gatehouse/service/compose';
-import type { Shell } from '@gatehouse/service/shell';
-import type { AnalyticsConfig } from '../config.ts';
 import { findForgotten } from '../forgetting/forget-system-store.ts';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { correctEnds } from './correction-system-store.ts';
@@ -149,22 +144,4 @@ export class Ingest {
       );
     }
   }
-}
-
-/** Takes events from Kafka, where there is one. */
-export function consumeUsageTopic({ log, registry }: Shell, config: AnalyticsConfig, ingest: Ingest): Part[] {
-  const kafka = kafkaPlace(config, usageTopic);
-  if (kafka === null) return [];
-  const { brokers, topic, prefix } = kafka;
-  const groupId = `${prefix}gatehouse-analytics`;
-  return [
-    new KafkaConsumer({
-      log,
-      registry,
-      groupId,
-      brokers,
-      topic,
-      handle: (messages) => ingest.take(messages),
-    }),
-  ];
 }

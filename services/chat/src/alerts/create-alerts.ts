@@ -2,18 +2,16 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { publishedAlerts } from '@gatehouse/service/published-alerts';
 import type { Shell } from '@gatehouse/service/shell';
 import type { ChatConfig } from '../config.ts';
-import type { Peers } from '../shared/peers.ts';
 import { Alerts } from './alerts-job.ts';
 
 export interface AlertsOptions {
   config: ChatConfig;
   pool: Pool;
-  peers: Peers;
 }
 
 /** Events about runs, limits and providers, published to webhook. */
-export function createAlerts(shell: Shell, { config, pool, peers }: AlertsOptions) {
-  const { raise, committed } = publishedAlerts(shell, config, peers.webhook);
+export function createAlerts(shell: Shell, { config, pool }: AlertsOptions) {
+  const { raise, committed } = publishedAlerts(shell, config);
   const alerts = new Alerts({ pool, raise, log: shell.log });
   return { alerts, committed, parts: [alerts] };
 }

@@ -1,15 +1,14 @@
-import { usageTopic } from '@gatehouse/events/run-event';
+import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
 import { publishOutbox } from '@gatehouse/service/outbox-publisher';
+import type { UserDeletion } from '@gatehouse/service/participant';
 import type { Shell } from '@gatehouse/service/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { LeaseClient } from '../limits/lease-peer.ts';
 import type { Limiter } from '../limits/limiter.ts';
-import type { Peers } from '../shared/peers.ts';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
-import { forgetUser } from './forget-user-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
@@ -23,7 +22,6 @@ import { Vacuum } from './vacuum-job.ts';
 export interface RecordingOptions {
   config: ChatConfig;
   pool: Pool;
-  peers: Peers;
   alerts: Alerts;
   /** Called when ends of runs have committed alerts. */
   committed: () => void;
@@ -36,16 +34,16 @@ export interface RecordingOptions {
 
 /** The record of every run: commits, events for analytics, what is left of dead replicas, and charges of budgets. */
 export async function createRecording(shell: Shell, options: RecordingOptions) {
-  const { config, pool, peers, alerts, pricing, leases, limiter, forgetSettleMs: settleMs } = options;
+  const { config, pool, alerts, pricing, leases, limiter, forgetSettleMs: settleMs } = options;
   const { log, registry, tracer } = shell;
   const runOutbox = new RunOutbox();
   publishOutbox(shell, {
     source: eventSource,
     outbox: runOutbox,
     config,
-    topic: usageTopic,
+    topic: topics.usage,
     watermarks: true,
-    send: (events, sending) => peers.analytics.call('ingest', { source: eventSource, events }, sending),
+    consumer: config.ANALYTICS_GRPC,
   });
   const onEvents = (ends: readonly EndRow[]): void => {
     runOutbox.committed();
@@ -62,7 +60,8 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     instance,
     recorder,
     telemetry: new RunTelemetry(registry, tracer, await shell.createMeter()),
-    rpcs: { forgetUser: forgetUser(forgotten), countOpenRuns: countOpenRuns(pool) },
+    forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
+    rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [instance, settler, recorder, reaper, new Vacuum({ pool, countEnds, log }), forgotten],
   };
 }

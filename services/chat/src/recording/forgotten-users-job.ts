@@ -2,6 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Forgotten, UserDeletion } from '@gatehouse/service/participant';
 import {
   deleteCompletionsOf,
   deleteDeadLettersWith,
@@ -22,20 +23,6 @@ import {
  */
 const settleMs = 10_000;
 const sweepMs = 10_000;
-
-/** The deletion of a user's data. */
-export interface UserDeletion {
-  tenantId: string;
-  userId: string;
-  /** Milliseconds since the epoch. */
-  requestedAtMs: number;
-}
-
-export interface Forgotten {
-  completions: number;
-  runs: number;
-  completed: boolean;
-}
 
 /**
  * Removes users whose data were deleted. Chat holds completions for repeats, runs under way and events that wait for
@@ -70,7 +57,8 @@ export class ForgottenUsers {
   }
 
   /** May be repeated, and must be until it is completed. */
-  async forget({ tenantId, userId, requestedAtMs }: UserDeletion): Promise<Forgotten> {
+  async forget({ tenantId, userId, requestedAt }: UserDeletion): Promise<Forgotten> {
+    const requestedAtMs = requestedAt.getTime();
     const pool = this.#pool;
     const digest = userDigest(tenantId, userId);
     // First, so that nothing slips in behind the rest.
@@ -80,7 +68,7 @@ export class ForgottenUsers {
     const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
-    return { completions, runs: open + waiting, completed: ageMs >= this.#settleMs };
+    return { counts: { completions, runs: open + waiting }, completed: ageMs >= this.#settleMs };
   }
 
   /** Looks for runs of forgotten users that were written late, as by a database server that hung. */

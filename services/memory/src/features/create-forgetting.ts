@@ -1,6 +1,6 @@
 import { removeMemory } from '../jobs/remove.ts';
+import type { UserDeletion } from '@gatehouse/service/participant';
 import { agentDeleted } from '../rpc/agent-deleted.ts';
-import { forgetUser } from '../rpc/forget-user.ts';
 import { ForgetStore } from '../store/forgetting/forget-store.ts';
 import type { Ground } from './ground.ts';
 
@@ -8,7 +8,11 @@ import type { Ground } from './ground.ts';
 export function createForgetting({ jobs }: Ground) {
   const removing = new ForgetStore(jobs);
   return {
-    rpcs: { agentDeleted: agentDeleted(removing), forgetUser: forgetUser(removing) },
+    rpcs: { agentDeleted: agentDeleted(removing) },
+    forgetUser: async (deletion: UserDeletion) => {
+      const { completed, ...counts } = await removing.forgetUser(deletion);
+      return { counts, completed };
+    },
     jobs: { remove: removeMemory(removing) },
   };
 }

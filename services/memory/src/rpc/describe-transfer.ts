@@ -1,5 +1,5 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/participant/v1/participant';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import type { TransferStore } from '../store/transfers/transfer-store.ts';

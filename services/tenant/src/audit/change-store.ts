@@ -1,5 +1,5 @@
+import { topics } from '@gatehouse/contract/services';
 import type { RecordChange } from '@gatehouse/changes/changes';
-import { auditTopic } from '@gatehouse/events/audit-event';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { insertEntry } from './audit-log-system-store.ts';
@@ -9,7 +9,7 @@ export function changeRecorder(
   config: Parameters<typeof kafkaPlace>[0],
   outbox: Pick<AuditOutbox, 'add'>,
 ): RecordChange {
-  if (kafkaPlace(config, auditTopic) === null) return insertEntry;
+  if (kafkaPlace(config, topics.audit) === null) return insertEntry;
   return async (db, entry) => {
     await insertEntry(db, entry);
     await outbox.add(db, entry);

@@ -9,7 +9,6 @@ import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { shareAuditTopic } from './audit-topic.ts';
 import { changeRecorder } from './change-store.ts';
 import { ownerAuditLogHandlers } from './owner-audit-log-handlers.ts';
-import { recordAudit } from './record-audit-rpc.ts';
 
 export interface AuditOptions {
   config: TenantConfig;
@@ -35,7 +34,6 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
   return {
     handlers: ownerAuditLogHandlers(entries),
-    rpcs: { recordAudit: recordAudit(intake) },
     ...{ recordChange, changes },
   };
 }

@@ -8,25 +8,26 @@ import { DeletionSystemStore } from './deletion-system-store.ts';
 import { deletionHandlers, type deletionTasks } from './deletion-tasks.ts';
 import { deletionUpkeep } from './deletion-upkeep.ts';
 import { userDataHandlers } from './user-data-handlers.ts';
-import { forgetUserAt, type UserDataPeers } from './user-data-peer.ts';
+import type { Participants } from '../shared/peers.ts';
+import { forgetUserAt } from './user-data-peer.ts';
 
 export interface DeletionsOptions {
   app: Pool;
   system: Pool;
   jobs: Jobs<typeof deletionTasks>;
-  peers: UserDataPeers;
+  participants: Participants;
   keyRing: KeyRing;
   changes: Changes;
 }
 
 /** Deletions of the data of users, in every service. */
 export function createDeletions({ log, registry }: Shell, options: DeletionsOptions) {
-  const { app, system, jobs, peers, keyRing, changes } = options;
+  const { app, system, jobs, participants, keyRing, changes } = options;
   const deletions = new DeletionStore(app, jobs);
   const ofAll = new DeletionSystemStore(system, jobs);
   return {
     handlers: userDataHandlers({ deletions, jobs, keyRing, changes }),
-    jobs: deletionHandlers(deletions, forgetUserAt(peers)),
+    jobs: deletionHandlers(deletions, forgetUserAt(participants)),
     parts: deletionUpkeep({
       resume: () => ofAll.resume(),
       deleteOld: () => ofAll.deleteOld(),

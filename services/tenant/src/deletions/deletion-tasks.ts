@@ -43,13 +43,13 @@ export const deletionTasks = forEach<DeletionTask>(() => defineTask<{ deletionId
 /** Calls each service until it has completed. A call that fails is a failed attempt. */
 export function deletionHandlers(
   parts: DeletionParts,
-  forgetUser: Record<Participant, ForgetUser>,
+  forgetUser: ForgetUser,
 ): Record<TaskName, JobHandler<{ deletionId: string }>> {
   return forEach<JobHandler<{ deletionId: string }>>((service) => async ({ deletionId }, { tenantId }) => {
     const key = { tenantId, deletionId, service };
     const open = await parts.open(key);
     if (open === null) return;
-    const { counts, completed } = await forgetUser[service]({ tenantId, deletionId, ...open });
+    const { counts, completed } = await forgetUser(service, { tenantId, deletionId, ...open });
     await parts.record(key, { counts, completed, requestedAtMs: open.requestedAtMs });
   });
 }

@@ -1,6 +1,6 @@
 /**
  * The services that hold data of users and serve `ForgetUser`, in the order of the API's answers. To add one, add it
- * here and its client in `peers/user-data.ts`.
+ * here and its client in `shared/peers.ts`.
  */
 export const participants = ['memory', 'analytics', 'chat', 'webhook', 'agent'] as const;
 export type Participant = (typeof participants)[number];
@@ -21,4 +21,4 @@ export interface Forgotten {
 }
 
 /** Calls one service. Throws while it is unavailable. */
-export type ForgetUser = (request: ForgetRequest) => Promise<Forgotten>;
+export type ForgetUser = (service: Participant, request: ForgetRequest) => Promise<Forgotten>;

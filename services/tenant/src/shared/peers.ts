@@ -1,9 +1,7 @@
-import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
-import { AnalyticsServiceClient } from '@gatehouse/proto/analytics/v1/analytics';
+import type { Peer } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import { TransferParticipantServiceClient } from '@gatehouse/proto/transfer/v1/transfer';
-import { WebhookServiceClient } from '@gatehouse/proto/webhook/v1/webhook';
+import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { Shell } from '@gatehouse/service/shell';
 import type { TenantConfig } from '../config.ts';
 
@@ -11,14 +9,18 @@ import type { TenantConfig } from '../config.ts';
 export function createPeers(shell: Shell, config: TenantConfig) {
   return {
     memory: shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient),
-    agent: shell.peer('agent', config.AGENT_GRPC, AgentServiceClient),
-    webhook: shell.peer('webhook', config.WEBHOOK_GRPC, WebhookServiceClient),
-    analytics: shell.peer('analytics', config.ANALYTICS_GRPC, AnalyticsServiceClient),
     chat: shell.peer('chat', config.CHAT_GRPC, ChatServiceClient),
     participants: {
-      agent: shell.peer('agent', config.AGENT_GRPC, TransferParticipantServiceClient),
-      memory: shell.peer('memory', config.MEMORY_GRPC, TransferParticipantServiceClient),
-      webhook: shell.peer('webhook', config.WEBHOOK_GRPC, TransferParticipantServiceClient),
+      memory: shell.peer('memory', config.MEMORY_GRPC, ParticipantServiceClient),
+      analytics: shell.peer('analytics', config.ANALYTICS_GRPC, ParticipantServiceClient),
+      chat: shell.peer('chat', config.CHAT_GRPC, ParticipantServiceClient),
+      webhook: shell.peer('webhook', config.WEBHOOK_GRPC, ParticipantServiceClient),
+      agent: shell.peer('agent', config.AGENT_GRPC, ParticipantServiceClient),
     },
   };
 }
+
+/** Services that have a part in deletions of users' data, in the order of the API's answers; some also in transfers. */
+export type Participants = Readonly<
+  Record<'memory' | 'analytics' | 'chat' | 'webhook' | 'agent', Peer<ParticipantServiceClient>>
+>;

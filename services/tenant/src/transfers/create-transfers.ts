@@ -3,7 +3,7 @@ import type { Peer } from '@gatehouse/grpc/client';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import type { TransferParticipantServiceClient } from '@gatehouse/proto/transfer/v1/transfer';
+import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { RaiseAlert } from '@gatehouse/service/published-alerts';
 import type { Shell } from '@gatehouse/service/shell';
 import type { Tenant } from '../tenants/tenant.ts';
@@ -22,7 +22,7 @@ export interface TransfersOptions {
   app: Pool;
   system: Pool;
   jobs: Jobs<{ transfer: typeof transferTask }>;
-  participants: Readonly<Record<TransferService, Peer<TransferParticipantServiceClient>>>;
+  participants: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>;
   chat: Peer<ChatServiceClient>;
   findTenant: (id: string) => Promise<Tenant | null>;
   changes: Changes;

@@ -3,8 +3,8 @@ import type { Peer } from '@gatehouse/grpc/client';
 import type {
   DescribeResponse,
   ResourceRef as SentRef,
-  TransferParticipantServiceClient,
-} from '@gatehouse/proto/transfer/v1/transfer';
+  ParticipantServiceClient,
+} from '@gatehouse/proto/participant/v1/participant';
 import type { TransferService } from './carry-out-job.ts';
 import type { DescribeTransfer } from './transfer-plan.ts';
 
@@ -15,7 +15,7 @@ const deadlineMs = 10_000;
 export function describeTransferAt({
   agent,
   ...others
-}: Readonly<Record<TransferService, Peer<TransferParticipantServiceClient>>>): DescribeTransfer {
+}: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>): DescribeTransfer {
   return async ({ include, resources, ...plan }) => {
     const request = {
       ...plan,

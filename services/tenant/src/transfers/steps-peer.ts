@@ -1,6 +1,6 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
-import type { TransferParticipantServiceClient } from '@gatehouse/proto/transfer/v1/transfer';
+import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import type { CarryOutOptions, TransferService } from './carry-out-job.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -10,7 +10,7 @@ const countMs = 2_000;
 
 /** `RunStep` of the services that have a part in transfers. */
 export function runStepAt(
-  peers: Readonly<Record<TransferService, Peer<TransferParticipantServiceClient>>>,
+  peers: Readonly<Record<TransferService, Peer<ParticipantServiceClient>>>,
 ): CarryOutOptions['runStep'] {
   return async (service, transfer, step) => {
     const request = { transfer: messageOf(transfer), step };

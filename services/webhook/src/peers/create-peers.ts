@@ -25,7 +25,7 @@ export function createPeers(
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
-  const changes = publishedChanges(shell, { config, app, system, tenant });
+  const changes = publishedChanges(shell, { config, app, system });
   return {
     parts: [changes.idempotency],
     agents: new AgentClient(agent),

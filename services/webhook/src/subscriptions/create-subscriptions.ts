@@ -1,6 +1,8 @@
 import type { Changes } from '@gatehouse/changes/changes';
+import { topics } from '@gatehouse/contract/services';
 import { EventIntake } from '@gatehouse/events/intake';
 import type { Pool } from '@gatehouse/pg/pool';
+import { consumeTopic } from '@gatehouse/service/consumed-topic';
 import type { Shell } from '@gatehouse/service/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
@@ -15,8 +17,6 @@ import {
   deleteOldMarks,
   insertDeadLetter,
 } from './event-system-store.ts';
-import { consumeEvents } from './event-topic.ts';
-import { notify } from './notify-rpc.ts';
 import { subscriptionHandlers } from './subscription-handlers.ts';
 import { SubscriptionStore } from './subscription-store.ts';
 
@@ -42,7 +42,7 @@ export function createSubscriptions(shell: Shell, options: SubscriptionsOptions)
     log,
     registry,
   });
-  consumeEvents(shell, config, intake);
+  consumeTopic(shell, { topic: topics.alerts, config, take: (taken) => intake.take(taken) });
   const raise: RaiseEvent = (db, tenantId, event) => events.raise(db, tenantId, event);
   return {
     handlers: subscriptionHandlers({
@@ -50,7 +50,6 @@ export function createSubscriptions(shell: Shell, options: SubscriptionsOptions)
       guard: guards.guard,
       ...{ events, deliveries, secrets, changes },
     }),
-    rpcs: { notify: notify(intake) },
     parts: [
       cleaning(log, 'delete old events', (limit) => deleteOldEvents(system, limit)),
       cleaning(log, 'delete old marks of events', (limit) => deleteOldMarks(system, limit)),

@@ -1,7 +1,7 @@
 import { channelTypes, maxChannelInstances } from '@gatehouse/contract/channel-instances';
 import { maxEndpoints } from '@gatehouse/contract/webhook-endpoints';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/transfer/v1/transfer';
+import type { DescribeRequest, DescribeResponse, Problem } from '@gatehouse/proto/participant/v1/participant';
 import { countsOf, idsOf } from '@gatehouse/transfers/describe';
 import type { ChannelAdapters } from '../channels/adapters.ts';
 import type { TransferStore } from './transfer-store.ts';

@@ -19,27 +19,6 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
-export interface ForgetUserRequest {
-  tenantId: string;
-  userId: string;
-  /** The id of the deletion. */
-  deletionId: string;
-  /** Milliseconds since the epoch: what is from before that time is removed. */
-  requestedAtMs: bigint;
-}
-
-export interface ForgetUserResponse {
-  /** Counts of what this call removed, by kind: "cookies", "mcp_logins". */
-  counts: { [key: string]: bigint };
-  /** False when more is to be removed: call again. */
-  completed: boolean;
-}
-
-export interface ForgetUserResponse_CountsEntry {
-  key: string;
-  value: bigint;
-}
-
 export interface ResolveAgentRequest {
   idOrKey: string;
 }
@@ -150,208 +129,6 @@ export interface CallToolResponse {
    */
   outcome: string;
 }
-
-function createBaseForgetUserRequest(): ForgetUserRequest {
-  return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
-}
-
-export const ForgetUserRequest: MessageFns<ForgetUserRequest> = {
-  encode(message: ForgetUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.tenantId !== "") {
-      writer.uint32(10).string(message.tenantId);
-    }
-    if (message.userId !== "") {
-      writer.uint32(18).string(message.userId);
-    }
-    if (message.deletionId !== "") {
-      writer.uint32(26).string(message.deletionId);
-    }
-    if (message.requestedAtMs !== 0n) {
-      if (BigInt.asIntN(64, message.requestedAtMs) !== message.requestedAtMs) {
-        throw new globalThis.Error("value provided for field message.requestedAtMs of type int64 too large");
-      }
-      writer.uint32(32).int64(message.requestedAtMs);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseForgetUserRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.tenantId = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.userId = reader.string();
-            continue;
-          }
-          case 3: {
-            if (tag !== 26) {
-              break;
-            }
-
-            message.deletionId = reader.string();
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.requestedAtMs = reader.int64() as bigint;
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseForgetUserResponse(): ForgetUserResponse {
-  return { counts: {}, completed: false };
-}
-
-export const ForgetUserResponse: MessageFns<ForgetUserResponse> = {
-  encode(message: ForgetUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    globalThis.Object.entries(message.counts).forEach(([key, value]: [string, bigint]) => {
-      ForgetUserResponse_CountsEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
-    });
-    if (message.completed !== false) {
-      writer.uint32(16).bool(message.completed);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseForgetUserResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            const entry1 = ForgetUserResponse_CountsEntry.decode(reader, reader.uint32());
-            if (entry1.value !== undefined) {
-              message.counts[entry1.key] = entry1.value;
-            }
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.completed = reader.bool();
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseForgetUserResponse_CountsEntry(): ForgetUserResponse_CountsEntry {
-  return { key: "", value: 0n };
-}
-
-export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_CountsEntry> = {
-  encode(message: ForgetUserResponse_CountsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.key !== "") {
-      writer.uint32(10).string(message.key);
-    }
-    if (message.value !== 0n) {
-      if (BigInt.asIntN(64, message.value) !== message.value) {
-        throw new globalThis.Error("value provided for field message.value of type int64 too large");
-      }
-      writer.uint32(16).int64(message.value);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse_CountsEntry {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseForgetUserResponse_CountsEntry();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.key = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.value = reader.int64() as bigint;
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
 
 function createBaseResolveAgentRequest(): ResolveAgentRequest {
   return { idOrKey: "" };
@@ -1359,16 +1136,6 @@ export const AgentServiceService = {
     responseSerialize: (value: CallToolResponse): Buffer => Buffer.from(CallToolResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
-  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
-  forgetUser: {
-    path: "/gatehouse.agent.v1.AgentService/ForgetUser" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: ForgetUserRequest): Buffer => Buffer.from(ForgetUserRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): ForgetUserRequest => ForgetUserRequest.decode(value),
-    responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
-  },
 } as const;
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
@@ -1386,8 +1153,6 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
    * are part of the response, for the model. Callers: chat. NOT_FOUND if the agent may not use such a tool.
    */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
-  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
-  forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
 }
 
 export interface AgentServiceClient extends Client {
@@ -1460,22 +1225,6 @@ export interface AgentServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
-  ): ClientUnaryCall;
-  /** Removes the cookies of a user of a tenant, and the user's logins at MCP servers. May be repeated. Callers: tenant. */
-  forgetUser(
-    request: ForgetUserRequest,
-    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
-  ): ClientUnaryCall;
-  forgetUser(
-    request: ForgetUserRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
-  ): ClientUnaryCall;
-  forgetUser(
-    request: ForgetUserRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -245,16 +245,6 @@ export interface SettleResponse {
   unchargedIds: string[];
 }
 
-export interface RecordAuditRequest {
-  /** The source of the events, for dead letters: `gatehouse/agent`. */
-  source: string;
-  /** One CloudEvent in JSON each, in order. */
-  events: string[];
-}
-
-export interface RecordAuditResponse {
-}
-
 export interface AllowedModels {
   ids: string[];
 }
@@ -1566,98 +1556,6 @@ export const SettleResponse: MessageFns<SettleResponse> = {
   },
 };
 
-function createBaseRecordAuditRequest(): RecordAuditRequest {
-  return { source: "", events: [] };
-}
-
-export const RecordAuditRequest: MessageFns<RecordAuditRequest> = {
-  encode(message: RecordAuditRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.source !== "") {
-      writer.uint32(10).string(message.source);
-    }
-    for (const v of message.events) {
-      writer.uint32(18).string(v!);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): RecordAuditRequest {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRecordAuditRequest();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.source = reader.string();
-            continue;
-          }
-          case 2: {
-            if (tag !== 18) {
-              break;
-            }
-
-            message.events.push(reader.string());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseRecordAuditResponse(): RecordAuditResponse {
-  return {};
-}
-
-export const RecordAuditResponse: MessageFns<RecordAuditResponse> = {
-  encode(_: RecordAuditResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): RecordAuditResponse {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRecordAuditResponse();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
 function createBaseAllowedModels(): AllowedModels {
   return { ids: [] };
 }
@@ -1765,19 +1663,6 @@ export const TenantServiceService = {
     responseSerialize: (value: SettleResponse): Buffer => Buffer.from(SettleResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SettleResponse => SettleResponse.decode(value),
   },
-  /**
-   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
-   * durable. Idempotent. Caller: agent.
-   */
-  recordAudit: {
-    path: "/gatehouse.tenant.v1.TenantService/RecordAudit" as const,
-    requestStream: false as const,
-    responseStream: false as const,
-    requestSerialize: (value: RecordAuditRequest): Buffer => Buffer.from(RecordAuditRequest.encode(value).finish()),
-    requestDeserialize: (value: Buffer): RecordAuditRequest => RecordAuditRequest.decode(value),
-    responseSerialize: (value: RecordAuditResponse): Buffer => Buffer.from(RecordAuditResponse.encode(value).finish()),
-    responseDeserialize: (value: Buffer): RecordAuditResponse => RecordAuditResponse.decode(value),
-  },
 } as const;
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
@@ -1804,11 +1689,6 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * concurrency slots are free. Caller: chat.
    */
   settle: handleUnaryCall<SettleRequest, SettleResponse>;
-  /**
-   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
-   * durable. Idempotent. Caller: agent.
-   */
-  recordAudit: handleUnaryCall<RecordAuditRequest, RecordAuditResponse>;
 }
 
 export interface TenantServiceClient extends Client {
@@ -1890,25 +1770,6 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: SettleResponse) => void,
-  ): ClientUnaryCall;
-  /**
-   * Adds changes made in other services to the audit log, in installations without Kafka; returns when they are
-   * durable. Idempotent. Caller: agent.
-   */
-  recordAudit(
-    request: RecordAuditRequest,
-    callback: (error: ServiceError | null, response: RecordAuditResponse) => void,
-  ): ClientUnaryCall;
-  recordAudit(
-    request: RecordAuditRequest,
-    metadata: Metadata,
-    callback: (error: ServiceError | null, response: RecordAuditResponse) => void,
-  ): ClientUnaryCall;
-  recordAudit(
-    request: RecordAuditRequest,
-    metadata: Metadata,
-    options: Partial<CallOptions>,
-    callback: (error: ServiceError | null, response: RecordAuditResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -2,7 +2,7 @@
 // versions:
 //   protoc-gen-ts_proto  v2.18.0
 //   protoc               unknown
-// source: gatehouse/transfer/v1/transfer.proto
+// source: gatehouse/participant/v1/participant.proto
 
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
@@ -18,6 +18,27 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
+
+export interface ForgetUserRequest {
+  tenantId: string;
+  userId: string;
+  /** The id of the deletion. */
+  deletionId: string;
+  /** Milliseconds since the epoch: data of the user from before that time is removed. */
+  requestedAtMs: bigint;
+}
+
+export interface ForgetUserResponse {
+  /** Numbers of what this call removed, by kind: "documents", "cookies", "traces", … */
+  counts: { [key: string]: bigint };
+  /** False when more is to be removed: call again. */
+  completed: boolean;
+}
+
+export interface ForgetUserResponse_CountsEntry {
+  key: string;
+  value: bigint;
+}
 
 export interface ResourceRef {
   /** "agent", "mcp_server", "channel_instance" or "webhook_endpoint". */
@@ -139,6 +160,208 @@ export interface RunStepResponse {
   /** False when there is more to do: call again. */
   completed: boolean;
 }
+
+function createBaseForgetUserRequest(): ForgetUserRequest {
+  return { tenantId: "", userId: "", deletionId: "", requestedAtMs: 0n };
+}
+
+export const ForgetUserRequest: MessageFns<ForgetUserRequest> = {
+  encode(message: ForgetUserRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.userId !== "") {
+      writer.uint32(18).string(message.userId);
+    }
+    if (message.deletionId !== "") {
+      writer.uint32(26).string(message.deletionId);
+    }
+    if (message.requestedAtMs !== 0n) {
+      if (BigInt.asIntN(64, message.requestedAtMs) !== message.requestedAtMs) {
+        throw new globalThis.Error("value provided for field message.requestedAtMs of type int64 too large");
+      }
+      writer.uint32(32).int64(message.requestedAtMs);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.deletionId = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.requestedAtMs = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse(): ForgetUserResponse {
+  return { counts: {}, completed: false };
+}
+
+export const ForgetUserResponse: MessageFns<ForgetUserResponse> = {
+  encode(message: ForgetUserResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    globalThis.Object.entries(message.counts).forEach(([key, value]: [string, bigint]) => {
+      ForgetUserResponse_CountsEntry.encode({ key: key as any, value }, writer.uint32(10).fork()).join();
+    });
+    if (message.completed !== false) {
+      writer.uint32(16).bool(message.completed);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            const entry1 = ForgetUserResponse_CountsEntry.decode(reader, reader.uint32());
+            if (entry1.value !== undefined) {
+              message.counts[entry1.key] = entry1.value;
+            }
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.completed = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseForgetUserResponse_CountsEntry(): ForgetUserResponse_CountsEntry {
+  return { key: "", value: 0n };
+}
+
+export const ForgetUserResponse_CountsEntry: MessageFns<ForgetUserResponse_CountsEntry> = {
+  encode(message: ForgetUserResponse_CountsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0n) {
+      if (BigInt.asIntN(64, message.value) !== message.value) {
+        throw new globalThis.Error("value provided for field message.value of type int64 too large");
+      }
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ForgetUserResponse_CountsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseForgetUserResponse_CountsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = reader.int64() as bigint;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseResourceRef(): ResourceRef {
   return { type: "", id: "" };
@@ -1147,14 +1370,28 @@ export const RunStepResponse: MessageFns<RunStepResponse> = {
 };
 
 /**
- * The part of a service in a transfer of resources between tenants. Agent, memory and webhook serve it. Both tenants
- * are in the same database of a service, so that nothing but this plan goes over the wire.
+ * The part of a service in what tenant carries out in all of them: deletions of users' data, and transfers of resources
+ * between tenants. Both tenants of a transfer are in the same database of a service, so that nothing but this plan goes
+ * over the wire.
  */
-export type TransferParticipantServiceService = typeof TransferParticipantServiceService;
-export const TransferParticipantServiceService = {
+export type ParticipantServiceService = typeof ParticipantServiceService;
+export const ParticipantServiceService = {
+  /**
+   * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser: {
+    path: "/gatehouse.participant.v1.ParticipantService/ForgetUser" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ForgetUserRequest): Buffer => Buffer.from(ForgetUserRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ForgetUserRequest => ForgetUserRequest.decode(value),
+    responseSerialize: (value: ForgetUserResponse): Buffer => Buffer.from(ForgetUserResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ForgetUserResponse => ForgetUserResponse.decode(value),
+  },
   /** Returns what a transfer would do in this service. Changes nothing. Callers: tenant. */
   describe: {
-    path: "/gatehouse.transfer.v1.TransferParticipantService/Describe" as const,
+    path: "/gatehouse.participant.v1.ParticipantService/Describe" as const,
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: DescribeRequest): Buffer => Buffer.from(DescribeRequest.encode(value).finish()),
@@ -1167,7 +1404,7 @@ export const TransferParticipantServiceService = {
    * is refused. Throws `preview_stale` and `resource_locked` for "lock". Callers: tenant.
    */
   runStep: {
-    path: "/gatehouse.transfer.v1.TransferParticipantService/RunStep" as const,
+    path: "/gatehouse.participant.v1.ParticipantService/RunStep" as const,
     requestStream: false as const,
     responseStream: false as const,
     requestSerialize: (value: RunStepRequest): Buffer => Buffer.from(RunStepRequest.encode(value).finish()),
@@ -1177,7 +1414,12 @@ export const TransferParticipantServiceService = {
   },
 } as const;
 
-export interface TransferParticipantServiceServer extends UntypedServiceImplementation {
+export interface ParticipantServiceServer extends UntypedServiceImplementation {
+  /**
+   * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser: handleUnaryCall<ForgetUserRequest, ForgetUserResponse>;
   /** Returns what a transfer would do in this service. Changes nothing. Callers: tenant. */
   describe: handleUnaryCall<DescribeRequest, DescribeResponse>;
   /**
@@ -1187,7 +1429,26 @@ export interface TransferParticipantServiceServer extends UntypedServiceImplemen
   runStep: handleUnaryCall<RunStepRequest, RunStepResponse>;
 }
 
-export interface TransferParticipantServiceClient extends Client {
+export interface ParticipantServiceClient extends Client {
+  /**
+   * Removes what the service holds of a user from before the deletion, and refuses or strips what comes later. May be
+   * repeated. Callers: tenant.
+   */
+  forgetUser(
+    request: ForgetUserRequest,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
+  forgetUser(
+    request: ForgetUserRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ForgetUserResponse) => void,
+  ): ClientUnaryCall;
   /** Returns what a transfer would do in this service. Changes nothing. Callers: tenant. */
   describe(
     request: DescribeRequest,
@@ -1225,16 +1486,12 @@ export interface TransferParticipantServiceClient extends Client {
   ): ClientUnaryCall;
 }
 
-export const TransferParticipantServiceClient = makeGenericClientConstructor(
-  TransferParticipantServiceService,
-  "gatehouse.transfer.v1.TransferParticipantService",
+export const ParticipantServiceClient = makeGenericClientConstructor(
+  ParticipantServiceService,
+  "gatehouse.participant.v1.ParticipantService",
 ) as unknown as {
-  new (
-    address: string,
-    credentials: ChannelCredentials,
-    options?: Partial<ClientOptions>,
-  ): TransferParticipantServiceClient;
-  service: typeof TransferParticipantServiceService;
+  new (address: string, credentials: ChannelCredentials, options?: Partial<ClientOptions>): ParticipantServiceClient;
+  service: typeof ParticipantServiceService;
   serviceName: string;
 };
 

@@ -1,16 +1,8 @@
-import type { Rpc } from '@gatehouse/grpc/rpc';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError } from '@gatehouse/kit/errors';
-import { isUuid, randomBase62 } from '@gatehouse/kit/ids';
+import { randomBase62 } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { ForgetUserRequest, ForgetUserResponse } from '@gatehouse/proto/analytics/v1/analytics';
-import {
-  forgetDeadLetters,
-  forgetTraces,
-  forgetUsage,
-  noteDeletion,
-  type ForgottenUser,
-} from './forget-system-store.ts';
+import type { UserDeletion } from '@gatehouse/service/participant';
+import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
 
 /** Longer than a statement that stores events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;
@@ -24,25 +16,6 @@ export interface ForgetOptions {
   settleMs?: number | undefined;
 }
 
-export interface UserDeletion extends ForgottenUser {
-  /** Milliseconds since the epoch. */
-  requestedAtMs: number;
-}
-
-/** Removes a user from stored runs, and from those that come later. */
-export function forgetUser(options: ForgetOptions): Rpc<ForgetUserRequest, ForgetUserResponse> {
-  return {
-    callers: ['tenant'],
-    handle: async ({ tenantId, userId, requestedAtMs }) => {
-      if (!isUuid(tenantId) || userId === '')
-        throw new AppError('invalid_value', 'A deletion needs a tenant and a user.');
-      const deletion = { tenantId, userId, requestedAtMs: Number(requestedAtMs) };
-      const { traces, completed } = await forget(deletion, options);
-      return { counts: { traces: BigInt(traces) }, completed };
-    },
-  };
-}
-
 /**
  * Removes a user whose data were deleted: runs that began before that lose their texts and get a random pseudonym as
  * their user, so that amounts and counts of users stay. `ingest/` treats events that come later.
@@ -51,13 +24,13 @@ export function forgetUser(options: ForgetOptions): Rpc<ForgetUserRequest, Forge
  * runs are done, and no late one can come.
  */
 export async function forget(
-  { requestedAtMs, ...user }: UserDeletion,
+  { requestedAt, ...user }: UserDeletion,
   { pool, settleMs = defaultSettleMs }: ForgetOptions,
 ): Promise<{ traces: number; completed: boolean }> {
   const until = monotonicMs() + workMs;
   // As random as it gets: nothing leads from it to the user.
   const pseudonym = `forgotten-${randomBase62(22)}`;
-  await noteDeletion(pool, user, { requestedAtMs, pseudonym });
+  await noteDeletion(pool, user, { requestedAtMs: requestedAt.getTime(), pseudonym });
   await forgetDeadLetters(pool, user);
   let traces = 0;
   for (let more = true; more && monotonicMs() < until;) {

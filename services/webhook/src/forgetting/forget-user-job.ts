@@ -1,0 +1,20 @@
+import type { Participation } from '@gatehouse/service/participant';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { noteDeletedUser } from './deleted-user-statements.ts';
+import type { CallStore } from '../calls/call-store.ts';
+import type { MessageStore } from '../conversations/message-store.ts';
+
+const batch = 500;
+
+/** Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. */
+export function forgetUser(app: Pool, calls: CallStore, messages: MessageStore): Participation['forgetUser'] {
+  return async ({ tenantId, userId, requestedAt: before }) => {
+    const of = { tenantId, userId, before };
+    await withTenant(app, tenantId, (db) => noteDeletedUser(db, of));
+    const counts = {
+      webhook_calls: await calls.forget(of, batch),
+      channel_messages: await messages.forget(of, batch),
+    };
+    return { counts, completed: Math.max(...Object.values(counts)) < batch };
+  };
+}
