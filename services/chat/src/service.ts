@@ -15,7 +15,6 @@ import { createProviders } from './providers/create-providers.ts';
 import { createRecording } from './recording/create-recording.ts';
 import { createPeers } from './shared/peers.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
-import { loadTokenizer } from './usage/token-estimate.ts';
 
 /** Settings that a test may replace: see the options of the same names. */
 export interface ChatOverrides extends ShellOverrides {
@@ -39,7 +38,7 @@ export async function createChatService(
   const peers = createPeers(shell, config);
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue({ catalogue, peers, settings: tenants });
-  const { alerts, committed, parts: ofAlerts } = createAlerts(shell, { config, pool });
+  const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });
   const limits = createLimits(shell, {
     peers,
     holderId: () => recording.instance.id,
@@ -60,8 +59,8 @@ export async function createChatService(
     },
   });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const features = [{ parts: [{ start: loadTokenizer }, ...ofAlerts] }, ofProviders, memory, recording];
-  const { parts, ...served } = joined([models, ...features, completions]);
+  const features = [models, ofAlerts, ofProviders, memory, recording, completions];
+  const { parts, ...served } = joined(features);
   const rpcs = { ...models.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp(served),

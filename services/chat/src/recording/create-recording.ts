@@ -8,6 +8,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { LeaseClient } from '../limits/lease-peer.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import { loadTokenizer } from '../usage/token-estimate.ts';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
@@ -62,6 +63,9 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     telemetry: new RunTelemetry(registry, tracer, await shell.createMeter()),
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
-    parts: [instance, settler, recorder, reaper, new Vacuum({ pool, countEnds, log }), forgotten],
+    parts: [
+      { start: loadTokenizer },
+      ...[instance, settler, recorder, reaper, new Vacuum({ pool, countEnds, log }), forgotten],
+    ],
   };
 }
