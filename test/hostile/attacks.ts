@@ -33,14 +33,19 @@ export function groundOf(url: string, key: string, server: HostileServer, share 
     server,
     few: (count) => Math.ceil(count * share),
     send: async (path, { method = 'POST', body, headers = {}, statuses = [200, 201] }) => {
-      const response = await fetch(url + path, {
-        method,
-        headers: { authorization, 'content-type': 'application/json', ...headers },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      if (statuses.includes(response.status)) return text;
-      throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
+      for (let refused = 0; ; refused += 1) {
+        const response = await fetch(url + path, {
+          method,
+          headers: { authorization, 'content-type': 'application/json', ...headers },
+          ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        });
+        const text = await response.text();
+        if (statuses.includes(response.status)) return text;
+        // It has had enough of its tenant for the moment.
+        if (response.status !== 503 || refused === maxRefused)
+          throw new Error(`${method} ${path}: ${response.status} ${text.slice(0, 300)}`);
+        await sleep(1_000);
+      }
     },
     leave: (path) => {
       const sent = request(url + path, { headers: { authorization } }).on('error', () => undefined);
@@ -48,6 +53,9 @@ export function groundOf(url: string, key: string, server: HostileServer, share 
     },
   };
 }
+
+/** Refusals after which a request is not sent again. */
+const maxRefused = 10;
 
 export interface Attack {
   name: string;

@@ -1,28 +1,11 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { createLogger } from '@gatehouse/kit/log';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import { Splitter } from './splitter.ts';
 
 const log = createLogger('test', 'silent');
 const splitter = new Splitter(log);
 afterAll(() => splitter.stop());
-
-/** The longest time for which the event loop did nothing else during `work`. */
-async function longestBlock(work: () => Promise<unknown>): Promise<number> {
-  let [longest, last, done] = [0, monotonicMs(), false];
-  const watch = async (): Promise<void> => {
-    while (!done) {
-      await sleep(5);
-      longest = Math.max(longest, monotonicMs() - last);
-      last = monotonicMs();
-    }
-  };
-  const watched = watch();
-  await work();
-  done = true;
-  await watched;
-  return longest;
-}
 
 describe('the splitter', () => {
   // On the event loop each takes 370 to 1,800 ms.
