@@ -27,7 +27,8 @@ it('large bodies of a tenant that come together wait for each other', async () =
   const principal = { tenantId: newId() };
   const post = async (): Promise<number> =>
     (await harness.post('/v1/chat/completions', large, { principal })).status;
-  expect(await Promise.all(Array.from({ length: 10 }, post))).toEqual(Array(10).fill(200));
+  // More would wait for longer than they may on a slow machine.
+  expect(await Promise.all(Array.from({ length: 6 }, post))).toEqual(Array(6).fill(200));
 });
 
 it('large bodies of two tenants leave room for that of a third one', async () => {
