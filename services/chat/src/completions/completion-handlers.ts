@@ -31,20 +31,11 @@ export interface CompletionDependencies
 
 /** `POST /v1/chat/completions` and `POST /v1/embeddings`: the routes whose bodies pass through unparsed. */
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
-  return {
-    'chat.completions': (request, response, call) =>
-      complete(dependencies, request, response, {
-        ...call,
-        dialect: dialects.chat,
-        operation: 'chat',
-      }),
-    'embeddings.create': (request, response, call) =>
-      complete(dependencies, request, response, {
-        ...call,
-        dialect: dialects.chat,
-        operation: 'embeddings',
-      }),
-  };
+  const inChat =
+    (operation: Operation): RawHandler =>
+    (request, response, call) =>
+      complete(dependencies, request, response, { ...call, dialect: dialects.chat, operation });
+  return { 'chat.completions': inChat('chat'), 'embeddings.create': inChat('embeddings') };
 }
 
 /** The greatest age of settings when a request is accepted. */

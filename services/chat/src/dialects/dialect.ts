@@ -8,7 +8,6 @@ import type { TokenClass, Usage } from '../usage/usage.ts';
  * is a folder beside `openai/` and an entry in `dialects.ts`.
  */
 export interface Dialect extends RequestFormat, AnswerFormat {
-  readonly name: 'chat';
   readonly stream: StreamMarks;
 }
 

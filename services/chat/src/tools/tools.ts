@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
@@ -16,11 +17,7 @@ export interface TurnTools {
   maxCostPico: bigint | null;
   /** Whether a stream shows the calls of tools as events. */
   shown: boolean;
-  call: (
-    tool: ServerTool,
-    argumentsJson: string,
-    signal: AbortSignal,
-  ) => Promise<{ content: string; outcome: string }>;
+  call: (tool: ServerTool, argumentsJson: string, signal: AbortSignal) => Promise<CallToolResponse>;
 }
 
 /** A call of a tool of an agent. */
@@ -35,11 +32,7 @@ export interface ToolCallOf {
 export interface ToolDependencies {
   tools: {
     list: (actor: Actor, agentId: string) => Promise<ToolSet>;
-    call: (
-      actor: Actor,
-      call: ToolCallOf,
-      signal: AbortSignal,
-    ) => Promise<{ content: string; outcome: string }>;
+    call: (actor: Actor, call: ToolCallOf, signal: AbortSignal) => Promise<CallToolResponse>;
   };
   log: Logger;
 }

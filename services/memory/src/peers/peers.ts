@@ -16,7 +16,6 @@ export function createPeers(shell: Shell, config: MemoryConfig) {
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   return {
-    tenant,
     agents: new AgentClient(agent),
     limits: new MemoryLimitsClient(tenant),
     embedder: new Embedder(chat, shell.signer),

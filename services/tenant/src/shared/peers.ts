@@ -1,4 +1,3 @@
-import type { Peer } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
@@ -20,7 +19,5 @@ export function createPeers(shell: Shell, config: TenantConfig) {
   };
 }
 
-/** Services that have a part in deletions of users' data, in the order of the API's answers; some also in transfers. */
-export type Participants = Readonly<
-  Record<'memory' | 'analytics' | 'chat' | 'webhook' | 'agent', Peer<ParticipantServiceClient>>
->;
+/** Services that have a part in deletions of users' data; some also in transfers. */
+export type Participants = ReturnType<typeof createPeers>['participants'];

@@ -13,7 +13,7 @@ const thinkingPaths = [
 ];
 
 /** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */
-const attachmentNames: Fields = {
+const dataOfAttachments = {
   image_url: 'url',
   video_url: 'url',
   audio_url: 'url',
@@ -87,25 +87,24 @@ function attachmentsIn({ messages }: Fields): Attachments {
   const found: Attachments = { count: 0, bytes: 0, audio: false };
   for (const { content, audio } of Array.isArray(messages) ? (messages as Fields[]) : []) {
     // An earlier answer in audio, by its id.
-    if (isObject(audio)) add(found, 'input_audio', audio);
+    if (isObject(audio)) add(found, 'input_audio', audio['data']);
     if (!Array.isArray(content)) continue;
     for (const part of content as (Fields | null)[]) {
-      for (const name of Object.keys(attachmentNames)) {
+      for (const [name, member] of Object.entries(dataOfAttachments)) {
         const value = part?.[name];
-        if (isObject(value)) add(found, name, value);
+        if (isObject(value)) add(found, name, value[member]);
       }
     }
   }
   return found;
 }
 
-function add(found: Attachments, name: string, value: object): void {
-  const data = (value as Fields)[String(attachmentNames[name])];
+function add(found: Attachments, name: string, data: unknown): void {
   found.count += 1;
   found.bytes += typeof data === 'string' ? data.length : 0;
   found.audio ||= name === 'input_audio' || name === 'audio_url';
 }
 
-function isObject(value: unknown): value is object {
+function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }

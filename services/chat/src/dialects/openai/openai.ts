@@ -12,7 +12,6 @@ import { readWhole } from './whole-answer.ts';
 
 /** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */
 export const openai: Dialect = {
-  name: 'chat',
   readRequest,
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
