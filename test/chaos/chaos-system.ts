@@ -40,7 +40,8 @@ export class ChaosSystem {
     const { folder, remove } = await makeUsedStateFolder();
     const simulator = await startProviderSimulator({ apiKey: 'provider-key' });
     const local = new LocalSystem(folder, {
-      PORT: String(await freePort()),
+      // Three processes in a row at most.
+      PORT: String(await freePort(3)),
       OPENAI_BASE_URL: simulator.baseUrl,
       OPENAI_API_KEY: 'provider-key',
       LOG_LEVEL: 'warn',

@@ -132,17 +132,17 @@ describe('make up', () => {
   });
 
   it('runs several processes with all services, whose limits and keys are those of one', async () => {
-    const second = await restart({ GATEHOUSE_REPLICAS: 'all=2' });
+    const port = await freePort(2);
+    const second = await restart({ PORT: String(port), GATEHOUSE_REPLICAS: 'all=2' });
     const names = system.processes().map(({ name }) => name);
     expect(names).toEqual(['postgres', 'simulator', 'gatehouse-1', 'gatehouse-2']);
-    const url = new URL(second.url);
-    url.port = String(Number(url.port) + 1);
-    expect((await get(`${url.origin}/v1/whoami`, first.user_key)).status).toBe(200);
+    expect(second.url).toBe(`http://127.0.0.1:${port}`);
+    expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
     expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 
   it('continues with the same keys, on another port and with more processes', async () => {
-    const port = await freePort();
+    const port = await freePort(2);
     const second = await restart({
       PORT: String(port),
       GATEHOUSE_REPLICAS: 'edge=2,chat=2',
