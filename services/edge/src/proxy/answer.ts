@@ -3,7 +3,7 @@ import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/ht
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { responseHeaders } from './headers.ts';
-import type { Passage } from './passage.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 import { errorEvent, isForEdge, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** The source of the bytes of an answer. */
@@ -14,7 +14,7 @@ export interface AnswerSource {
 }
 
 export interface AnswerOptions {
-  passage: Passage;
+  forwarded: ForwardedRequest;
   log: Logger;
   /**
    * Called when the response is closed, with null, or when the replica refused the connection, with the error: then
@@ -32,7 +32,7 @@ const lineFeed = 0x0a;
  * leaves, and what the client gets when the service fails.
  */
 export class Answer {
-  readonly #passage: Passage;
+  readonly #forwarded: ForwardedRequest;
   readonly #log: Logger;
   readonly #settle: (refusal: unknown) => void;
   readonly #onStop: () => void;
@@ -43,12 +43,12 @@ export class Answer {
   /** Whether what was sent ends with a blank line, so that another event may follow. */
   #atBoundary = true;
 
-  constructor({ passage, log, settle, onStop }: AnswerOptions) {
-    this.#passage = passage;
+  constructor({ forwarded, log, settle, onStop }: AnswerOptions) {
+    this.#forwarded = forwarded;
     this.#log = log;
     this.#settle = settle;
     this.#onStop = onStop;
-    const { response } = passage;
+    const { response } = forwarded;
     response.on('close', () => {
       if (!response.writableFinished) this.#source?.abort(clientLeft());
       settle(null);
@@ -59,12 +59,12 @@ export class Answer {
   /** The request is about to be sent. */
   start(source: AnswerSource): void {
     this.#source = source;
-    if (this.#passage.response.destroyed) source.abort(clientLeft());
+    if (this.#forwarded.response.destroyed) source.abort(clientLeft());
   }
 
   /** The final status and the headers arrived. */
   begin(status: number, headers: IncomingHttpHeaders): void {
-    const { request, response, requestId, route } = this.#passage;
+    const { request, response, requestId, route } = this.#forwarded;
     // A service also closes the connection after an answer that it gives before the request's end.
     if (headers.connection === 'close' && request.complete) this.#onStop();
     if (isForEdge(route, status, headers)) {
@@ -87,18 +87,18 @@ export class Answer {
   write(chunk: Buffer): void {
     if (this.#failed) return;
     this.#atBoundary = chunk.at(-1) === lineFeed && chunk.at(-2) === lineFeed;
-    if (!this.#passage.response.write(chunk)) this.#source?.pause();
+    if (!this.#forwarded.response.write(chunk)) this.#source?.pause();
   }
 
   end(): void {
-    if (!this.#failed) endAnswer(this.#passage.response);
+    if (!this.#failed) endAnswer(this.#forwarded.response);
   }
 
   /** The service failed: before its answer began, or in the middle of it. Only the first call has an effect. */
   fail(error: unknown): void {
     if (this.#failed) return;
     this.#failed = true;
-    const { response, requestId, route } = this.#passage;
+    const { response, requestId, route } = this.#forwarded;
     if (response.destroyed) {
       // Its 'close' may have come before this answer listened.
       this.#settle(null);
@@ -122,7 +122,7 @@ export class Answer {
 
   /** A stream that the service could not end itself: the error as an event and a normal close. */
   #endStream(error: AppError): void {
-    const { response, requestId } = this.#passage;
+    const { response, requestId } = this.#forwarded;
     const event = errorEvent(error, requestId);
     response.end(this.#atBoundary ? event : `\n\n${event}`);
   }

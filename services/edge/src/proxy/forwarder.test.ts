@@ -89,9 +89,9 @@ describe.each(senders)('$name', ({ route, create }) => {
       return Promise.resolve('token');
     });
     const port = await listen((incoming, response) => {
-      const passage = { request: incoming, response, route, url: '/x?y', tenantId: 't', requestId: 'r' };
+      const forwarded = { request: incoming, response, route, url: '/x?y', tenantId: 't', requestId: 'r' };
       forwarder
-        .forward({ ...passage, headers, assertion })
+        .forward({ ...forwarded, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     });
     return `http://127.0.0.1:${port}`;

@@ -5,7 +5,7 @@ import type { Neighbours } from '@gatehouse/service/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
 import { Answer } from './answer.ts';
 import { HandOver } from './hand-over.ts';
-import type { Passage } from './passage.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 import { bodyLimitOf, type RequestBodies } from './request-body.ts';
 import type { Attempt, Sender } from './sender.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
@@ -42,32 +42,32 @@ export class Forwarder {
    * more to another one if the first refuses the connection, and resolves when the response is closed. Throws when no
    * replica can be reached, and for a body that is too large or too slow.
    */
-  async forward(passage: Passage): Promise<void> {
-    const { service } = passage.route;
+  async forward(forwarded: ForwardedRequest): Promise<void> {
+    const { service } = forwarded.route;
     const neighbour = this.#options.neighbours?.find(service);
     if (neighbour !== undefined) {
-      this.#handOver.pass(passage, neighbour);
+      this.#handOver.pass(forwarded, neighbour);
       return;
     }
     const addresses = this.#options.addresses.get(service);
-    const sender = this.#senderFor(passage.route);
-    const limit = bodyLimitOf(passage.route);
+    const sender = this.#senderFor(forwarded.route);
+    const limit = bodyLimitOf(forwarded.route);
     const { bodies } = this.#options;
     const body = await (sender.streamsBodies
-      ? bodies.gatherOrStream(passage, limit)
-      : bodies.gather(passage, limit));
+      ? bodies.gatherOrStream(forwarded, limit)
+      : bodies.gather(forwarded, limit));
     const address = addresses?.next() ?? null;
     if (addresses === undefined || address === null) throw unreachable(service);
-    const refusal = await this.#attempt(sender, addresses, { passage, address, body });
+    const refusal = await this.#attempt(sender, addresses, { forwarded, address, body });
     if (refusal === null) return;
     addresses.refused(address);
     const other = addresses.next(address);
     // A stream was not touched either: reading begins once there is a connection.
     const last =
-      other === null ? refusal : await this.#attempt(sender, addresses, { passage, address: other, body });
+      other === null ? refusal : await this.#attempt(sender, addresses, { forwarded, address: other, body });
     if (last === null) return;
     this.#options.log.error(
-      { err: last, request_id: passage.requestId, service },
+      { err: last, request_id: forwarded.requestId, service },
       'no connection to a service',
     );
     throw upstreamError(service, last);
@@ -91,14 +91,14 @@ export class Forwarder {
     addresses: AddressList,
     attempt: Omit<Attempt, 'headers'>,
   ): Promise<unknown> {
-    const { passage, address } = attempt;
+    const { forwarded, address } = attempt;
     const { log } = this.#options;
     // A body may have taken longer to arrive than a token lasts.
-    const headers = [...passage.headers, assertionHeader, await passage.assertion.token()];
-    if (passage.response.destroyed) return null;
+    const headers = [...forwarded.headers, assertionHeader, await forwarded.assertion.token()];
+    if (forwarded.response.destroyed) return null;
     return new Promise((resolve) => {
       const onStop = (): void => addresses.stops(address);
-      sender.send({ ...attempt, headers }, new Answer({ passage, log, settle: resolve, onStop }));
+      sender.send({ ...attempt, headers }, new Answer({ forwarded, log, settle: resolve, onStop }));
     });
   }
 }

@@ -40,7 +40,7 @@ export class GeneralProxy implements Sender {
   }
 
   send(attempt: Attempt, answer: Answer): void {
-    const { request, url } = attempt.passage;
+    const { request, url } = attempt.forwarded;
     const { bytes } = attempt.body;
     const length = Buffer.isBuffer(bytes) ? { 'content-length': String(bytes.length) } : {};
     request.url = url;
@@ -68,7 +68,7 @@ class Exchange extends ServerResponse implements AnswerSource {
   #incoming: IncomingMessage | null = null;
 
   constructor(attempt: Attempt, answer: Answer, silenceMs: number) {
-    super(attempt.passage.request);
+    super(attempt.forwarded.request);
     this.attempt = attempt;
     this.answer = answer;
     this.#silenceMs = silenceMs;

@@ -39,7 +39,7 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
   const neighbour = new Neighbour();
   neighbour.handler = handler;
   const server = createServer((incoming, response) => {
-    const passage = {
+    const forwarded = {
       request: incoming,
       response,
       route: completions as Route,
@@ -48,7 +48,7 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
       assertion,
     };
     try {
-      handOver.pass({ ...passage, tenantId: 't', requestId: 'r' }, neighbour);
+      handOver.pass({ ...forwarded, tenantId: 't', requestId: 'r' }, neighbour);
     } catch (error) {
       sendError(response, toAppError(error), 'r');
     }
@@ -198,14 +198,14 @@ describe('a request whose client has left', () => {
     let handled = 0;
     const { handOver, neighbour } = await door(() => (handled += 1));
     const response = { closed: true, destroyed: true } as unknown as ServerResponse;
-    const passage = {
+    const forwarded = {
       request: {} as unknown as IncomingMessage,
       response,
       route: completions as Route,
       url: '/',
       headers: [],
     };
-    handOver.pass({ ...passage, assertion, tenantId: 't', requestId: 'r' }, neighbour);
+    handOver.pass({ ...forwarded, assertion, tenantId: 't', requestId: 'r' }, neighbour);
     expect(handled).toBe(0);
   });
 });

@@ -8,13 +8,13 @@ import type { Logger } from '@gatehouse/kit/log';
 import { OpenList } from '@gatehouse/kit/open-list';
 import type { Neighbour } from '@gatehouse/service/neighbours';
 import { distinctHeaders, headerObject, responseHeaders } from './headers.ts';
-import type { Passage } from './passage.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 import { bodyLimitOf } from './request-body.ts';
 import { errorEvent, isForEdge, rejectedAssertion, unreachable, upstreamError } from './upstream-error.ts';
 
 /** A response that a service of this process writes. */
 interface Handed {
-  passage: Passage;
+  forwarded: ForwardedRequest;
   streams: boolean;
   /** The response's own methods: what the service calls goes through the edge. */
   own: Pick<ServerResponse, 'writeHead' | 'end' | 'destroy'>;
@@ -34,13 +34,13 @@ export class HandOver {
   }
 
   /** Throws if the service does not run, and for a body that is too large. Does nothing if the client has left. */
-  pass(passage: Passage, { handler }: Neighbour): void {
-    const { request, response, route, url, headers } = passage;
+  pass(forwarded: ForwardedRequest, { handler }: Neighbour): void {
+    const { request, response, route, url, headers } = forwarded;
     if (response.destroyed || response.closed) return;
     if (handler === null) throw unreachable(route.service);
     checkBodySize(request, { bodyLimit: bodyLimitOf(route) });
     const handed: Handed = {
-      ...{ passage, streams: false },
+      ...{ forwarded, streams: false },
       own: {
         writeHead: response.writeHead.bind(response),
         end: response.end.bind(response),
@@ -56,7 +56,7 @@ export class HandOver {
     };
     request.headersDistinct = distinctHeaders(headers);
     request.url = url;
-    handOver(request, passage.assertion);
+    handOver(request, forwarded.assertion);
     this.#watch(handed);
     handler(request, response);
   }
@@ -64,7 +64,7 @@ export class HandOver {
   /** Ends what is in flight: a stream with the error event, any other request with a 502, or a 503 without its body. */
   close(): void {
     for (const handed of this.#open) {
-      const { request, response, route } = handed.passage;
+      const { request, response, route } = handed.forwarded;
       // It was answered, and only its client has not read all of it.
       if (response.writableEnded) continue;
       markCutByStop(response);
@@ -79,8 +79,8 @@ export class HandOver {
   }
 
   #watch(handed: Handed): void {
-    const { own, passage } = handed;
-    const { response, requestId, route } = passage;
+    const { own, forwarded } = handed;
+    const { response, requestId, route } = forwarded;
     const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
       const given = (rest.at(-1) ?? {}) as OutgoingHttpHeaders;
       if (isForEdge(route, status, given)) {
@@ -116,7 +116,7 @@ function silence(response: ServerResponse): void {
 }
 
 /** Answers in place of the service, which was silenced. */
-function answer({ passage: { response, requestId }, own }: Handed, error: AppError): void {
+function answer({ forwarded: { response, requestId }, own }: Handed, error: AppError): void {
   const { req, headersSent, destroyed } = response;
   const write = ServerResponse.prototype.write.bind(response);
   const setHeader = response.setHeader.bind(response);
@@ -124,7 +124,7 @@ function answer({ passage: { response, requestId }, own }: Handed, error: AppErr
 }
 
 /** The error as an event, and a normal close. */
-function endStream({ passage: { requestId }, own }: Handed, error: AppError): void {
+function endStream({ forwarded: { requestId }, own }: Handed, error: AppError): void {
   // A blank line first, in case the service broke off in the middle of an event.
   own.end(`\n\n${errorEvent(error, requestId)}`);
 }

@@ -31,11 +31,11 @@ export class PassThrough implements Sender {
     this.#timeouts = timeouts;
   }
 
-  send({ passage, address, headers, body }: Attempt, answer: Answer): void {
+  send({ forwarded, address, headers, body }: Attempt, answer: Answer): void {
     this.#pool(address).dispatch(
       {
-        method: passage.request.method as Dispatcher.HttpMethod,
-        path: passage.url,
+        method: forwarded.request.method as Dispatcher.HttpMethod,
+        path: forwarded.url,
         headers,
         // undici takes any async iterable, though its types name Node's streams only.
         body: body.bytes as Buffer | null,

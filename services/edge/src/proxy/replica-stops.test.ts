@@ -70,9 +70,9 @@ describe.each([
     const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, response) => {
       const headers = ['content-length', '2'];
       const assertion = new LocalAssertion('edge', { anonymousRoute: '' }, () => Promise.resolve('token'));
-      const passage = { request: incoming, response, route, url: '/x', tenantId: 't', requestId: 'r' };
+      const forwarded = { request: incoming, response, route, url: '/x', tenantId: 't', requestId: 'r' };
       forwarder
-        .forward({ ...passage, route: passage.route as NonNullable<typeof route>, headers, assertion })
+        .forward({ ...forwarded, route: forwarded.route as NonNullable<typeof route>, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
     }).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -1,11 +1,11 @@
 import type { Answer } from './answer.ts';
 import type { HeaderList } from './headers.ts';
-import type { Passage } from './passage.ts';
+import type { ForwardedRequest } from './forwarded-request.ts';
 import type { RequestBody } from './request-body.ts';
 
-/** One attempt to send a passage to a replica. */
+/** One attempt to send a request to a replica. */
 export interface Attempt {
-  passage: Passage;
+  forwarded: ForwardedRequest;
   /** Host and port of the replica. */
   address: string;
   headers: HeaderList;

@@ -4,7 +4,7 @@ import type { Route } from '@gatehouse/contract/routes';
 import type { HeaderList } from './headers.ts';
 
 /** A request that passed the edge's checks, on its way to the service of its route. */
-export interface Passage {
+export interface ForwardedRequest {
   request: IncomingMessage;
   response: ServerResponse;
   route: Route;
