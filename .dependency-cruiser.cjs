@@ -144,7 +144,7 @@ module.exports = {
       comment: 'the one process that the internet reaches has no way to the data',
       severity: 'error',
       from: { path: '^services/edge/src/main' },
-      to: { path: '(^|/)node_modules/pg/|^packages/(pg|changes|secrets)/', reachable: true },
+      to: { path: '(^|/)node_modules/pg/|^packages/(pg|audited-changes|secrets)/', reachable: true },
     },
     ...roomRules,
     ...layerRules,

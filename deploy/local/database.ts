@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { services } from '@gatehouse/contract/services';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { Client } from 'pg';
 import { repositoryRoot } from './settings.ts';
 import { StartError } from './start-error.ts';

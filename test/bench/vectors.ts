@@ -7,7 +7,7 @@ import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';
 import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { migrations } from '@gatehouse/service-memory/config';
 import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vectors';
 import { noFilter } from '@gatehouse/service-memory/search/search';

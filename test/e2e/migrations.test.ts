@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { PlainOwnerServer } from '@gatehouse/test/plain-owner';

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { Client } from 'pg';
 import { fillWithTenants } from './ground.ts';
 import { dataFolder } from '../support/data-folder.ts';

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { Client } from 'pg';
 import { loginUrl, superuserUrl, templateName, type TestPostgres } from './postgres-environment.ts';
 

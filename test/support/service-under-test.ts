@@ -6,7 +6,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
 import { EventsServiceClient, type TakeRequest } from '@gatehouse/proto/events/v1/events';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { z } from 'zod';
 import type { TestDatabase } from './database.ts';
 import type { DatabaseProxy } from './database-proxy.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { createTestDatabase } from './database.ts';
 import { DatabaseProxy } from './database-proxy.ts';
 import { eventually } from './eventually.ts';

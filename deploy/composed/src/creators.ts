@@ -1,6 +1,6 @@
 import type { ServiceName } from '@gatehouse/contract/services';
-import type { Service } from '@gatehouse/service/service';
-import type { ShellOverrides } from '@gatehouse/service/shell';
+import type { Service } from '@gatehouse/shell/service';
+import type { ShellOverrides } from '@gatehouse/shell/shell';
 import type { Environment } from './environment.ts';
 
 /** Creates a service from its settings; nothing is opened. */

@@ -1,10 +1,10 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
-import { joined } from '@gatehouse/service/feature';
-import { participant } from '@gatehouse/service/participant';
-import { createPools, forTenants } from '@gatehouse/service/pools';
-import type { Service } from '@gatehouse/service/service';
-import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { joined } from '@gatehouse/shell/feature';
+import { participant } from '@gatehouse/shell/participant';
+import { createPools, forTenants } from '@gatehouse/shell/pools';
+import type { Service } from '@gatehouse/shell/service';
+import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAgents } from './agents/create-agents.ts';
 import { migrations, type AgentConfig } from './config.ts';
 import { createConsents } from './consents/create-consents.ts';

@@ -13,7 +13,7 @@ import {
   type ListVisibleAgentsResponse,
 } from '@gatehouse/proto/agent/v1/agent';
 import { eventually } from '@gatehouse/test/eventually';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';

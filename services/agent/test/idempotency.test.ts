@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import type { Answer, As } from '@gatehouse/test/service-under-test';
 import { AgentServiceUnderTest, type TestTenant, type AnswerBody } from './agent-service.ts';
 

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { ConsentBrowser } from '@gatehouse/test/consent-browser';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';

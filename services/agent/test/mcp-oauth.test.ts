@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { deleteOldTickets } from '@gatehouse/keyless/store/consent-system-store';
+import { deleteOldTickets } from '@gatehouse/public-access/store/consent-system-store';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ListToolsResponse } from '@gatehouse/proto/agent/v1/agent';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 

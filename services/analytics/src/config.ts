@@ -2,7 +2,7 @@ import path from 'node:path';
 import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
-import { grpcSettings, serviceSettings } from '@gatehouse/service/settings';
+import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 
 const settings = z.object({

@@ -1,4 +1,4 @@
-import { run } from '@gatehouse/service/run';
+import { run } from '@gatehouse/shell/run';
 
 // Everything else loads after the signal handlers are installed.
 await run(async () => {

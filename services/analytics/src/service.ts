@@ -1,8 +1,8 @@
-import { joined } from '@gatehouse/service/feature';
-import { participant } from '@gatehouse/service/participant';
-import { createPools, forTenants } from '@gatehouse/service/pools';
-import type { Service } from '@gatehouse/service/service';
-import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { joined } from '@gatehouse/shell/feature';
+import { participant } from '@gatehouse/shell/participant';
+import { createPools, forTenants } from '@gatehouse/shell/pools';
+import type { Service } from '@gatehouse/shell/service';
+import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createIngest } from './ingest/create-ingest.ts';

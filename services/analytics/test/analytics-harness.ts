@@ -11,7 +11,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
 import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { peerServer } from '@gatehouse/test/peer-server';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';

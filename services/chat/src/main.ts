@@ -1,4 +1,4 @@
-import { run } from '@gatehouse/service/run';
+import { run } from '@gatehouse/shell/run';
 
 // The rest is loaded once signals are listened to.
 await run(async () => {

@@ -1,5 +1,5 @@
 import { runCommand } from '@gatehouse/kit/command';
-import { migrateServiceCommand } from '@gatehouse/service/migrate';
+import { migrateServiceCommand } from '@gatehouse/shell/migrate';
 import { migrations } from './config.ts';
 
 await runCommand(() => migrateServiceCommand('chat', migrations, process.env));

@@ -1,10 +1,10 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
-import { joined } from '@gatehouse/service/feature';
-import { participant } from '@gatehouse/service/participant';
-import { createPools } from '@gatehouse/service/pools';
-import type { Service } from '@gatehouse/service/service';
-import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { joined } from '@gatehouse/shell/feature';
+import { participant } from '@gatehouse/shell/participant';
+import { createPools } from '@gatehouse/shell/pools';
+import type { Service } from '@gatehouse/shell/service';
+import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAlerts } from './alerts/create-alerts.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';

@@ -28,7 +28,7 @@ import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { createChatService, type ChatOverrides } from '../src/service.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
 import { ToolLists } from './tool-lists.ts';

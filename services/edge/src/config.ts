@@ -1,7 +1,7 @@
 import { innerServices, type InnerServiceName } from '@gatehouse/contract/services';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import proxyaddr from 'proxy-addr';
-import { serviceSettings } from '@gatehouse/service/settings';
+import { serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 
 const commaList = z

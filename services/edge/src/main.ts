@@ -1,4 +1,4 @@
-import { run } from '@gatehouse/service/run';
+import { run } from '@gatehouse/shell/run';
 
 // Signals are handled before the rest is loaded.
 await run(async () => {

@@ -15,7 +15,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { createEdgeService, type EdgeOverrides } from '../src/service.ts';
 
 /** A request as a service received it. */

@@ -1,12 +1,12 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { Turns } from '@gatehouse/kit/turns';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
-import { joined } from '@gatehouse/service/feature';
-import { participant } from '@gatehouse/service/participant';
-import { createPools, forTenants } from '@gatehouse/service/pools';
-import { publishedChanges } from '@gatehouse/service/published-changes';
-import type { Service } from '@gatehouse/service/service';
-import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { joined } from '@gatehouse/shell/feature';
+import { participant } from '@gatehouse/shell/participant';
+import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { publishedChanges } from '@gatehouse/shell/published-changes';
+import type { Service } from '@gatehouse/shell/service';
+import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type MemoryConfig } from './config.ts';
 import { Splitter } from './documents/splitter.ts';
 import { createDocuments } from './features/create-documents.ts';

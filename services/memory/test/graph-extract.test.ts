@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { noteDeletedUser } from '../src/store/scopes/deleted-user-statements.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
 import { indexOnly } from '../src/store/scopes/index-only.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';

@@ -5,7 +5,7 @@ import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { auditEntryOf } from '@gatehouse/changes/audit-entry';
+import { auditEntryOf } from '@gatehouse/audited-changes/audit-entry';
 import { scopesOf } from '@gatehouse/contract/scopes';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { newKeyText } from '@gatehouse/identity/key-text';

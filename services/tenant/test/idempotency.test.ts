@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import type { Answer, As } from '@gatehouse/test/service-under-test';
 import { TenantServiceUnderTest, type TestTenant, type AnswerBody } from './tenant-service.ts';
 

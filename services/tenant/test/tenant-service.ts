@@ -9,7 +9,7 @@ import {
   type AuthenticateResponse,
   type GetTenantSettingsResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import {
   ServiceUnderTest,

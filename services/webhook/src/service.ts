@@ -1,8 +1,8 @@
-import { joined } from '@gatehouse/service/feature';
-import { participant } from '@gatehouse/service/participant';
-import { createPools, forTenants } from '@gatehouse/service/pools';
-import type { Service } from '@gatehouse/service/service';
-import { Shell, type ShellOverrides } from '@gatehouse/service/shell';
+import { joined } from '@gatehouse/shell/feature';
+import { participant } from '@gatehouse/shell/participant';
+import { createPools, forTenants } from '@gatehouse/shell/pools';
+import type { Service } from '@gatehouse/shell/service';
+import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createCalls } from './calls/create-calls.ts';
 import { createChannels } from './channels/create-channels.ts';
 import { migrations, type WebhookConfig } from './config.ts';

@@ -4,7 +4,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Receiver } from '@gatehouse/test/receiver';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { Webhook } from 'standardwebhooks';
 import {
   createChannel,

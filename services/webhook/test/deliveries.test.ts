@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { CallStore } from '../src/calls/call-store.ts';
 import { WebhookServiceUnderTest, type AnswerBody, type TestTenant } from './webhook-service.ts';

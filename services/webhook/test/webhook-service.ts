@@ -8,7 +8,7 @@ import type { Signer } from '@gatehouse/identity/signer';
 import type { ErrorBody } from '@gatehouse/kit/errors';
 import { newId, randomBase62 } from '@gatehouse/kit/ids';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';

@@ -5,7 +5,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { ConsentBrowser } from '@gatehouse/test/consent-browser';
 import { eventually } from '@gatehouse/test/eventually';
-import type { Service } from '@gatehouse/service/service';
+import type { Service } from '@gatehouse/shell/service';
 import { makeChannel, messagesOf, postMessage, type TestChannel } from './channels-under-test.ts';
 import { ProviderServer, ZaloAccount, zaloHeaders } from '@gatehouse/test/channel-providers';
 import { ChannelStore } from '../src/channels/channel-store.ts';

@@ -4,7 +4,7 @@ import { copyHalfVectors } from '@gatehouse/service-memory/jobs/copy-half-vector
 import type { MemoryKey } from '@gatehouse/service-memory/shared/memory-key';
 import { firstPlace } from '@gatehouse/service-memory/store/search/place';
 import { migrations } from '@gatehouse/service-memory/config';
-import { migrateService } from '@gatehouse/service/migrate';
+import { migrateService } from '@gatehouse/shell/migrate';
 import { createLogger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
 import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';

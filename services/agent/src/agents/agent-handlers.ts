@@ -1,5 +1,5 @@
 import type { Agent as WireAgent, CreateAgent, listAgents, PatchAgent } from '@gatehouse/contract/agents';
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found } from '@gatehouse/http/resource';

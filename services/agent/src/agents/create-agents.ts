@@ -2,7 +2,7 @@ import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../shared/ground.ts';
 import { agentHandlers } from './agent-handlers.ts';
 import { AgentStore } from './agent-store.ts';

@@ -1,11 +1,11 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawHandler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
 import { found } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import { askedBy, ConsentFlow } from '@gatehouse/keyless/consent-flow';
-import type { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
-import type { Refusals } from '@gatehouse/keyless/refusals';
+import { askedBy, ConsentFlow } from '@gatehouse/public-access/consent-flow';
+import type { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
+import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { Logins } from '../logins/logins.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';

@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { putLogin } from '../logins/login-store.ts';
 import { lockMcpServer } from '../servers/server-store.ts';

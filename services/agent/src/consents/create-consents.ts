@@ -1,6 +1,6 @@
-import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
-import { Refusals } from '@gatehouse/keyless/refusals';
-import type { Shell } from '@gatehouse/service/shell';
+import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
+import { Refusals } from '@gatehouse/public-access/refusals';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Logins } from '../logins/logins.ts';
 import type { McpRegistry } from '../mcp/mcp-registry.ts';
 import type { OAuthClient } from '../mcp/oauth-client.ts';

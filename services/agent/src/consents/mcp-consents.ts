@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
-import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/keyless/consent-flow';
-import type { ConsentPage } from '@gatehouse/keyless/consent-page';
-import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
+import type { ConsentKind, EndPage, ProviderAnswer } from '@gatehouse/public-access/consent-flow';
+import type { ConsentPage } from '@gatehouse/public-access/consent-page';
+import type { ConsentTickets, OpenTicket } from '@gatehouse/public-access/consent-tickets';
 import type { NewLogin } from '../logins/login.ts';
 import type { Logins } from '../logins/logins.ts';
 import { McpFailure } from '../mcp/failure.ts';

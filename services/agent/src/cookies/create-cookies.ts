@@ -1,5 +1,5 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { AgentStore } from '../agents/agent-store.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';

@@ -1,4 +1,4 @@
-import type { Participation } from '@gatehouse/service/participant';
+import type { Participation } from '@gatehouse/shell/participant';
 import type { CookieStore } from '../cookies/cookie-store.ts';
 import type { LoginStore } from '../logins/login-store.ts';
 

@@ -1,4 +1,4 @@
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { OAuthClient } from '../mcp/oauth-client.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';

@@ -3,7 +3,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Listed, UserLists } from '../mcp/mcp-registry.ts';
 import type { McpServerHead } from '../mcp/mcp-server.ts';
 import type { McpTool } from '../mcp/mcp-tool.ts';

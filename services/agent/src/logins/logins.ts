@@ -2,7 +2,7 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpServerHead } from '../mcp/mcp-server.ts';
 import type { OAuthBinding } from '../mcp/oauth-binding.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { McpTrust } from '@gatehouse/contract/mcp-servers';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import type { McpTool } from './mcp-tool.ts';
 
 /** The parts of a tool that a model and the gateway use. */

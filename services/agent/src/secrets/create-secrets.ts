@@ -1,5 +1,5 @@
 import { resealing } from '@gatehouse/secrets/resealing';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Ground } from '../shared/ground.ts';
 import { secretsToReseal } from './resealing-job.ts';
 

@@ -1,4 +1,4 @@
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { observeMcp } from '../mcp/mcp-metrics.ts';
 import { McpRegistry, type McpRegistryOptions, type UserLists } from '../mcp/mcp-registry.ts';

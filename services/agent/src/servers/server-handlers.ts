@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import {
   maxMcpServers,
   type AcceptMcpTool,
@@ -14,7 +14,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import type { z } from 'zod';
 import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';

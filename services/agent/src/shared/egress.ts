@@ -1,7 +1,7 @@
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { observeEgress } from '@gatehouse/egress/metrics';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { AgentConfig } from '../config.ts';
 
 /** Calls to MCP servers, whose sessions each hold one more; many tenants may use the same host. */

@@ -1,8 +1,8 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Egress } from '@gatehouse/egress/egress';
 import type { Guard } from '@gatehouse/egress/guard';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { AgentConfig } from '../config.ts';
 
 /** Things that features share; each uses some of them. */

@@ -1,8 +1,8 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Pool } from '@gatehouse/pg/pool';
-import { publishedAlerts, type RaiseAlert } from '@gatehouse/service/published-alerts';
-import { publishedChanges } from '@gatehouse/service/published-changes';
-import type { Shell } from '@gatehouse/service/shell';
+import { publishedAlerts, type RaiseAlert } from '@gatehouse/shell/published-alerts';
+import { publishedChanges } from '@gatehouse/shell/published-changes';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { AgentConfig } from '../config.ts';
 
 /** Administrative changes, whose audit entries go to tenant, and alerts, which go to webhook. */

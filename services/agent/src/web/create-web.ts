@@ -1,5 +1,5 @@
 import type { Egress } from '@gatehouse/egress/egress';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { PageTexts } from './page-texts.ts';
 import { WebFetch, type WebFetchOptions } from './web-fetch.ts';
 

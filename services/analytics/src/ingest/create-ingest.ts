@@ -1,7 +1,7 @@
 import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
-import { consumeTopic } from '@gatehouse/service/consumed-topic';
-import type { Shell } from '@gatehouse/service/shell';
+import { consumeTopic } from '@gatehouse/shell/consumed-topic';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
 import { Ingest } from './usage-topic.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { AnalyticsConfig } from '../config.ts';
 import { Retention, type RetentionOptions } from './retention-job.ts';
 import { TenantRetention } from './tenant-retention-peer.ts';

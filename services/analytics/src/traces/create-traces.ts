@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { Partitions } from './partitions-job.ts';
 import { traceHandlers } from './trace-handlers.ts';
 import { TraceStore } from './trace-store.ts';

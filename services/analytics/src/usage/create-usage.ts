@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { Freshness } from './freshness-job.ts';
 import { summaryHandlers } from './summary-handlers.ts';
 import { UsageStore } from './usage-store.ts';

@@ -7,7 +7,7 @@ import { usdOf } from '@gatehouse/kit/money';
 import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { LimitRefusal } from '../limits/refusal.ts';
 import { ModelUnpriced } from '../limits/request-amounts.ts';
 import { GroupCommit } from '../shared/group-commit.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { publishedAlerts } from '@gatehouse/service/published-alerts';
-import type { Shell } from '@gatehouse/service/shell';
+import { publishedAlerts } from '@gatehouse/shell/published-alerts';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import { Alerts } from './alerts-job.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { dialects } from '../dialects/dialects.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';

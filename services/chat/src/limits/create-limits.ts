@@ -1,5 +1,5 @@
 import type { AppError } from '@gatehouse/kit/errors';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Peers } from '../shared/peers.ts';
 import { LeaseClient } from './lease-peer.ts';
 import { Limiter } from './limiter.ts';

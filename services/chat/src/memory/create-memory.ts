@@ -1,5 +1,5 @@
 import { isOutage } from '@gatehouse/grpc/errors';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { Peers } from '../shared/peers.ts';
 import { MemoryClient } from './memory-peer.ts';

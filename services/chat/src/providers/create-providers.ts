@@ -1,4 +1,4 @@
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { ChatConfig } from '../config.ts';
 import { answerBudget } from './answer-metrics.ts';

@@ -1,8 +1,8 @@
 import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
-import { publishOutbox } from '@gatehouse/service/outbox-publisher';
-import type { UserDeletion } from '@gatehouse/service/participant';
-import type { Shell } from '@gatehouse/service/shell';
+import { publishOutbox } from '@gatehouse/shell/outbox-publisher';
+import type { UserDeletion } from '@gatehouse/shell/participant';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';

@@ -1,7 +1,7 @@
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 
 /** The services that chat calls. It is ready once it has reached tenant and agent. */

@@ -1,7 +1,7 @@
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Neighbours } from '@gatehouse/service/neighbours';
+import type { Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
 import { Answer } from './answer.ts';
 import { HandOver } from './hand-over.ts';

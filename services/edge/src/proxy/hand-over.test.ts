@@ -15,7 +15,7 @@ import { wasCutByStop } from '@gatehouse/http/server';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
-import { Neighbour } from '@gatehouse/service/neighbours';
+import { Neighbour } from '@gatehouse/shell/neighbours';
 import { eventually } from '@gatehouse/test/eventually';
 import { HandOver } from './hand-over.ts';
 

@@ -6,7 +6,7 @@ import { markCutByStop } from '@gatehouse/http/server';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { OpenList } from '@gatehouse/kit/open-list';
-import type { Neighbour } from '@gatehouse/service/neighbours';
+import type { Neighbour } from '@gatehouse/shell/neighbours';
 import { distinctHeaders, headerObject, responseHeaders } from './headers.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { bodyLimitOf } from './request-body.ts';

@@ -1,5 +1,5 @@
 import { removeMemory } from '../jobs/remove.ts';
-import type { UserDeletion } from '@gatehouse/service/participant';
+import type { UserDeletion } from '@gatehouse/shell/participant';
 import { agentDeleted } from '../rpc/agent-deleted.ts';
 import { ForgetStore } from '../store/forgetting/forget-store.ts';
 import type { Ground } from './ground.ts';

@@ -1,4 +1,4 @@
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { movingHandlers } from '../http/moving.ts';
 import { ImportSweep } from '../moving/import-sweep.ts';
 import { ExportStore } from '../store/documents/export-store.ts';

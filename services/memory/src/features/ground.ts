@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Turns } from '@gatehouse/kit/turns';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Splitter } from '../documents/splitter.ts';

@@ -1,4 +1,4 @@
-import type { Changes, Outcome } from '@gatehouse/changes/changes';
+import type { Changes, Outcome } from '@gatehouse/audited-changes/changes';
 import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';

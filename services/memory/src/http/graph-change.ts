@@ -1,4 +1,4 @@
-import type { Outcome } from '@gatehouse/changes/changes';
+import type { Outcome } from '@gatehouse/audited-changes/changes';
 import { ofAgent } from '../shared/memory-key.ts';
 import type { MemoryCall } from './memory-call.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Changes, Outcome } from '@gatehouse/changes/changes';
+import type { Changes, Outcome } from '@gatehouse/audited-changes/changes';
 import type { ExportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
 import { jsonLines } from '@gatehouse/contract/route';
 import { isOutage } from '@gatehouse/grpc/errors';

@@ -2,7 +2,7 @@ import { JobWorker } from '@gatehouse/jobs/job-worker';
 import { Jobs } from '@gatehouse/jobs/jobs';
 import type { JobHandlers } from '@gatehouse/jobs/task';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { RequestJob } from '../store/scopes/request-job.ts';
 import { tasks } from './tasks.ts';
 

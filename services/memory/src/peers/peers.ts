@@ -1,7 +1,7 @@
 import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { MemoryConfig } from '../config.ts';
 import { AgentClient } from './agents.ts';
 import { CompletionClient } from './completions.ts';

@@ -2,9 +2,9 @@ import { topics } from '@gatehouse/contract/services';
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { EventIntake } from '@gatehouse/events/intake';
 import type { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
-import { consumeTopic } from '@gatehouse/service/consumed-topic';
-import { publishOutbox, type OutboxPublisherOptions } from '@gatehouse/service/outbox-publisher';
-import type { Shell } from '@gatehouse/service/shell';
+import { consumeTopic } from '@gatehouse/shell/consumed-topic';
+import { publishOutbox, type OutboxPublisherOptions } from '@gatehouse/shell/outbox-publisher';
+import type { Shell } from '@gatehouse/shell/shell';
 
 export interface AuditTopicOptions {
   config: OutboxPublisherOptions['config'];

@@ -1,5 +1,5 @@
 import { topics } from '@gatehouse/contract/services';
-import type { RecordChange } from '@gatehouse/changes/changes';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { kafkaPlace } from '@gatehouse/events/settings';
 import type { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import { insertEntry } from './audit-log-system-store.ts';

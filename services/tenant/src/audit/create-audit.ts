@@ -1,9 +1,9 @@
-import { Changes } from '@gatehouse/changes/changes';
+import { Changes } from '@gatehouse/audited-changes/changes';
 import { readAuditEvent } from '@gatehouse/events/audit-event';
 import { EventIntake } from '@gatehouse/events/intake';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { shareAuditTopic } from './audit-topic.ts';

@@ -1,8 +1,8 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { DeletionStore } from './deletion-store.ts';
 import { DeletionSystemStore } from './deletion-system-store.ts';
 import { deletionHandlers, type deletionTasks } from './deletion-tasks.ts';

@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { userId as userIdShape } from '@gatehouse/contract/fields';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';

@@ -1,5 +1,5 @@
 import type { CreateApiKey, listApiKeys, rotateApiKey } from '@gatehouse/contract/keys';
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';

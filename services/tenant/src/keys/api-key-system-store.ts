@@ -3,7 +3,7 @@ import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
 import type { Credentials } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';

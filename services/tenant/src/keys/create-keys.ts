@@ -1,8 +1,8 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { Shell } from '@gatehouse/service/shell';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { Shell } from '@gatehouse/shell/shell';
 import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore } from './api-key-system-store.ts';

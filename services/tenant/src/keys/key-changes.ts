@@ -1,4 +1,4 @@
-import type { Change } from '@gatehouse/changes/audit-entry';
+import type { Change } from '@gatehouse/audited-changes/audit-entry';
 
 import type { ApiKey } from './api-key.ts';
 import { showOwnerApiKey } from './key-views.ts';

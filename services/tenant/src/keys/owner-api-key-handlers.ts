@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { createOwnerApiKey, listOwnerApiKeys } from '@gatehouse/contract/keys';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, encodeCursor, pageOf } from '@gatehouse/http/pagination';

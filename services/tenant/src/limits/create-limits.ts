@@ -1,9 +1,9 @@
-import type { RecordChange } from '@gatehouse/changes/changes';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { Shell } from '@gatehouse/service/shell';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { Shell } from '@gatehouse/shell/shell';
 import { lease } from './lease-rpc.ts';
 import { LeaseSystemStore } from './lease-system-store.ts';
 import { limitCleanup } from './limit-cleanup.ts';

@@ -1,7 +1,7 @@
 import type { NewAuditEntry } from '@gatehouse/contract/audit';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { NewAlert } from '@gatehouse/events/alert-event';
-import type { RecordChange } from '@gatehouse/changes/changes';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -18,7 +18,7 @@ import {
   type Resource,
   type Threshold,
 } from './leases.ts';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 

@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Pool } from '@gatehouse/pg/pool';
 import { getTenantSettings } from './get-tenant-settings-rpc.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';

@@ -1,4 +1,4 @@
-import type { Change } from '@gatehouse/changes/audit-entry';
+import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type * as tenants from '@gatehouse/contract/tenants';
 
 import type { Tenant } from './tenant.ts';

@@ -1,11 +1,11 @@
-import type { Changes, RecordChange } from '@gatehouse/changes/changes';
+import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
 import type { Peer } from '@gatehouse/grpc/client';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
-import type { Shell } from '@gatehouse/service/shell';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { Tenant } from '../tenants/tenant.ts';
 import { carryOut, type transferTask, type TransferService } from './carry-out-job.ts';
 import { TransferParties } from './parties.ts';

@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreatePreview } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { found, resourceId } from '@gatehouse/http/resource';

@@ -1,8 +1,8 @@
-import { auditEntryOf } from '@gatehouse/changes/audit-entry';
-import type { RecordChange } from '@gatehouse/changes/changes';
+import { auditEntryOf } from '@gatehouse/audited-changes/audit-entry';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import type { RaiseAlert } from '@gatehouse/service/published-alerts';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { TransferRecord } from './carry-out-job.ts';
 import { showTransfer, type Phase, type Transfer } from './transfer.ts';
 import { addTransferJob, findTransfer, type TransferJobs } from './transfer-statements.ts';

@@ -1,5 +1,5 @@
 import type { TransferMode, WireTransfer } from '@gatehouse/contract/transfers';
-import type { Circumstances } from '@gatehouse/changes/audit-entry';
+import type { Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import { newId } from '@gatehouse/kit/ids';
 import type { TransferItem } from '@gatehouse/transfers/transfer';
 import { placeOf, secretsOf, type Preview } from './preview.ts';

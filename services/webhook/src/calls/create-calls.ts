@@ -1,9 +1,9 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import { DeliveryStore } from '../deliveries/delivery-store.ts';
 import type { Hops } from '../deliveries/hops.ts';

@@ -5,8 +5,8 @@ import type {
   PatchChannelInstance,
 } from '@gatehouse/contract/channel-instances';
 import type { EgressRequest, EgressResponse } from '@gatehouse/egress/egress';
-import type { EndPage } from '@gatehouse/keyless/consent-flow';
-import type { ConsentPage } from '@gatehouse/keyless/consent-page';
+import type { EndPage } from '@gatehouse/public-access/consent-flow';
+import type { ConsentPage } from '@gatehouse/public-access/consent-page';
 import type { SignedRequest } from '../signatures/signed.ts';
 
 /** A message as its provider sends it. */

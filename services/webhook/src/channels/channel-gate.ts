@@ -1,6 +1,6 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { newId } from '@gatehouse/kit/ids';
-import type { Refusals } from '@gatehouse/keyless/refusals';
+import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { SignedRequest } from '../signatures/signed.ts';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';

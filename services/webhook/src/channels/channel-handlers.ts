@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import {
   maxChannelInstances,
   type ChannelCredentials,

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { sendJson } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import { askedBy, ConsentFlow } from '@gatehouse/keyless/consent-flow';
-import type { ConsentLink, ConsentTickets } from '@gatehouse/keyless/consent-tickets';
-import type { Refusals } from '@gatehouse/keyless/refusals';
+import { askedBy, ConsentFlow } from '@gatehouse/public-access/consent-flow';
+import type { ConsentLink, ConsentTickets } from '@gatehouse/public-access/consent-tickets';
+import type { Refusals } from '@gatehouse/public-access/refusals';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { Channel } from './channel.ts';
 import type { ChannelStore } from './channel-store.ts';

@@ -1,7 +1,7 @@
 import type { ChannelType } from '@gatehouse/contract/channel-instances';
-import type { ConsentKind, ProviderAnswer } from '@gatehouse/keyless/consent-flow';
-import type { ConsentPage } from '@gatehouse/keyless/consent-page';
-import type { ConsentTickets, OpenTicket } from '@gatehouse/keyless/consent-tickets';
+import type { ConsentKind, ProviderAnswer } from '@gatehouse/public-access/consent-flow';
+import type { ConsentPage } from '@gatehouse/public-access/consent-page';
+import type { ConsentTickets, OpenTicket } from '@gatehouse/public-access/consent-tickets';
 import type { Logger } from '@gatehouse/kit/log';
 import {
   ConsentRefused,

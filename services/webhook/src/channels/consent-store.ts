@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { lockChannel } from './channel-store.ts';
 import type { StoreConsent } from './consent.ts';

@@ -1,5 +1,5 @@
-import type { ProviderAnswer } from '@gatehouse/keyless/consent-flow';
-import type { OpenTicket } from '@gatehouse/keyless/consent-tickets';
+import type { ProviderAnswer } from '@gatehouse/public-access/consent-flow';
+import type { OpenTicket } from '@gatehouse/public-access/consent-tickets';
 import type { Channel } from './channel.ts';
 
 /** Tokens of a channel, encrypted. */

@@ -1,4 +1,4 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { AllowList } from '@gatehouse/egress/allow-list';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
@@ -6,7 +6,7 @@ import { observeEgress } from '@gatehouse/egress/metrics';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { Hops } from '../deliveries/hops.ts';
 import type { AgentClient } from '../peers/agent-peer.ts';

@@ -1,9 +1,9 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { channelTypes } from '@gatehouse/contract/channel-instances';
-import { ConsentTickets } from '@gatehouse/keyless/consent-tickets';
+import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { Guards } from '../shared/guards.ts';

@@ -2,7 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { ConnectedChannel } from '../channels/channel.ts';
 import type { ChannelGate } from '../channels/channel-gate.ts';
 import type { ChannelHealth } from '../channels/channel-health-store.ts';

@@ -2,7 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantClient } from '../peers/tenant-peer.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import type { Guards } from '../shared/guards.ts';

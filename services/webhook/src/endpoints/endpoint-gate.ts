@@ -3,9 +3,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { SealedEndpoint } from './endpoint.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
 import { maySend } from './networks.ts';
-import type { Refusals } from '@gatehouse/keyless/refusals';
+import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { SignedRequest } from '../signatures/signed.ts';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import { verify, type Genuine } from '../signatures/verify.ts';
 

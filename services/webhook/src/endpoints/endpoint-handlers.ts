@@ -5,7 +5,7 @@ import {
   type PatchWebhookEndpoint,
   type RotateWebhookSecret,
 } from '@gatehouse/contract/webhook-endpoints';
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';

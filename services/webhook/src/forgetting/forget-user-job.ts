@@ -1,4 +1,4 @@
-import type { Participation } from '@gatehouse/service/participant';
+import type { Participation } from '@gatehouse/shell/participant';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { noteDeletedUser } from './deleted-user-statements.ts';
 import type { CallStore } from '../calls/call-store.ts';

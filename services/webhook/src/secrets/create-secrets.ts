@@ -2,7 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { resealing } from '@gatehouse/secrets/resealing';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { webhookSecretsToReseal } from './reseal.ts';
 import { forgetSecrets, replaceSealed } from './secret-store.ts';
 import { findStaleSecrets } from './secret-system-store.ts';

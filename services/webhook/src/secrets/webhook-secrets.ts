@@ -1,4 +1,4 @@
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 
 /** The row and column of a secret. */

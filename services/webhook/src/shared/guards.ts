@@ -2,9 +2,9 @@ import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
 import { BodyBudget } from '@gatehouse/http/body-budget';
 import { anonymousBudget } from '@gatehouse/http/body-share';
-import { Refusals } from '@gatehouse/keyless/refusals';
+import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
 
 export type Guards = ReturnType<typeof createGuards>;

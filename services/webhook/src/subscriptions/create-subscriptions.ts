@@ -1,9 +1,9 @@
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { topics } from '@gatehouse/contract/services';
 import { EventIntake } from '@gatehouse/events/intake';
 import type { Pool } from '@gatehouse/pg/pool';
-import { consumeTopic } from '@gatehouse/service/consumed-topic';
-import type { Shell } from '@gatehouse/service/shell';
+import { consumeTopic } from '@gatehouse/shell/consumed-topic';
+import type { Shell } from '@gatehouse/shell/shell';
 import type { WebhookConfig } from '../config.ts';
 import type { DeliveryQueue } from '../deliveries/delivery-queue-store.ts';
 import type { WebhookSecrets } from '../secrets/webhook-secrets.ts';

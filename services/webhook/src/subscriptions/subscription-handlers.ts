@@ -4,7 +4,7 @@ import {
   type listWebhookSubscriptions,
   type PatchWebhookSubscription,
 } from '@gatehouse/contract/webhook-subscriptions';
-import type { Changes } from '@gatehouse/changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';

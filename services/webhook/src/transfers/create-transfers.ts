@@ -1,7 +1,7 @@
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { Shell } from '@gatehouse/service/shell';
+import type { Shell } from '@gatehouse/shell/shell';
 import { runStep } from '@gatehouse/transfers/run-step';
 import { transferUpkeep } from '@gatehouse/transfers/upkeep';
 import type { callTasks } from '../calls/call-tasks.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from '../adapter.ts';
 import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';

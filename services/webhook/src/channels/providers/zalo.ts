@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
-import { sameText } from '@gatehouse/keyless/same-text';
+import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Sent } from '../adapter.ts';
 import { given } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';

@@ -1,5 +1,5 @@
 import { topics } from '@gatehouse/contract/services';
-import { Changes } from '@gatehouse/changes/changes';
+import { Changes } from '@gatehouse/audited-changes/changes';
 import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
