@@ -1,5 +1,5 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import { Turns, type TurnsOptions } from '@gatehouse/kit/turns';
+import { FairQueue, type FairQueueOptions } from '@gatehouse/kit/fair-queue';
 import { EgressError } from './errors.ts';
 
 /** Calls at the same time: in all, to one host and port, and the parts of both that one tenant may have. */
@@ -24,17 +24,17 @@ const busy = (): EgressError => new EgressError('busy');
  */
 export class CallShares {
   readonly #max: MaxCalls;
-  readonly #ofTenantAtOrigin: Turns;
-  readonly #ofTenant: Turns;
-  readonly #ofOrigin = new Map<string, Turns>();
-  readonly #all: Turns;
+  readonly #ofTenantAtOrigin: FairQueue;
+  readonly #ofTenant: FairQueue;
+  readonly #ofOrigin = new Map<string, FairQueue>();
+  readonly #all: FairQueue;
   #running = 0;
 
   constructor(max: MaxCalls) {
     this.#max = max;
-    this.#ofTenantAtOrigin = turnsOf({ perKey: max.tenantAtOrigin });
-    this.#ofTenant = turnsOf({ perKey: max.tenant });
-    this.#all = turnsOf({ perKey: max.tenant, slots: max.all });
+    this.#ofTenantAtOrigin = queueOf({ perKey: max.tenantAtOrigin });
+    this.#ofTenant = queueOf({ perKey: max.tenant });
+    this.#all = queueOf({ perKey: max.tenant, slots: max.all });
   }
 
   get running(): number {
@@ -81,7 +81,7 @@ export class CallShares {
     signal: AbortSignal,
   ): Promise<void> {
     const { tenantAtOrigin: perKey, origin: slots } = this.#max;
-    const turns = this.#ofOrigin.get(origin) ?? turnsOf({ perKey, slots });
+    const turns = this.#ofOrigin.get(origin) ?? queueOf({ perKey, slots });
     this.#ofOrigin.set(origin, turns);
     try {
       await turns.run(tenantId, work, signal);
@@ -91,6 +91,6 @@ export class CallShares {
   }
 }
 
-function turnsOf(limits: Pick<TurnsOptions, 'perKey' | 'slots'>): Turns {
-  return new Turns({ ...limits, maxWaiting, tooMany: busy });
+function queueOf(limits: Pick<FairQueueOptions, 'perKey' | 'slots'>): FairQueue {
+  return new FairQueue({ ...limits, maxWaiting, tooMany: busy });
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { buildConnector } from 'undici';
 
 /** How long a process reads responses in one turn of its event loop. */
@@ -14,7 +14,7 @@ const never = new AbortController().signal;
 /** Shares the time that reading takes of the event loop among hosts. */
 class LoopShare {
   /** Next comes the host that has had the least time. Its connections are as many as its calls. */
-  readonly #turns = new Turns({ perKey: 1, slots: 1, maxWaiting: Infinity });
+  readonly #turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: Infinity });
   /** Undefined until something is read in this turn of the loop. */
   #endsAt: number | undefined;
   #usedMs = 0;

@@ -13,7 +13,7 @@ import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Histogram } from '@gatehouse/kit/metrics';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Tracer } from '@gatehouse/kit/tracing';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { queryObject, validate } from '@gatehouse/kit/validate';
 import { checkBodyHeaders, clientLeft, hasBody, parseBody, readBody, readPart } from './body.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -133,7 +133,7 @@ function assertComplete(
 class RouteServer {
   readonly #options: AppOptions;
   readonly #raw: Record<string, RawHandler>;
-  readonly #reads = new Turns(readsInFlight);
+  readonly #reads = new FairQueue(readsInFlight);
 
   constructor(options: AppOptions) {
     this.#options = options;

@@ -6,14 +6,14 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
 import { createApp, type Handler } from './app.ts';
 import { HttpServer } from './server.ts';
 
 /** Stands for the connections of a pool. */
-const turns = new Turns({ perKey: 1, maxWaiting: 1_000 });
+const turns = new FairQueue({ perKey: 1, maxWaiting: 1_000 });
 const shared = new SharedCalls<string>();
 const tenantId = newId();
 const begun: string[] = [];

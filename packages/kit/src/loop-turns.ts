@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { monotonicMs, sleep } from './clock.ts';
-import { Turns } from './turns.ts';
+import { FairQueue } from './fair-queue.ts';
 
 /** One for the process, as its event loop is: one piece at a time, and keys share the time. */
-const turns = new Turns({ perKey: 1, slots: 1, maxWaiting: 1_000 });
+const turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: 1_000 });
 
 /**
  * The part of the event loop's time for large pieces, all together. Requests of others come between them: were all of it

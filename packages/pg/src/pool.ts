@@ -1,5 +1,5 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Pool, type PoolClient } from 'pg';
 import { databaseBusy, isConnectionLost, wrapDatabaseError } from './errors.ts';
 import { PatientClient } from './patient-client.ts';
@@ -127,19 +127,19 @@ export async function withTransaction<Result>(
 
 /** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
 const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
-const turnsOfPools = new WeakMap<Pool, Turns>();
+const queuesOfPools = new WeakMap<Pool, FairQueue>();
 
 /**
  * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool that has more than
  * two.
  */
-export function turnsOf(pool: Pool): Turns {
-  const known = turnsOfPools.get(pool);
+export function queueOf(pool: Pool): FairQueue {
+  const known = queuesOfPools.get(pool);
   if (known !== undefined) return known;
   const slots = pool.options.max;
   const perTenant = slots > 2 ? slots - 1 : slots;
-  const made = new Turns({ slots, perKey: perTenant, maxWaiting: 1_000, longestWait });
-  turnsOfPools.set(pool, made);
+  const made = new FairQueue({ slots, perKey: perTenant, maxWaiting: 1_000, longestWait });
+  queuesOfPools.set(pool, made);
   return made;
 }
 
@@ -153,7 +153,7 @@ export async function withTenant<Result>(
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const begin = `begin; ${settingOf(tenantId)}`;
-  return turnsOf(pool).run(tenantId, () => transaction(pool, begin, work));
+  return queueOf(pool).run(tenantId, () => transaction(pool, begin, work));
 }
 
 /** The same for reads whose statements must all see the state at one moment. */
@@ -163,7 +163,7 @@ export async function withTenantSnapshot<Result>(
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const begin = `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`;
-  return turnsOf(pool).run(tenantId, () => transaction(pool, begin, work));
+  return queueOf(pool).run(tenantId, () => transaction(pool, begin, work));
 }
 
 function settingOf(tenantId: string): string {

@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Deadline } from './deadline.ts';
 import { SandboxProcess, type ProgramOptions } from './sandbox-process.ts';
 
@@ -38,7 +38,7 @@ const idleMs = 60_000;
  */
 export class Sandbox<Input, Output> {
   readonly #options: SandboxOptions;
-  readonly #turns: Turns;
+  readonly #queue: FairQueue;
   readonly #idle: { process: SandboxProcess; timer: NodeJS.Timeout }[] = [];
   readonly #busy = new Set<SandboxProcess>();
   #stopped = false;
@@ -47,7 +47,7 @@ export class Sandbox<Input, Output> {
     const { processes: slots, maxWaiting: maxWaitingOfAll, maxWaitingPerTenant } = options;
     const maxWaiting = maxWaitingPerTenant ?? maxWaitingOfAll;
     this.#options = options;
-    this.#turns = new Turns({ perKey: 1, slots, maxWaiting, maxWaitingOfAll, tooMany });
+    this.#queue = new FairQueue({ perKey: 1, slots, maxWaiting, maxWaitingOfAll, tooMany });
   }
 
   /**
@@ -60,7 +60,7 @@ export class Sandbox<Input, Output> {
       this.#stopped
         ? Promise.reject(new Error('the sandbox is stopped'))
         : this.#inProcess(tenantId, input, options);
-    return this.#turns.run(tenantId, work, options.signal);
+    return this.#queue.run(tenantId, work, options.signal);
   }
 
   /** Ends all processes. Work that is under way fails. */

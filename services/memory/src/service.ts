@@ -1,5 +1,5 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
@@ -46,7 +46,7 @@ export async function createMemoryService(
   const changes = publishedChanges(shell, { config, app, system });
   const { requestJob, workerFor } = createJobs(shell, system);
   const splitter = new Splitter(shell.log);
-  const work = new Turns(workInFlight);
+  const work = new FairQueue(workInFlight);
   const ground = { app, system, rpc, jobs, peers, changes, splitter, work, requestJob };
   const documents = createDocuments(ground);
   const search = createSearch(ground);

@@ -2,7 +2,7 @@ import type { Egress } from '@gatehouse/egress/egress';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { McpConnection, type ConnectionOptions, type ToolList, type ToolResult } from './connection.ts';
 import { mcpFailure, McpFailure, type McpFailureKind } from './failure.ts';
 import {
@@ -71,9 +71,9 @@ export class McpRegistry {
   readonly #options: McpRegistryOptions;
   readonly #sessions = new McpSessions();
   readonly #reader = new MessageReader();
-  readonly #ofServer = new Turns(callsOfServer);
-  readonly #ofTenant = new Turns(callsOfTenant);
-  readonly #listings = new Turns(listingsOfTenant);
+  readonly #ofServer = new FairQueue(callsOfServer);
+  readonly #ofTenant = new FairQueue(callsOfTenant);
+  readonly #listings = new FairQueue(listingsOfTenant);
   readonly #refreshes = new SharedCalls<Listed>();
 
   constructor(options: McpRegistryOptions) {

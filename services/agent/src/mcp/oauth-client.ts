@@ -19,7 +19,7 @@ import {
 import type { Egress } from '@gatehouse/egress/egress';
 import type { Guard } from '@gatehouse/egress/guard';
 import { AppError } from '@gatehouse/kit/errors';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
@@ -95,7 +95,7 @@ const passing: ReadonlySet<string> = new Set([
 /** Speaks with the authorization servers of MCP servers, by the MCP authorization rules, through the guard. */
 export class OAuthClient {
   readonly #options: OAuthClientOptions;
-  readonly #turns = new Turns(bindings);
+  readonly #turns = new FairQueue(bindings);
 
   constructor(options: OAuthClientOptions) {
     this.#options = options;

@@ -7,7 +7,7 @@ import {
 } from '@gatehouse/contract/builtin-tools';
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { settledWithin } from '@gatehouse/kit/clock';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { ListToolsRequest, ListToolsResponse, Tool } from '@gatehouse/proto/agent/v1/agent';
 import { version } from '@gatehouse/kit/version';
 import { agentOf } from '../agents/agent-of-rpc.ts';
@@ -37,7 +37,7 @@ export interface ToolDependencies {
  * that do not answer are as they were.
  */
 export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest, ListToolsResponse> {
-  const turns = new Turns(listings);
+  const turns = new FairQueue(listings);
   return {
     callers: ['chat'],
     acceptsDelegation: true,

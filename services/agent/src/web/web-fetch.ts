@@ -2,7 +2,7 @@ import { argumentProblem, builtinTools, webFetchArguments } from '@gatehouse/con
 import { isRedirect, type Egress, type EgressResponse } from '@gatehouse/egress/egress';
 import { EgressError } from '@gatehouse/egress/errors';
 import { AppError } from '@gatehouse/kit/errors';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { CookieOwner } from '../cookies/cookie.ts';
 import { FetchCookies, type OpenCookie } from '../cookies/fetch-cookies.ts';
 import { mcpFailure, type McpFailureKind } from '../mcp/failure.ts';
@@ -43,7 +43,7 @@ const accept = 'text/html,application/xhtml+xml,application/json,text/plain;q=0.
 /** The tool `web_fetch`: pages of the web as text, seen as by the user whose cookies the agent has. */
 export class WebFetch {
   readonly #options: WebFetchOptions;
-  readonly #turns = new Turns(calls);
+  readonly #turns = new FairQueue(calls);
 
   constructor(options: WebFetchOptions) {
     this.#options = options;

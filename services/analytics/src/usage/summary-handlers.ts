@@ -2,7 +2,7 @@ import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contrac
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
-import { Turns } from '@gatehouse/kit/turns';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { viewerOf } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
 import type { Summary, Totals } from './summary.ts';
@@ -21,7 +21,7 @@ const summariesInFlight = { perKey: 2, maxWaiting: 16 };
 
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
-  const turns = new Turns(summariesInFlight);
+  const turns = new FairQueue(summariesInFlight);
   const answer = (call: SummaryCall): Promise<Answer> =>
     turns.run(call.principal.tenantId, () => summarize(usage, call));
   return {

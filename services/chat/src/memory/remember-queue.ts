@@ -1,5 +1,6 @@
 import { jittered } from '@gatehouse/kit/background-loop';
 import { settledWithin, sleep } from '@gatehouse/kit/clock';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
@@ -43,16 +44,15 @@ export class RememberQueue {
   readonly #turns: Counter<'outcome'>;
   readonly #stopping = new AbortController();
   readonly #idle = new Set<() => void>();
-  #waiting: RememberRequest[] = [];
+  readonly #queue: FairQueue;
+  readonly #held = noShare();
   readonly #ofTenants = new Map<string, Share>();
-  #chars = 0;
-  /** Turns that wait or are being sent. */
-  #held = 0;
-  #sending = 0;
 
   constructor(options: RememberQueueOptions) {
     this.#options = options;
     this.#limits = { ...defaults, ...options.limits };
+    const { atOnceOfTenant: perKey, atOnce: slots } = this.#limits;
+    this.#queue = new FairQueue({ perKey, slots, maxWaiting: Infinity });
     const registers = [options.registry];
     this.#turns = new Counter({
       name: 'gatehouse_memory_turns_total',
@@ -62,7 +62,7 @@ export class RememberQueue {
     });
     // From 0, so that the first one counts as an increase.
     for (const outcome of ['stored', 'skipped', 'dropped', 'failed']) this.#turns.inc({ outcome }, 0);
-    const held = (): number => this.#held;
+    const held = (): number => this.#held.turns;
     new Gauge({
       name: 'gatehouse_memory_turns_waiting',
       help: 'Finished turns that wait to be sent to memory; beyond 2,000, or 16 Mi characters, they are dropped',
@@ -77,63 +77,47 @@ export class RememberQueue {
     const { maxItems, maxChars, maxOfTenant, maxCharsOfTenant } = this.#limits;
     const size = sizeOf(turn);
     const own = this.#ofTenants.get(turn.tenantId) ?? noShare();
-    const isFull = this.#held >= maxItems || this.#chars + size > maxChars;
-    const hasEnough = own.held >= maxOfTenant || own.chars + size > maxCharsOfTenant;
+    const isFull = this.#held.turns >= maxItems || this.#held.chars + size > maxChars;
+    const hasEnough = own.turns >= maxOfTenant || own.chars + size > maxCharsOfTenant;
     if (isFull || hasEnough || this.#stopping.signal.aborted) {
       this.#turns.inc({ outcome: 'dropped' });
       return;
     }
     this.#ofTenants.set(turn.tenantId, own);
-    own.held += 1;
-    own.chars += size;
-    this.#held += 1;
-    this.#chars += size;
-    this.#waiting.push(turn);
-    if (this.#sending < this.#limits.atOnce) void this.#work();
+    for (const share of [own, this.#held]) {
+      share.turns += 1;
+      share.chars += size;
+    }
+    void this.#sendInTurn(turn, own, size);
   }
 
   /** Sends what waits for as long as the service may take to stop, and drops the rest. */
   async stop(): Promise<void> {
     const empty = new Promise<void>((resolve) => {
-      if (this.#held === 0) resolve();
+      if (this.#held.turns === 0) resolve();
       else this.#idle.add(resolve);
     });
     await settledWithin(empty, this.#options.drainMs);
+    const dropped = this.#queue.waiting;
     this.#stopping.abort();
-    const dropped = this.#waiting.splice(0).length;
-    this.#ofTenants.clear();
-    this.#turns.inc({ outcome: 'dropped' }, dropped);
     if (dropped > 0)
       this.#options.log.warn({ turns: dropped }, 'stopped before all finished turns were sent to memory');
   }
 
-  async #work(): Promise<void> {
-    this.#sending += 1;
-    for (let turn = this.#next(); turn !== undefined; turn = this.#next()) {
-      const own = this.#ofTenants.get(turn.tenantId) ?? noShare();
-      own.sending += 1;
-      this.#turns.inc({ outcome: await this.#send(turn) });
-      own.sending -= 1;
-      own.held -= 1;
-      own.chars -= sizeOf(turn);
-      if (own.held === 0) this.#ofTenants.delete(turn.tenantId);
-      this.#held -= 1;
-      this.#chars -= sizeOf(turn);
+  async #sendInTurn(turn: RememberRequest, own: Share, size: number): Promise<void> {
+    const send = (): Promise<Outcome> => this.#send(turn);
+    // Fails only when the queue stops.
+    const sent = this.#queue.run(turn.tenantId, send, this.#stopping.signal);
+    this.#turns.inc({ outcome: await sent.catch((): Outcome => 'dropped') });
+    for (const share of [own, this.#held]) {
+      share.turns -= 1;
+      share.chars -= size;
     }
-    this.#sending -= 1;
-    if (this.#held === 0) for (const resolve of this.#idle) resolve();
+    if (own.turns === 0) this.#ofTenants.delete(turn.tenantId);
+    if (this.#held.turns === 0) for (const resolve of this.#idle) resolve();
   }
 
-  /** Takes the first turn whose tenant has not enough under way. */
-  #next(): RememberRequest | undefined {
-    const { atOnceOfTenant } = this.#limits;
-    const index = this.#waiting.findIndex(
-      ({ tenantId }) => (this.#ofTenants.get(tenantId)?.sending ?? 0) < atOnceOfTenant,
-    );
-    return index < 0 ? undefined : this.#waiting.splice(index, 1)[0];
-  }
-
-  async #send(turn: RememberRequest): Promise<'stored' | 'skipped' | 'dropped' | 'failed'> {
+  async #send(turn: RememberRequest): Promise<Outcome> {
     const { memory, isOutage, log } = this.#options;
     const { tries, retryMs } = this.#limits;
     for (let attempt = 1; ; attempt += 1) {
@@ -154,16 +138,16 @@ export class RememberQueue {
   }
 }
 
-/** The share of one tenant in the queue. */
+type Outcome = 'stored' | 'skipped' | 'dropped' | 'failed';
+
+/** Turns that wait or are being sent: all, or those of one tenant. */
 interface Share {
-  /** Turns that wait or are being sent. */
-  held: number;
+  turns: number;
   chars: number;
-  sending: number;
 }
 
 function noShare(): Share {
-  return { held: 0, chars: 0, sending: 0 };
+  return { turns: 0, chars: 0 };
 }
 
 function sizeOf({ input, output }: RememberRequest): number {

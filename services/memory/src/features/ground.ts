@@ -1,5 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import type { Turns } from '@gatehouse/kit/turns';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Splitter } from '../documents/splitter.ts';
 import type { RequestJobs } from '../jobs/background-jobs.ts';
@@ -17,6 +17,6 @@ export interface Ground {
   changes: Changes;
   splitter: Splitter;
   /** Limits the work that one tenant has under way. */
-  work: Turns;
+  work: FairQueue;
   requestJob: RequestJobs;
 }

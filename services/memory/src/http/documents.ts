@@ -9,7 +9,7 @@ import {
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, pathParameter } from '@gatehouse/http/resource';
-import type { Turns } from '@gatehouse/kit/turns';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
 import { forgottenBy } from '../documents/forget.ts';
@@ -37,7 +37,7 @@ export interface DocumentDependencies {
   requestEmbeddings: RequestJob;
   limits: MemoryLimitsClient;
   /** Limits the work that one tenant has under way. */
-  work: Turns;
+  work: FairQueue;
 }
 
 /** `/v1/agents/{agentID}/memory/documents*`, `forget` and `stats`. */

@@ -3,7 +3,7 @@ import type { ExtractGraph } from '@gatehouse/contract/graph';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid, newId } from '@gatehouse/kit/ids';
-import type { Turns } from '@gatehouse/kit/turns';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { showEntity } from '../graph/entity.ts';
 import { callIdOf, extractionRequest, readExtraction, type Extraction } from '../graph/extraction.ts';
 import { showRelation } from '../graph/relation.ts';
@@ -21,7 +21,7 @@ export interface ExtractDependencies {
   completions: CompletionClient;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: Turns;
+  work: FairQueue;
   /** Those of a tenant. */
   limitsOf: (tenantId: string) => Promise<GraphLimits>;
 }

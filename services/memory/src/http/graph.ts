@@ -11,7 +11,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Turns } from '@gatehouse/kit/turns';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { z } from 'zod';
 import { showEntity, showNode, type EntityInput } from '../graph/entity.ts';
 import { showEdge, showRelation } from '../graph/relation.ts';
@@ -35,7 +35,7 @@ export interface GraphDependencies {
   traversals: TraversalStore;
   changes: Changes;
   /** Limits the work that one tenant has under way. */
-  work: Turns;
+  work: FairQueue;
   /** Those of a tenant. */
   limitsOf: (tenantId: string) => Promise<GraphLimits>;
 }

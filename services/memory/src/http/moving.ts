@@ -12,13 +12,15 @@ import { idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempote
 import { sendJson, type Reply } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { AppError } from '@gatehouse/kit/errors';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Splitter } from '../documents/splitter.ts';
 import type { ImportSweep } from '../moving/import-sweep.ts';
 import { linesOf, type Line } from '../moving/json-lines.ts';
 import type { NumberedRecord } from '../moving/record-batches.ts';
 import { runImport, type StagedImport } from '../moving/run-import.ts';
-import { refusal, Slots } from '../moving/slots.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
 import { ofAgent, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
@@ -45,8 +47,8 @@ export interface MovingDependencies {
 }
 
 /** An import uses a database connection and a process of the sandbox most of the time; an export holds a page in memory. */
-const importSlots = { perTenant: 1, perProcess: 4, what: 'imports' };
-const exportSlots = { perTenant: 2, perProcess: 8, what: 'exports' };
+const importsInFlight = { perKey: 1, slots: 4, maxWaiting: 0, tooMany: tooMany('imports') };
+const exportsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: tooMany('exports') };
 
 /** A document of a mebibyte of control characters, each escaped by six, with the largest metadata. */
 const maxLineBytes = 8 * 1024 * 1024;
@@ -62,8 +64,8 @@ const pageAgainMs = 1_000;
 
 /** `GET /v1/agents/{agentID}/memory/export` and `POST /v1/agents/{agentID}/memory/import`. */
 export function movingHandlers(dependencies: MovingDependencies): Record<string, RawHandler> {
-  const exports = new Slots(exportSlots);
-  const imports = new Slots(importSlots);
+  const exports = new FairQueue(exportsInFlight);
+  const imports = new FairQueue(importsInFlight);
   return {
     'memory.export': async (request, response, call) => {
       const { key, principal } = await memoryOf(call, dependencies.agents);
@@ -254,4 +256,16 @@ function beating(beat: () => Promise<void>, log: Logger): { stop: () => void } {
     beat().catch((error: unknown) => log.warn({ err: error }, 'failed to prolong an import'));
   }, beatMs);
   return { stop: () => clearInterval(timer) };
+}
+
+/** Long requests are refused beyond their limit instead of waiting. */
+function tooMany(requests: string): (isTenants: boolean) => AppError {
+  return (isTenants) =>
+    isTenants
+      ? refusal('rate_limit_exceeded', `Too many ${requests} of this tenant are under way.`)
+      : refusal('service_unavailable', `Too many ${requests} are under way.`);
+}
+
+function refusal(code: 'rate_limit_exceeded' | 'service_unavailable', message: string): AppError {
+  return new AppError(code, `${message} Try again in 5 s.`, { headers: retryAfterHeaders(5_000) });
 }

@@ -1,7 +1,7 @@
 import type { Passage, SearchMemory } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import type { Turns } from '@gatehouse/kit/turns';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { AgentClient } from '../peers/agents.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import type { FoundPassage, MemorySearch, PassageIndex } from '../search/search.ts';
@@ -46,7 +46,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
 }
 
 /** The same index for requests: no tenant reads it more than a few times at once. A provider holds up none of them. */
-export function limitedIndex(index: PassageIndex, work: Turns): PassageIndex {
+export function limitedIndex(index: PassageIndex, work: FairQueue): PassageIndex {
   return {
     state: (key) => index.state(key),
     read: (key, inside) => work.run(key.tenantId, () => index.read(key, inside)),

@@ -3,7 +3,7 @@ import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 import { retryAfterHeaders } from './retry-after.ts';
 
-export interface TurnsOptions {
+export interface FairQueueOptions {
   /** Work of one key that runs at the same time. */
   perKey: number;
   /** Work of all keys that runs at the same time. No limit if absent. */
@@ -12,8 +12,11 @@ export interface TurnsOptions {
   maxWaiting: number;
   /** Work of all keys that waits; more is refused. No limit if absent. */
   maxWaitingOfAll?: number;
-  /** The error of refused work; if absent, 429 `rate_limit_exceeded`. */
-  tooMany?: () => Error;
+  /**
+   * The error of refused work; if absent, 429 `rate_limit_exceeded`. `isKeys` says whether the key has reached a limit of
+   * its own, or else all keys together.
+   */
+  tooMany?: (isKeys: boolean) => Error;
   /** Work that has waited for `ms` fails with `error()`. If absent, work waits until its turn comes. */
   longestWait?: { ms: number; error: () => Error };
 }
@@ -39,8 +42,8 @@ const maxRemembered = 1_000;
  * waits begins in the order of its key, and next comes the key whose work has used the slots for the shortest time. So a
  * tenant with many or long pieces of work has the same share of the slots as one with few and short ones.
  */
-export class Turns {
-  readonly #options: TurnsOptions;
+export class FairQueue {
+  readonly #options: FairQueueOptions;
   readonly #slots: number;
   readonly #now: () => number;
   /** Keys with work, in order of arrival. */
@@ -50,7 +53,7 @@ export class Turns {
   #running = 0;
   #waiting = 0;
 
-  constructor(options: TurnsOptions, now: () => number = monotonicMs) {
+  constructor(options: FairQueueOptions, now: () => number = monotonicMs) {
     this.#options = options;
     this.#slots = options.slots ?? Infinity;
     this.#now = now;
@@ -138,10 +141,12 @@ export class Turns {
   }
 
   #turn(key: Key, line: Line, signal: AbortSignal | undefined): Promise<number> {
-    const { maxWaiting, maxWaitingOfAll = Infinity, tooMany = tooManyInFlight, longestWait } = this.#options;
+    const { perKey, maxWaiting, longestWait } = this.#options;
+    const { maxWaitingOfAll = Infinity, tooMany = tooManyInFlight } = this.#options;
     if (line.waiting.length >= maxWaiting || this.#waiting >= maxWaitingOfAll) {
+      const isKeys = line.running >= perKey || line.waiting.length >= Math.max(maxWaiting, 1);
       this.#leave(key, line);
-      return Promise.reject(tooMany());
+      return Promise.reject(tooMany(isKeys));
     }
     this.#waiting += 1;
     return new Promise((resolve, reject) => {

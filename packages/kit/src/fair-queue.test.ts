@@ -2,17 +2,17 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
 import { AppError } from './errors.ts';
-import { Turns, type TurnsOptions } from './turns.ts';
+import { FairQueue, type FairQueueOptions } from './fair-queue.ts';
 
 /** Work that runs until it is ended, in the order in which it began. */
 class Work {
   readonly begun: string[] = [];
-  readonly #turns: Turns;
+  readonly #turns: FairQueue;
   readonly #ends: (() => void)[] = [];
   #now = 0;
 
-  constructor(options: Partial<TurnsOptions>) {
-    this.#turns = new Turns({ perKey: 100, maxWaiting: 100, ...options }, () => this.#now);
+  constructor(options: Partial<FairQueueOptions>) {
+    this.#turns = new FairQueue({ perKey: 100, maxWaiting: 100, ...options }, () => this.#now);
   }
 
   get waiting(): number {
@@ -139,7 +139,7 @@ describe('turns of tenants', () => {
   });
 
   it('let requests of a tenant wait, refuse too many, and serve other tenants', async () => {
-    const reads = new Turns({ perKey: 2, maxWaiting: 1 });
+    const reads = new FairQueue({ perKey: 2, maxWaiting: 1 });
     const { promise, resolve } = Promise.withResolvers<string>();
     const started: number[] = [];
     const waiting = [1, 2, 3].map((n) =>
@@ -191,7 +191,7 @@ describe('turns of tenants', () => {
   });
 
   it('pass on when work fails', async () => {
-    const turns = new Turns({ perKey: 1, maxWaiting: 1 });
+    const turns = new FairQueue({ perKey: 1, maxWaiting: 1 });
     const failing = turns.run('a', () => Promise.reject(new Error('failed')));
     const next = turns.run('a', () => Promise.resolve('done'));
     await expect(failing).rejects.toThrow('failed');
