@@ -252,7 +252,7 @@ const replay = operations
   .flatMap((operation) => bodiesOf(operation).map(([example, body]) => ({ operation, example, body })));
 
 /** The acting user of operations that need one. */
-const actingUser = { headers: { 'x-service-user-id': 'ada' } };
+const userId = { headers: { 'x-service-user-id': 'ada' } };
 
 describe('the examples of the document, one after the other', () => {
   it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
@@ -263,7 +263,7 @@ describe('the examples of the document, one after the other', () => {
         body: bodyOf(body),
         params: paramsOf(operation),
         query: queryOf(operation),
-        ...(/^browser\.cookies\.|\.servers\.consent-links\./.test(operation.operationId) && actingUser),
+        ...(/^browser\.cookies\.|\.servers\.consent-links\./.test(operation.operationId) && userId),
         ...(sender !== undefined && signedBy(sender, body)),
       };
       const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);

@@ -50,7 +50,7 @@ export function makePrincipal(given: Partial<Principal> = {}): Principal {
     role,
     scopes: scopesOf(role),
     boundUser: null,
-    actingUser: given.boundUser ?? null,
+    userId: given.boundUser ?? null,
     ...given,
   };
 }

@@ -217,7 +217,7 @@ describe('a request with an Idempotency-Key', () => {
   it.each([
     ['another body', () => ({ name: 'b' })],
     ['another API key', () => ({ as: makePrincipal({ ...principal, keyId: randomUUID() }) })],
-    ['another acting user', () => ({ as: { ...principal, actingUser: 'ann' } })],
+    ['another acting user', () => ({ as: { ...principal, userId: 'ann' } })],
   ])('is refused with %s', async (_what, other) => {
     const key = randomUUID();
     await send(key, { name: 'a' });

@@ -66,7 +66,7 @@ export class Changes {
   async #commit(call: ChangeCall, db: Queryable, work: (db: Queryable) => Promise<Outcome>): Promise<Reply> {
     const { changes, ...reply } = await work(db);
     const { principal, clientIp, requestId, claim } = call;
-    const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser };
+    const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.userId };
     const circumstances = { actor, tenantId: principal.tenantId, clientIp, requestId };
     for (const change of changes) await this.#options.record(db, auditEntryOf(change, circumstances));
     if (claim !== null)

@@ -99,7 +99,7 @@ describe.each([
     });
 
     it('takes the request id, the trace and the principal along', async () => {
-      const principal: Principal = makePrincipal({ actingUser: 'user-1' });
+      const principal: Principal = makePrincipal({ userId: 'user-1' });
       const trace = continueTrace(undefined);
       const assertion = await identity.assertion(principal);
       await ask(await peer(), { requestId: 'r-1', trace, assertion });
@@ -243,7 +243,7 @@ describe('a service in the same process', () => {
 
   it('gets the principal as the object that the edge made', async () => {
     const edge = await identity.signer('edge');
-    const principal = makePrincipal({ actingUser: 'user-1' });
+    const principal = makePrincipal({ userId: 'user-1' });
     const assertion = edge.localAssertion(principal);
     await ask(await chat(local), { assertion });
     expect(seen[0]?.context.principal).toBe(principal);

@@ -42,7 +42,7 @@ export function tenantOf({ principal }: Pick<RpcContext, 'principal'>): TenantPr
 export function actorOf(
   context: Pick<RpcContext, 'principal' | 'delegation'>,
   agentId: string,
-): { tenantId: string; actingUser: string | null } {
+): { tenantId: string; userId: string | null } {
   const { delegation } = context;
   if (delegation === null) return tenantOf(context);
   if (delegation.agentId !== agentId)

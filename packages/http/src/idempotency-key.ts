@@ -61,17 +61,17 @@ export function idempotencyKeyOf(request: IncomingMessage): string | null {
  * response with a secret is repeated only to the key that requested it.
  */
 export function fingerprintOf(
-  principal: Pick<Principal, 'keyId' | 'actingUser'>,
+  principal: Pick<Principal, 'keyId' | 'userId'>,
   { url, body }: { url: string; body: Buffer },
 ): Buffer {
   return fingerprintHash(principal, url).update(body).digest();
 }
 
 /** The same, to which the body must still be added. */
-export function fingerprintHash(principal: Pick<Principal, 'keyId' | 'actingUser'>, url: string): Hash {
+export function fingerprintHash(principal: Pick<Principal, 'keyId' | 'userId'>, url: string): Hash {
   const [path = ''] = url.split('?', 1);
   const spelled = path.split('/').map(withOneSpelling).join('/') + url.slice(path.length);
-  const who = JSON.stringify([principal.keyId, principal.actingUser, spelled]);
+  const who = JSON.stringify([principal.keyId, principal.userId, spelled]);
   return createHash('sha256').update(who);
 }
 

@@ -12,7 +12,7 @@ export interface Principal {
   /** The user the key is bound to. */
   boundUser: string | null;
   /** The user this request acts for: the bound user, or the one named by `X-Service-User-Id`. */
-  actingUser: string | null;
+  userId: string | null;
 }
 
 /** A principal that belongs to a tenant; every tenant route needs one. */
@@ -30,12 +30,12 @@ export const anonymous: Principal = Object.freeze({
   role: 'user',
   scopes: [],
   boundUser: null,
-  actingUser: null,
+  userId: null,
 });
 
 /** Callers with the same key see the same agents. */
-export function visibilityKey({ tenantId, role, actingUser }: TenantPrincipal): string {
-  return cacheKey(tenantId, actingUser === null ? role : null, actingUser);
+export function visibilityKey({ tenantId, role, userId }: TenantPrincipal): string {
+  return cacheKey(tenantId, userId === null ? role : null, userId);
 }
 
 /**
@@ -48,5 +48,5 @@ export interface Delegation {
   /** The id of the only agent that it is valid for. */
   agentId: string;
   /** The user whose data the call is about. */
-  actingUser: string | null;
+  userId: string | null;
 }

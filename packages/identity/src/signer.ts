@@ -55,7 +55,7 @@ export class Signer {
     if (name === undefined) {
       name = JSON.stringify(principal);
       // When the request names the acting user, the principal object is not reused.
-      if (principal.actingUser === principal.boundUser) this.#names.set(principal, name);
+      if (principal.userId === principal.boundUser) this.#names.set(principal, name);
     }
     return this.#cached(name, () => this.#sign({ principal }, assertionAudience));
   }
@@ -64,9 +64,9 @@ export class Signer {
    * A token that asks `service` to act for one agent, without a request behind it. Valid for chat if memory or webhook
    * signs it, and for agent and memory if chat does.
    */
-  delegation({ tenantId, agentId, actingUser }: Delegation, service = 'chat'): Promise<string> {
-    const delegation = { tenantId, agentId, actingUser, scopes: [delegatedScope] };
-    return this.#cached(cacheKey('delegation', service, tenantId, agentId, actingUser), () =>
+  delegation({ tenantId, agentId, userId }: Delegation, service = 'chat'): Promise<string> {
+    const delegation = { tenantId, agentId, userId, scopes: [delegatedScope] };
+    return this.#cached(cacheKey('delegation', service, tenantId, agentId, userId), () =>
       this.#sign({ delegation }, delegationAudience(service)),
     );
   }

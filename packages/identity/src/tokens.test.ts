@@ -40,7 +40,7 @@ const principal: Principal = {
   role: 'user',
   scopes: ['chat'],
   boundUser: null,
-  actingUser: 'ünïcode "quoted"',
+  userId: 'ünïcode "quoted"',
 };
 
 /** A valid token of a service, except for the given overrides. */
@@ -108,7 +108,7 @@ describe('an assertion', () => {
       tenantSlug: null,
       role: 'owner',
       scopes: [],
-      actingUser: null,
+      userId: null,
     };
     expect(await verifier.principalOf(await edge.assertion(owner))).toEqual(owner);
   });
@@ -117,7 +117,7 @@ describe('an assertion', () => {
     const first = await edge.assertion(principal);
     expect(await edge.assertion({ ...principal })).toBe(first);
     const others: Partial<Principal>[] = [
-      { actingUser: 'other' },
+      { userId: 'other' },
       { tenantId: 't2' },
       { scopes: [] },
       { role: 'admin' },
@@ -221,7 +221,7 @@ describe('an assertion', () => {
 });
 
 describe('a delegation', () => {
-  const delegation: Delegation = { tenantId: 't1', agentId: 'a1', actingUser: 'ada' };
+  const delegation: Delegation = { tenantId: 't1', agentId: 'a1', userId: 'ada' };
   const forChat = (issuer: string) => ({ issuer, service: 'chat' });
 
   it('of memory or webhook is accepted by chat, for its one agent', async () => {
@@ -258,7 +258,7 @@ describe('a delegation', () => {
     ['no scope', { delegation }],
     ['no agent', { delegation: { ...delegation, agentId: undefined, scopes: ['chat'] } }],
     ['no tenant', { delegation: { ...delegation, tenantId: undefined, scopes: ['chat'] } }],
-    ['no word on the user', { delegation: { ...delegation, actingUser: undefined, scopes: ['chat'] } }],
+    ['no word on the user', { delegation: { ...delegation, userId: undefined, scopes: ['chat'] } }],
     ['nothing in it', {}],
     ['an age of two minutes', { delegation: { ...delegation, scopes: ['chat'] }, exp: now() - 61 }],
   ])('with %s is refused', async (_name, claims) => {
@@ -285,7 +285,7 @@ describe('a delegation', () => {
     const memory = await Signer.create(privateKey('memory'));
     const first = await memory.delegation(delegation);
     expect(await memory.delegation({ ...delegation })).toBe(first);
-    for (const fields of [{ tenantId: 't2' }, { agentId: 'a2' }, { actingUser: null }]) {
+    for (const fields of [{ tenantId: 't2' }, { agentId: 'a2' }, { userId: null }]) {
       const other = await memory.delegation({ ...delegation, ...fields });
       expect(await verifier.delegationOf(other, forChat('memory'))).toEqual({ ...delegation, ...fields });
     }

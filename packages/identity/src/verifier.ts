@@ -101,12 +101,12 @@ export class Verifier {
     if (payload.iss !== issuer || delegationIssuers.get(service)?.includes(issuer) !== true)
       throw new Error(`the issuer ${payload.iss ?? '(none)'} may not delegate as ${issuer}`);
     const claim = payload['delegation'] as Partial<Delegation & { scopes: unknown }> | undefined;
-    const { tenantId, agentId, actingUser, scopes } = claim ?? {};
+    const { tenantId, agentId, userId, scopes } = claim ?? {};
     if (JSON.stringify(scopes) !== JSON.stringify([delegatedScope]))
       throw new Error(`a delegation must have the scope ${delegatedScope} and no other`);
-    if (typeof tenantId !== 'string' || typeof agentId !== 'string' || actingUser === undefined)
+    if (typeof tenantId !== 'string' || typeof agentId !== 'string' || userId === undefined)
       throw new Error('the delegation is incomplete');
-    return { tenantId, agentId, actingUser };
+    return { tenantId, agentId, userId };
   }
 
   async #verify(token: string, audience: string, anyAge = false): Promise<JWTPayload> {

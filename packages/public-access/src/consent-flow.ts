@@ -178,8 +178,8 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
 
 /** The key and the user that ask for a consent. */
 export function askedBy(call: Pick<Call, 'principal'>): AskedBy {
-  const { tenantSlug, keyId, actingUser, role } = tenantOf(call);
-  return { tenant: tenantSlug, key_id: keyId, user_id: actingUser, role };
+  const { tenantSlug, keyId, userId, role } = tenantOf(call);
+  return { tenant: tenantSlug, key_id: keyId, user_id: userId, role };
 }
 
 function askerOf({ user_id: userId, key_id: keyId }: AskedBy): string {

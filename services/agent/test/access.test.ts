@@ -162,7 +162,7 @@ describe.each<[string, string[], Rpc]>([
 
   it('is refused to a service that asserts the principal itself', async () => {
     const memory = await agents.identity.signer('memory');
-    const delegation = { tenantId: tenant.id, agentId: newId(), actingUser: null };
+    const delegation = { tenantId: tenant.id, agentId: newId(), userId: null };
     for (const assertion of [await memory.delegation(delegation), await memory.assertion(makePrincipal())])
       for (const caller of callers)
         await expect(rpc(await agents.peer(caller), { assertion })).rejects.toMatchObject({

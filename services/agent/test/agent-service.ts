@@ -124,8 +124,8 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
       id,
       admin: { ...tenant, role: 'admin' },
       user: { ...tenant, role: 'user' },
-      acting: (user) => ({ ...tenant, role: 'admin', actingUser: user }),
-      bound: (user) => ({ ...tenant, role: 'user', boundUser: user, actingUser: user }),
+      acting: (user) => ({ ...tenant, role: 'admin', userId: user }),
+      bound: (user) => ({ ...tenant, role: 'user', boundUser: user, userId: user }),
     };
   }
 

@@ -33,7 +33,7 @@ const waiting = () =>
 describe('a change of an agent', () => {
   it('is sent to tenant once, with the values before and after', async () => {
     const { id, admin } = start();
-    const acting = { ...admin, actingUser: 'ann' };
+    const acting = { ...admin, userId: 'ann' };
     const created = await agents.makeAgent(acting, { key: 'audited' });
     const headers = { 'x-gatehouse-client-ip': '203.0.113.9', 'x-request-id': 'request-7' };
     const patched = await agents.call('PATCH', '/v1/agents/audited', {

@@ -58,7 +58,7 @@ describe('creating an agent with an Idempotency-Key', () => {
     expect([repeat.body, replayed(repeat)]).toEqual([refused.body, 'true']);
     const other = await create('taken', { fields: { name: 'Another' } });
     expect(other.body.error.code).toBe('idempotency_key_reused');
-    const acting = await create('taken', { as: { ...tenant.admin, actingUser: 'ann' } });
+    const acting = await create('taken', { as: { ...tenant.admin, userId: 'ann' } });
     expect(acting.body.error.code).toBe('idempotency_key_reused');
   });
 

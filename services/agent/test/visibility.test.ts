@@ -26,7 +26,7 @@ const viewers: [string, () => As, readonly string[]][] = [
   ['an admin key acting for a user without agents', () => tenant.acting('Ann'), ['shared']],
   ['an admin key bound to Bob', () => ({ ...tenant.bound('bob'), role: 'admin' }), ['shared', 'of-bob']],
   ['a user key without an acting user', () => tenant.user, ['shared']],
-  ['a user key acting for Ann', () => ({ ...tenant.user, actingUser: 'ann' }), ['shared', 'of-ann']],
+  ['a user key acting for Ann', () => ({ ...tenant.user, userId: 'ann' }), ['shared', 'of-ann']],
   ['a user key bound to Bob', () => tenant.bound('bob'), ['shared', 'of-bob']],
 ];
 

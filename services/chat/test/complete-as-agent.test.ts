@@ -29,7 +29,7 @@ async function ask(
   delegation: Partial<Delegation> = {},
 ): Promise<CompleteResponse> {
   const signer = await harness.identity.signer('webhook');
-  const of = { tenantId: newId(), agentId: agent.id, actingUser: null, ...delegation };
+  const of = { tenantId: newId(), agentId: agent.id, userId: null, ...delegation };
   const request = {
     agent: agent.id,
     callId: newId(),
@@ -42,7 +42,7 @@ async function ask(
 
 it('answers for webhook with the prompt and the memory of the agent, as a run of its own', async () => {
   const tenantId = newId();
-  const { completionJson, runId } = await ask({ sessionId: 's-1' }, { tenantId, actingUser: 'ada' });
+  const { completionJson, runId } = await ask({ sessionId: 's-1' }, { tenantId, userId: 'ada' });
   expect(JSON.parse(completionJson)).toMatchObject({ object: 'chat.completion' });
   const sent = JSON.parse(String(harness.simulator.requests.at(-1)?.raw_bytes)) as Record<string, unknown>;
   expect(sent).toMatchObject({ temperature: 0.1 });
@@ -52,7 +52,7 @@ it('answers for webhook with the prompt and the memory of the agent, as a run of
   expect(messages[0]).toEqual({ role: 'system', content: 'Talk like a pirate.' });
   expect(JSON.stringify(messages)).toContain('Customers may return an item within 30 days.');
   const recalled = harness.memory.recalls.at(-1);
-  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, actingUser: 'ada' });
+  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, userId: 'ada' });
   expect(await harness.endedRun(runId)).toMatchObject({
     ...{ channel: 'webhook', api_key_id: null, user_id: 'ada', session_id: 's-1', agent_id: agent.id },
     input_preview: 'How long can I return it?',
@@ -62,9 +62,9 @@ it('answers for webhook with the prompt and the memory of the agent, as a run of
 
 it('reads and writes the memory of no user where several people read the answer', async () => {
   const tenantId = newId();
-  const { runId } = await ask({ group: true }, { tenantId, actingUser: 'ada' });
+  const { runId } = await ask({ group: true }, { tenantId, userId: 'ada' });
   const recalled = harness.memory.recalls.at(-1);
-  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, actingUser: null });
+  expect(recalled?.context.delegation).toEqual({ tenantId, agentId: agent.id, userId: null });
   expect(await harness.endedRun(runId)).toMatchObject({ user_id: 'ada' });
   expect(harness.memory.turns.filter((turn) => turn.runId === runId)).toEqual([]);
 });
@@ -91,7 +91,7 @@ it('is refused without a channel, with one that is no word, and with that of mem
 });
 
 it('takes no delegation from memory, and no assertion from webhook', async () => {
-  const delegation = { tenantId: newId(), agentId: agent.id, actingUser: null };
+  const delegation = { tenantId: newId(), agentId: agent.id, userId: null };
   const request = { agent: agent.id, callId: newId(), requestJson: '{"messages":[]}', channel: 'webhook' };
   for (const [caller, assertion] of [
     ['memory', await (await harness.identity.signer('memory')).delegation(delegation)],

@@ -40,7 +40,7 @@ interface Call {
   deadlineMs?: number;
 }
 
-const ada = (): Principal => makePrincipal({ actingUser: 'ada' });
+const ada = (): Principal => makePrincipal({ userId: 'ada' });
 
 async function complete({
   principal = ada(),
@@ -112,7 +112,7 @@ describe('Complete', () => {
     const first = await complete({ principal, callId });
     expect((await complete({ callId })).runId).not.toBe(first.runId);
     const other = JSON.stringify({ messages: [{ role: 'user', content: 'Other.' }] });
-    for (const change of [{ requestJson: other }, { principal: { ...principal, actingUser: 'grace' } }])
+    for (const change of [{ requestJson: other }, { principal: { ...principal, userId: 'grace' } }])
       await expect(complete({ principal, callId, ...change })).rejects.toMatchObject({
         code: 'idempotency_key_reused',
       });

@@ -34,7 +34,7 @@ async function embed(tenantId: string, asked: Ask = {}): Promise<EmbedResponse> 
   const assertion =
     'assertion' in asked
       ? asked.assertion
-      : await harness.identity.assertion({ tenantId, tenantSlug: 'acme', actingUser: 'ada' });
+      : await harness.identity.assertion({ tenantId, tenantSlug: 'acme', userId: 'ada' });
   return (asked.peer ?? memory).call(
     'embed',
     { texts: asked.texts ?? ['red fox', 'blue whale', 'red fox'], agentId: asked.agentId ?? agentId },
@@ -42,9 +42,9 @@ async function embed(tenantId: string, asked: Ask = {}): Promise<EmbedResponse> 
   );
 }
 
-async function delegated(delegation: { tenantId: string; agentId?: string; actingUser?: string | null }) {
+async function delegated(delegation: { tenantId: string; agentId?: string; userId?: string | null }) {
   const signer = await harness.identity.signer('memory');
-  return signer.delegation({ agentId, actingUser: null, ...delegation });
+  return signer.delegation({ agentId, userId: null, ...delegation });
 }
 
 const runsOf = (tenantId: string) => harness.endedRuns('tenant_id = $1', [tenantId]);
@@ -82,7 +82,7 @@ describe('Embed', () => {
 
   it('acts for a tenant and user that memory delegates, for the one agent of the delegation', async () => {
     const tenantId = newId();
-    const assertion = await delegated({ tenantId, actingUser: 'grace' });
+    const assertion = await delegated({ tenantId, userId: 'grace' });
     await embed(newId(), { assertion });
     expect(await runsOf(tenantId)).toMatchObject([{ user_id: 'grace', agent_id: agentId, api_key_id: null }]);
     await expect(embed(tenantId, { assertion, agentId: newId() })).rejects.toMatchObject({
@@ -97,8 +97,8 @@ describe('Embed', () => {
     for (const assertion of [
       undefined,
       'nonsense',
-      await webhook.delegation({ tenantId, agentId, actingUser: null }),
-      await analytics.delegation({ tenantId, agentId, actingUser: null }),
+      await webhook.delegation({ tenantId, agentId, userId: null }),
+      await analytics.delegation({ tenantId, agentId, userId: null }),
       await (await harness.identity.signer('memory')).assertion(makePrincipal()),
     ])
       await expect(embed(tenantId, { assertion })).rejects.toMatchObject({ code: 'bad_gateway' });

@@ -29,8 +29,8 @@ async function forget(tenantId: string, userId: string, at = Date.now()): Promis
   return tenant.call('forgetUser', request, { deadlineMs: 5_000 });
 }
 
-const ask = (tenantId: string, actingUser: string | null, fields: Record<string, unknown> = {}) =>
-  harness.post('/v1/chat/completions', chat(secret, fields), { principal: { tenantId, actingUser } });
+const ask = (tenantId: string, userId: string | null, fields: Record<string, unknown> = {}) =>
+  harness.post('/v1/chat/completions', chat(secret, fields), { principal: { tenantId, userId } });
 
 /** Late runs are looked for by a part of its own, as in another replica. */
 async function sweep(): Promise<void> {
@@ -121,7 +121,7 @@ describe('ForgetUser', () => {
     const assertion = await harness.identity.assertion({
       tenantId,
       tenantSlug: 'acme',
-      actingUser: 'ursula',
+      userId: 'ursula',
     });
     const requestJson = JSON.stringify({ messages: [{ role: 'user', content: secret }] });
     const complete = (callId: string) =>

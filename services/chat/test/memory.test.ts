@@ -79,7 +79,7 @@ describe('an agent with memory', () => {
       },
       { role: 'tool', tool_call_id: 't', content: '30' },
     ];
-    const principal = { tenantId: newId(), actingUser: 'ada' };
+    const principal = { tenantId: newId(), userId: 'ada' };
     const response = await ask({ messages }, { principal });
     expect(response.status).toBe(200);
     const sent = lastMessages();
@@ -232,7 +232,7 @@ describe('a request without an agent’s memory', () => {
       expect(await harness.endedRun(response.headers.get('x-run-id'))).not.toHaveProperty('recall');
     }
     harness.agents.set('off', makeAgent({ key: 'off', memory: { ...settings, enabled: false } }));
-    await ask({ model: 'agent:off' }, { principal: { actingUser: 'ada' } });
+    await ask({ model: 'agent:off' }, { principal: { userId: 'ada' } });
     await sleep(50);
     expect([harness.memory.recalls, harness.memory.turns]).toEqual([[], []]);
   });
@@ -241,7 +241,7 @@ describe('a request without an agent’s memory', () => {
 describe('a finished turn', () => {
   const ofAda = (fields: Record<string, unknown> = {}, headers: Record<string, string> = {}) => {
     const tenantId = newId();
-    const sent = ask(fields, { principal: { tenantId, actingUser: 'ada' }, headers });
+    const sent = ask(fields, { principal: { tenantId, userId: 'ada' }, headers });
     return sent.then(async (response) => ({ response, tenantId, text: await response.text() }));
   };
 
@@ -305,8 +305,8 @@ describe('a finished turn', () => {
       'ada',
     ],
     ['without a question', { messages: [{ role: 'system', content: 'x' }] }, 'ada'],
-  ])('%s is not remembered', async (_name, fields, actingUser) => {
-    await (await ask(fields, { principal: { actingUser } })).text();
+  ])('%s is not remembered', async (_name, fields, userId) => {
+    await (await ask(fields, { principal: { userId } })).text();
     await sleep(80);
     expect(harness.memory.rememberCalls).toBe(0);
   });

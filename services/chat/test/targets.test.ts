@@ -72,11 +72,11 @@ it('an agent is looked up for the acting user, whatever is in the names of user 
   const gate = Promise.withResolvers<undefined>();
   harness.agentsAnswer = gate.promise;
   const tenantId = newId();
-  const ask = (actingUser: string, model: string): Promise<Response> =>
+  const ask = (userId: string, model: string): Promise<Response> =>
     harness.post(
       '/v1/chat/completions',
       { ...chat('hi'), model },
-      { principal: { tenantId, actingUser, boundUser: actingUser } },
+      { principal: { tenantId, userId, boundUser: userId } },
     );
   const before = harness.agentLookUps;
   const answers = Promise.all([ask('alice bob', 'agent:secret'), ask('alice', 'agent:bob secret')]);
@@ -134,8 +134,8 @@ describe('models and embeddings', () => {
     const tenantId = newId();
     const statuses: number[] = [];
     const answers = Array.from({ length: 40 }, async (_, n) => {
-      const actingUser = n % 2 === 0 ? 'alice' : 'bob';
-      const { status } = await harness.get('/v1/models', { tenantId, role: 'user', actingUser });
+      const userId = n % 2 === 0 ? 'alice' : 'bob';
+      const { status } = await harness.get('/v1/models', { tenantId, role: 'user', userId });
       statuses.push(status);
     });
     await eventually(() => expect(harness.agentListCalls).toBe(2), 10_000);

@@ -31,7 +31,7 @@ export class ExtractionModel {
             const completed = this.#completions.get(request.callId) ?? this.#complete();
             if (!this.#completions.has(request.callId)) {
               const { runId } = completed;
-              const [tenantId, user] = [principal?.tenantId ?? null, principal?.actingUser ?? null];
+              const [tenantId, user] = [principal?.tenantId ?? null, principal?.userId ?? null];
               this.calls.push({ ...request, runId, tenantId, user });
             }
             this.#completions.set(request.callId, completed);

@@ -293,7 +293,7 @@ describe('the request', () => {
 
   it('with an acting user moves what is theirs alone', async () => {
     const tenant = memory.makeTenant();
-    const ann = { ...tenant.admin, actingUser: 'ann' };
+    const ann = { ...tenant.admin, userId: 'ann' };
     await moving.import(tenant, [
       { path: 'a', text: 'Of the agent.' },
       { path: 'a', text: 'Of Ann.', user_id: 'ann' },

@@ -98,7 +98,7 @@ export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceC
       base: `/v1/agents/${agentId}`,
       admin: { ...tenant, role: 'admin' },
       user: { ...tenant, role: 'user' },
-      acting: (user) => ({ ...tenant, role: 'user', actingUser: user }),
+      acting: (user) => ({ ...tenant, role: 'user', userId: user }),
     };
   }
 

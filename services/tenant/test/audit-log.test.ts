@@ -37,7 +37,7 @@ async function entryOf(action: string, id: string): Promise<AuditEntry> {
 
 describe('the audit log', () => {
   it('shows actor, change, request and client address of each entry', async () => {
-    const by: As = { ...tenant.admin, actingUser: 'ann' };
+    const by: As = { ...tenant.admin, userId: 'ann' };
     const before = new Date();
     const created = await tenants.call('POST', '/v1/api-keys', {
       as: by,

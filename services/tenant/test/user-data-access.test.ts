@@ -30,7 +30,7 @@ describe('rights', () => {
   });
 
   it('of a key that is bound to a user are for that user alone', async () => {
-    const bound = { ...tenant.admin, boundUser: 'kim', actingUser: 'kim' };
+    const bound = { ...tenant.admin, boundUser: 'kim', userId: 'kim' };
     const own = await users.delete(bound, 'kim');
     expect(own.status).toBe(202);
     await users.untilCompleted(tenant, 'kim', own.body.id);

@@ -83,7 +83,7 @@ describe('Telegram', () => {
     expect((await update({ text: 'Compare' })).status).toBe(202);
     expect(await sent(1)).toEqual([{ chat_id: '42', text: '<b>1 &lt; 2</b>', parse_mode: 'HTML' }]);
     expect(telegram.bodies('sendChatAction')).toEqual([{ chat_id: '42', action: 'typing' }]);
-    expect(webhooks.chat.runsOf('Compare')[0]?.delegation?.actingUser).toBe(`telegram:${channel.id}:42`);
+    expect(webhooks.chat.runsOf('Compare')[0]?.delegation?.userId).toBe(`telegram:${channel.id}:42`);
     await eventually(async () =>
       expect((await messagesOf(webhooks, channel, '42')).map(({ text }) => text)).toEqual([
         'Compare',

@@ -150,7 +150,7 @@ describe('a message', () => {
     expect(run?.delegation).toEqual({
       tenantId: tenant.id,
       agentId: tenant.agentId,
-      actingUser: `generic:${channel.id}:ann`,
+      userId: `generic:${channel.id}:ann`,
     });
     expect(run?.request.channel).toBe('generic');
     await write(webhooks, channel, written('And the second one?'));

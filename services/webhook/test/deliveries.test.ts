@@ -45,7 +45,7 @@ describe('a delivery', () => {
     });
     const [run, ...more] = runsOf('disk of db-1');
     expect(more).toEqual([]);
-    expect(run?.delegation).toEqual({ tenantId: tenant.id, agentId: tenant.agentId, actingUser: 'ann' });
+    expect(run?.delegation).toEqual({ tenantId: tenant.id, agentId: tenant.agentId, userId: 'ann' });
     expect(run?.request).toMatchObject({ callId, channel: 'webhook', sessionId: 's 1' });
     const { body: stored } = await getCall(callId);
     expect(stored).toMatchObject({

@@ -40,8 +40,8 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
     },
 
     'agents.create': async (call: Create) => {
-      const { tenantId, actingUser } = tenantOf(call);
-      const settings = newSettings(call.body, actingUser);
+      const { tenantId, userId } = tenantOf(call);
+      const settings = newSettings(call.body, userId);
       await models.assertUsable(call, modelsOf(settings));
       return changes.change(call, async (db) => {
         const agent = await insertAgent(db, tenantId, { id: newId(), settings });
@@ -64,7 +64,7 @@ export function agentHandlers({ agents, models, changes, jobs }: AgentDependenci
       await assertNewModelsUsable(call, { agents, models });
       return changes.change(call, async (db) => {
         const before = found(await lockAgent(db, viewerOf(principal), refOf(call)), what);
-        const settings = patchedSettings(before, call.body, principal.actingUser);
+        const settings = patchedSettings(before, call.body, principal.userId);
         const after = await updateAgent(db, principal.tenantId, { before, settings });
         return {
           body: showAgent(after),

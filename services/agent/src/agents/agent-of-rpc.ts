@@ -12,12 +12,12 @@ export async function agentOf(
   agents: AgentStore,
   context: RpcContext,
   idOrKey: string,
-): Promise<{ tenantId: string; agent: Agent; actingUser: string | null }> {
+): Promise<{ tenantId: string; agent: Agent; userId: string | null }> {
   const seen = viewer(context, idOrKey);
   const agent = await agents.find(seen, idOrKey);
   if (agent === null) throw new AppError('not_found', 'There is no such agent.');
-  const { actingUser } = context.delegation ?? tenantOf(context);
-  return { tenantId: seen.tenantId, agent, actingUser };
+  const { userId } = context.delegation ?? tenantOf(context);
+  return { tenantId: seen.tenantId, agent, userId };
 }
 
 /** A delegation is for an agent that its issuer has checked: also a private one. */

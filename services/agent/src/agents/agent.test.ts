@@ -3,10 +3,10 @@ import { newId } from '@gatehouse/kit/ids';
 import { describe, expect, it } from '@jest/globals';
 import { isAgentRef, maxJsonBytes, modelsOf, newSettings, patchedSettings } from './agent.ts';
 
-const made = (fields: Record<string, unknown> = {}, actingUser: string | null = null) =>
-  newSettings(createAgent.parse({ key: 'support', model: 'small', ...fields }), actingUser);
-const patched = (current: ReturnType<typeof made>, patch: unknown, actingUser: string | null = null) =>
-  patchedSettings(current, patchAgent.parse(patch), actingUser);
+const made = (fields: Record<string, unknown> = {}, userId: string | null = null) =>
+  newSettings(createAgent.parse({ key: 'support', model: 'small', ...fields }), userId);
+const patched = (current: ReturnType<typeof made>, patch: unknown, userId: string | null = null) =>
+  patchedSettings(current, patchAgent.parse(patch), userId);
 
 describe('a reference to an agent', () => {
   it('has the form of an id or of a key', () => {

@@ -30,27 +30,27 @@ export function isAgentRef(text: string): boolean {
 }
 
 /** The settings of a new agent. Throws when they contradict each other or the acting user. */
-export function newSettings(body: CreateAgent, actingUser: string | null): AgentSettings {
+export function newSettings(body: CreateAgent, userId: string | null): AgentSettings {
   const { name = body.key, owner_user_id: named = null, ...others } = body;
-  assertActsFor(named, actingUser);
-  return checked({ ...others, name, owner_user_id: named ?? actingUser }, actingUser);
+  assertActsFor(named, userId);
+  return checked({ ...others, name, owner_user_id: named ?? userId }, userId);
 }
 
 /** The settings after a JSON merge patch. Throws when the result contradicts itself or the acting user. */
 export function patchedSettings(
   current: AgentSettings,
   patch: PatchAgent,
-  actingUser: string | null,
+  userId: string | null,
 ): AgentSettings {
   const { owner_user_id: named, ...members } = patch;
-  assertActsFor(named ?? null, actingUser);
+  assertActsFor(named ?? null, userId);
   // The patch shape accepts for each member only values of the full shape, so the result has the full shape again.
   const merged = mergePatch(current, members) as AgentSettings;
   // A merge removes what is set to null.
   const tools = { ...merged.tools, max_cost_usd: merged.tools.max_cost_usd ?? null };
   return checked(
     { ...merged, tools, owner_user_id: named === undefined ? current.owner_user_id : named },
-    actingUser,
+    userId,
   );
 }
 
@@ -65,7 +65,7 @@ export function modelsOf(
   ];
 }
 
-function checked(settings: AgentSettings, actingUser: string | null): AgentSettings {
+function checked(settings: AgentSettings, userId: string | null): AgentSettings {
   for (const field of ['parameters', 'metadata'] as const) {
     if (Buffer.byteLength(JSON.stringify(settings[field])) > maxJsonBytes) {
       throw new AppError('invalid_value', `${field} must not be larger than ${maxJsonBytes} bytes of JSON.`, {
@@ -74,18 +74,18 @@ function checked(settings: AgentSettings, actingUser: string | null): AgentSetti
     }
   }
   if (settings.visibility === 'tenant') return settings;
-  const owner = settings.owner_user_id ?? actingUser;
+  const owner = settings.owner_user_id ?? userId;
   if (owner === null) {
     const message = 'A private agent needs an owner: send X-Service-User-Id or owner_user_id.';
     throw new AppError('acting_user_required', message, { param: 'owner_user_id' });
   }
   // A caller must not hide an agent from the user that they act for.
-  assertActsFor(owner, actingUser);
+  assertActsFor(owner, userId);
   return { ...settings, owner_user_id: owner };
 }
 
-function assertActsFor(owner: string | null, actingUser: string | null): void {
-  if (owner === null || actingUser === null || owner === actingUser) return;
+function assertActsFor(owner: string | null, userId: string | null): void {
+  if (owner === null || userId === null || owner === userId) return;
   throw new AppError('user_mismatch', 'The agent would belong to another user than the request acts for.', {
     param: 'owner_user_id',
   });

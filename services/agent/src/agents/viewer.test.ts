@@ -9,7 +9,7 @@ const principal: TenantPrincipal = {
   role: 'user',
   scopes: [],
   boundUser: null,
-  actingUser: null,
+  userId: null,
 };
 
 describe('what a principal sees', () => {
@@ -18,11 +18,11 @@ describe('what a principal sees', () => {
     ['admin', 'ann', false],
     ['user', null, false],
     ['user', 'ann', false],
-  ] as const)('as %s acting for %s is everything: %s', (role, actingUser, seesAll) => {
-    expect(viewerOf({ ...principal, role, actingUser })).toEqual({
+  ] as const)('as %s acting for %s is everything: %s', (role, userId, seesAll) => {
+    expect(viewerOf({ ...principal, role, userId })).toEqual({
       tenantId: 't',
       seesAll,
-      user: actingUser,
+      user: userId,
     });
   });
 });

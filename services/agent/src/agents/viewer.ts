@@ -9,6 +9,6 @@ export interface Viewer {
   user: string | null;
 }
 
-export function viewerOf({ tenantId, role, actingUser }: TenantPrincipal): Viewer {
-  return { tenantId, seesAll: role === 'admin' && actingUser === null, user: actingUser };
+export function viewerOf({ tenantId, role, userId }: TenantPrincipal): Viewer {
+  return { tenantId, seesAll: role === 'admin' && userId === null, user: userId };
 }

@@ -75,9 +75,9 @@ async function createLink(call: Call, dependencies: ConsentLinkDependencies): Pr
 
 /** The user who gets the login: the acting user, or (empty) all users, which takes `mcp.write`. */
 function ownerOf(server: McpServer, call: Pick<Call, 'principal'>): string {
-  const { actingUser, scopes } = tenantOf(call);
+  const { userId, scopes } = tenantOf(call);
   if (isPerUser(server)) {
-    if (actingUser !== null) return actingUser;
+    if (userId !== null) return userId;
     throw new AppError('acting_user_required', 'The consent is for a user: set X-Service-User-Id.');
   }
   if (!scopes.includes('mcp.write'))

@@ -81,10 +81,10 @@ export function cookieHandlers({
 
 /** The acting user. Throws a 400 if there is none. */
 function userOf(call: Pick<Call, 'principal'>): { tenantId: string; userId: string } {
-  const { tenantId, actingUser } = tenantOf(call);
-  if (actingUser === null)
+  const { tenantId, userId } = tenantOf(call);
+  if (userId === null)
     throw new AppError('acting_user_required', 'Cookies belong to a user: set X-Service-User-Id.');
-  return { tenantId, userId: actingUser };
+  return { tenantId, userId };
 }
 
 const cookiesAtOnce = 20;

@@ -68,11 +68,11 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
     'mcp.servers.create': (call: Create) => create(call, dependencies),
 
     'mcp.servers.get': async (call: Call) => {
-      const { tenantId, actingUser } = tenantOf(call);
+      const { tenantId, userId } = tenantOf(call);
       const server = found(await servers.find(tenantId, resourceId(call.params, what)), what);
       // Users see only their own list.
-      const isOwn = isPerUser(server) && actingUser !== null;
-      const own = isOwn ? await lists.findList(server, actingUser) : null;
+      const isOwn = isPerUser(server) && userId !== null;
+      const own = isOwn ? await lists.findList(server, userId) : null;
       return { body: showServer(server, own && { ...own, tools: own.tools ?? [] }) };
     },
 

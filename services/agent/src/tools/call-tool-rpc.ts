@@ -18,18 +18,18 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async (request, context) => {
-      const { tenantId, agent, actingUser } = await agentOf(agents, context, request.agentId);
+      const { tenantId, agent, userId } = await agentOf(agents, context, request.agentId);
       const { signal } = context;
       const isOfGateway = request.serverId === '';
       if (isOfGateway && (request.tool !== 'web_fetch' || !agent.tools.builtin.includes('web_fetch')))
         throw noSuchTool();
       const { content, outcome } = isOfGateway
         ? await webFetch.call(
-            { tenantId, agentId: agent.id, user: actingUser, hosts: agent.tools.web_hosts },
+            { tenantId, agentId: agent.id, user: userId, hosts: agent.tools.web_hosts },
             argumentsOf(request),
             signal,
           )
-        : await callServer(dependencies, { tenantId, agent, user: actingUser, request, signal });
+        : await callServer(dependencies, { tenantId, agent, user: userId, request, signal });
       return { content: shortened(content, maxResultChars), outcome };
     },
   };

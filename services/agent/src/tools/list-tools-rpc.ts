@@ -42,10 +42,10 @@ export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest,
     callers: ['chat'],
     acceptsDelegation: true,
     handle: async ({ agentId, revisionOnly }, context) => {
-      const { tenantId, agent, actingUser } = await agentOf(dependencies.agents, context, agentId);
+      const { tenantId, agent, userId } = await agentOf(dependencies.agents, context, agentId);
       const { mcp_servers: refs, builtin } = agent.tools;
       const list = async (): Promise<ListToolsResponse> => {
-        const seen = await seenServers(dependencies, refs, { tenantId, user: actingUser });
+        const seen = await seenServers(dependencies, refs, { tenantId, user: userId });
         const revision = revisionOf({ refs, builtin, seen });
         if (revisionOnly) return { revision, tools: [] };
         const ofServers = await toolsOf(dependencies.offered, refs, seen);

@@ -14,8 +14,8 @@ export interface Viewer {
  * A request with an acting user sees only runs of that user. Throws `user_mismatch` when the filter names another.
  */
 export function viewerOf(principal: TenantPrincipal, filteredUser: string | undefined): Viewer {
-  const { tenantId, role, actingUser } = principal;
-  if (actingUser !== null && filteredUser !== undefined && filteredUser !== actingUser)
+  const { tenantId, role, userId } = principal;
+  if (userId !== null && filteredUser !== undefined && filteredUser !== userId)
     throw new AppError(
       'user_mismatch',
       'user_id names another user than the one that the request acts for.',
@@ -23,6 +23,6 @@ export function viewerOf(principal: TenantPrincipal, filteredUser: string | unde
         param: 'user_id',
       },
     );
-  const previewsOf = { everybody: role === 'admin', user: actingUser };
-  return { tenantId, user: actingUser ?? filteredUser ?? null, previewsOf };
+  const previewsOf = { everybody: role === 'admin', user: userId };
+  return { tenantId, user: userId ?? filteredUser ?? null, previewsOf };
 }

@@ -51,7 +51,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
     async handle(asked, context) {
       const { agent, callId, requestJson } = asked;
       const actor = callerOf(dependencies, context, agent);
-      const { tenantId, actingUser: userId, requestId, trace } = actor;
+      const { tenantId, userId, requestId, trace } = actor;
       if (!isUuid(callId))
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
       const asAgent = context.delegation === null ? null : channelOf(asked);
@@ -107,7 +107,7 @@ function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: 
 /** In a group the memory of the agent counts, and that of no user. */
 function withoutUser({ signer }: CompleteDependencies, context: RpcContext, actor: Actor): Actor {
   const { delegation } = context;
-  return delegation === null ? actor : delegatedActor(signer, { ...delegation, actingUser: null }, context);
+  return delegation === null ? actor : delegatedActor(signer, { ...delegation, userId: null }, context);
 }
 
 function readRequest(agent: string, requestJson: string): CompletionRequest {

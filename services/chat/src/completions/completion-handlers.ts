@@ -98,7 +98,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const principal = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const { tenantId, keyId: apiKeyId, actingUser: userId } = principal;
+  const { tenantId, keyId: apiKeyId, userId } = principal;
   const parsed = await parseBody(body, tenantId);
   const { dialect, operation } = call;
   const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed));

@@ -49,8 +49,8 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
 
 function callerOf(context: RpcContext, agentId: string): { tenantId: string; userId: string | null } {
   if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
-  const { tenantId, actingUser } = actorOf(context, agentId);
-  return { tenantId, userId: actingUser };
+  const { tenantId, userId } = actorOf(context, agentId);
+  return { tenantId, userId };
 }
 
 function checkTexts(texts: readonly string[]): void {

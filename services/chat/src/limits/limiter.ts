@@ -25,7 +25,7 @@ export interface LimiterOptions {
 }
 
 /** The tenant and the key whose limits a request counts against. */
-export interface Caller {
+export interface Payer {
   tenantId: string;
   /** Null if no request with a key began the work: then only the tenant's limits count. */
   apiKeyId: string | null;
@@ -58,11 +58,11 @@ export class Limiter {
    * The first step, before the body is read: takes a slot of each limit of concurrency, and counts the request, which
    * costs time even if its body is refused. Throws 429 `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
-  async arrive(caller: Caller): Promise<Admission> {
+  async arrive(payer: Payer): Promise<Admission> {
     const admission = new Admission();
-    const limits = limitsOf(caller).filter(countsOnArrival);
+    const limits = limitsOf(payer).filter(countsOnArrival);
     if (limits.length > 0)
-      await this.#take(caller, (tenant) =>
+      await this.#take(payer, (tenant) =>
         tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
       );
     return admission;
@@ -74,10 +74,10 @@ export class Limiter {
    * `rate_limit_exceeded` or `insufficient_quota`, 403 `model_unpriced`, 503 while nothing can be leased, and the reason
    * of `signal`.
    */
-  async admit(admission: Admission, caller: Caller, call: CallAmounts): Promise<number | null> {
-    const limits = limitsOf(caller).filter(({ resource }) => isSpent(resource));
+  async admit(admission: Admission, payer: Payer, call: CallAmounts): Promise<number | null> {
+    const limits = limitsOf(payer).filter(({ resource }) => isSpent(resource));
     if (limits.length === 0) return null;
-    return this.#take(caller, async (tenant) => {
+    return this.#take(payer, async (tenant) => {
       const demand = new CallDemand(tenant, limits, call);
       return demand.tokensOf(await tenant.admit(admission, demand, call.signal));
     });
@@ -112,7 +112,7 @@ export class Limiter {
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.stop()));
   }
 
-  async #take<Taken>({ tenantId }: Caller, take: (tenant: TenantLimits) => Promise<Taken>): Promise<Taken> {
+  async #take<Taken>({ tenantId }: Payer, take: (tenant: TenantLimits) => Promise<Taken>): Promise<Taken> {
     try {
       return await take(this.#tenant(tenantId));
     } catch (error) {
@@ -216,7 +216,7 @@ function needsOf(
   }));
 }
 
-function limitsOf({ tenantId, apiKeyId, settings }: Caller): Limit[] {
+function limitsOf({ tenantId, apiKeyId, settings }: Payer): Limit[] {
   return [
     ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
     ...(apiKeyId === null ? [] : settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource }))),

@@ -13,7 +13,7 @@ export type OnAnswer = (ended: { runId: string; text: string }) => void;
  */
 export function remembering(queue: RememberQueue, turn: RecallTurn): OnAnswer | null {
   const { request, actor, target, sessionId, arrivedAt } = turn;
-  const { tenantId, actingUser: userId } = actor;
+  const { tenantId, userId } = actor;
   const { memory, agentId } = target;
   if (memory?.write !== true || agentId === null || userId === null) return null;
   if (request.choicesWith(target.defaults) > 1) return null;

@@ -8,7 +8,7 @@ import { cacheKey } from '@gatehouse/kit/cache-key';
 export interface Actor extends RequestContext {
   tenantId: string;
   /** The user whose agents and memory it sees. */
-  actingUser: string | null;
+  userId: string | null;
   /** Callers with the same see the same agents. */
   sees: string;
   /** Proves it to a service. */
@@ -22,9 +22,9 @@ export function requestActor({
   requestId,
   trace,
 }: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): Actor {
-  const { tenantId, actingUser } = principal;
+  const { tenantId, userId } = principal;
   const sees = visibilityKey(principal);
-  return { requestId, trace, tenantId, actingUser, sees, proofFor: () => Promise.resolve(assertion) };
+  return { requestId, trace, tenantId, userId, sees, proofFor: () => Promise.resolve(assertion) };
 }
 
 /** The actor of a call that another service has delegated: for its one agent, also if that is private. */
@@ -33,12 +33,12 @@ export function delegatedActor(
   delegation: Delegation,
   { requestId, trace }: RequestContext,
 ): Actor {
-  const { tenantId, agentId, actingUser } = delegation;
+  const { tenantId, agentId, userId } = delegation;
   return {
     requestId,
     trace,
     tenantId,
-    actingUser,
+    userId,
     sees: cacheKey(tenantId, 'delegated', agentId),
     proofFor: (service) => signer.delegation(delegation, service),
   };

@@ -44,7 +44,7 @@ export class ToolClient {
   }
 
   /** The tools of an agent as they are now. The set is kept by its revision, which is asked for each time. */
-  async list({ requestId, trace, tenantId, actingUser, proofFor }: Actor, agentId: string): Promise<ToolSet> {
+  async list({ requestId, trace, tenantId, userId, proofFor }: Actor, agentId: string): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
       const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
@@ -55,7 +55,7 @@ export class ToolClient {
     if (current === '') return ToolSet.of(sent, this.#format);
     const known = this.#kept.get(tenantId, current);
     if (known !== undefined) return known;
-    return this.#lists.get(cacheKey(tenantId, agentId, actingUser, current), async () => {
+    return this.#lists.get(cacheKey(tenantId, agentId, userId, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
       const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, this.#format));

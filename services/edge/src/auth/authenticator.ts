@@ -82,7 +82,7 @@ function toChecked(key: AuthenticatedKey): Checked {
       // A scope that a newer tenant service knows and this edge does not opens no route here.
       scopes: key.scopes.filter((scope): scope is Scope => allScopes.some((known) => known === scope)),
       boundUser: key.userId ?? null,
-      actingUser: key.userId ?? null,
+      userId: key.userId ?? null,
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
     expiresAtMs: key.expiresAt?.getTime() ?? Infinity,

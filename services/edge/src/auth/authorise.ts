@@ -15,5 +15,5 @@ export function authorise(
   checkAccess(principal, route.access);
   if (!route.actingUser) return principal;
   const user = actingUser(valuesOf(actingUserHeader), principal.boundUser);
-  return user === principal.actingUser ? principal : { ...principal, actingUser: user };
+  return user === principal.userId ? principal : { ...principal, userId: user };
 }

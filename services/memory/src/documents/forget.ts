@@ -38,13 +38,13 @@ function usersOf(
   user: string | undefined,
   ofRunOrSession: boolean,
 ): readonly string[] | 'all' {
-  const { actingUser } = principal;
-  if (actingUser === null) {
+  const { userId } = principal;
+  if (userId === null) {
     assertWritesAgents(principal);
     if (user !== undefined) return [user];
     return ofRunOrSession ? 'all' : [ofAgent];
   }
-  if (user === undefined || user === actingUser) return [actingUser];
+  if (user === undefined || user === userId) return [userId];
   throw new AppError(
     'user_mismatch',
     'A request with an acting user forgets only what belongs to that user.',

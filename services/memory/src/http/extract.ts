@@ -57,7 +57,7 @@ export function extractHandlers(dependencies: ExtractDependencies): Record<strin
 function callOf({ claim, body }: Call<ExtractGraph>, { key, principal }: MemoryCall): string {
   if (claim === null) return newId();
   const { tenantId, agentId } = key;
-  return callIdOf([tenantId, agentId, principal.keyId, principal.actingUser, claim.request.key, body.text]);
+  return callIdOf([tenantId, agentId, principal.keyId, principal.userId, claim.request.key, body.text]);
 }
 
 /** A contradiction to the stored graph, such as an end before a stored beginning, is the model's error. */

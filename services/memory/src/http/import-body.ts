@@ -7,7 +7,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 
 export interface ImportBodyOptions {
-  principal: Pick<Principal, 'keyId' | 'actingUser'>;
+  principal: Pick<Principal, 'keyId' | 'userId'>;
   /** In bytes. */
   limit: number;
   maxMinutes: number;

@@ -8,7 +8,7 @@ import type { Line } from '../moving/json-lines.ts';
 import type { NumberedRecord } from '../moving/record-batches.ts';
 import { ofAgent } from '../shared/memory-key.ts';
 
-type Importer = Pick<TenantPrincipal, 'actingUser'>;
+type Importer = Pick<TenantPrincipal, 'userId'>;
 
 /** The record of a line. Throws 400 with the number of the line for one that is not valid, or not the caller's. */
 export function readRecord({ number, bytes }: Line, principal: Importer): NumberedRecord {
@@ -25,9 +25,9 @@ export function readRecord({ number, bytes }: Line, principal: Importer): Number
 }
 
 /** The user whose record it is. An acting user imports only what is their own. */
-function userOf({ scope, user_id: userId }: ImportedRecord, { actingUser }: Importer): string {
-  const own = scope === 'agent' ? null : (userId ?? (scope === 'user' ? actingUser : null));
-  if (scope === 'agent' && userId !== null)
+function userOf({ scope, user_id: named }: ImportedRecord, { userId }: Importer): string {
+  const own = scope === 'agent' ? null : (named ?? (scope === 'user' ? userId : null));
+  if (scope === 'agent' && named !== null)
     throw new AppError('invalid_value', 'A record with the scope agent has no user_id.', {
       param: 'user_id',
     });
@@ -35,7 +35,7 @@ function userOf({ scope, user_id: userId }: ImportedRecord, { actingUser }: Impo
     throw new AppError('missing_required_parameter', 'A record with the scope user needs a user_id.', {
       param: 'user_id',
     });
-  if (actingUser !== null && own !== actingUser)
+  if (userId !== null && own !== userId)
     throw new AppError('user_mismatch', 'With an acting user, all records must belong to that user.', {
       param: 'user_id',
     });

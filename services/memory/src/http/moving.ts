@@ -69,7 +69,7 @@ export function movingHandlers(dependencies: MovingDependencies): Record<string,
   return {
     'memory.export': async (request, response, call) => {
       const { key, principal } = await memoryOf(call, dependencies.agents);
-      const users = principal.actingUser === null ? 'all' : readableUsers(principal);
+      const users = principal.userId === null ? 'all' : readableUsers(principal);
       await exports.run(key.tenantId, () =>
         sendLines(request, response, call, (after) => dependencies.exports.documents(key, users, after)),
       );

@@ -49,7 +49,7 @@ export class Embedder {
 
   /** Embeds passages of an agent's memory in the background. */
   async passages(of: { tenantId: string; agentId: string }, texts: string[]): Promise<Embedded> {
-    const assertion = await this.#signer.delegation({ ...of, actingUser: null });
+    const assertion = await this.#signer.delegation({ ...of, userId: null });
     return this.#embed(of.agentId, texts, { deadlineMs: passagesDeadlineMs, assertion });
   }
 

@@ -46,11 +46,11 @@ export function callTool(dependencies: ToolDependencies): Rpc<CallToolRequest, C
       if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
       const call = tools[name];
       if (call === undefined) throw new AppError('not_found', 'There is no such tool.');
-      const { tenantId, actingUser } = actorOf(context, agentId);
+      const { tenantId, userId } = actorOf(context, agentId);
       const key = { tenantId, agentId, analyser: analyserOf(analyser) };
       return call(JSON.parse(argumentsJson, storable), {
         key,
-        users: readableUsers({ actingUser }),
+        users: readableUsers({ userId }),
         context,
       });
     },

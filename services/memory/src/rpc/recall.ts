@@ -20,14 +20,14 @@ export function recall(search: MemorySearch, embedder: Embedder): Rpc<RecallRequ
     acceptsDelegation: true,
     handle: async ({ agentId, analyser, query, limit, minScore }, context) => {
       if (!isUuid(agentId)) throw new AppError('invalid_value', 'Invalid agent_id.', { param: 'agent_id' });
-      const { tenantId, actingUser } = actorOf(context, agentId);
+      const { tenantId, userId } = actorOf(context, agentId);
       const subject = subjectOf(query.slice(0, maxQueryChars).toWellFormed().replaceAll('\0', ' '));
       if (subject === '') return { passages: [], mode: 'lexical' };
       const key = { tenantId, agentId, analyser: analyserOf(analyser) };
       const { results, mode } = await search.run(
         key,
         {
-          users: readableUsers({ actingUser }),
+          users: readableUsers({ userId }),
           query: subject,
           limit: Math.min(Math.max(limit, 1), maxLimit),
           mode: 'hybrid',

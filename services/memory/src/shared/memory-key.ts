@@ -21,8 +21,8 @@ export interface MemoryKey {
 export const ofAgent = '';
 
 /** The users whose passages a caller sees: the agent's own and those of the acting user. */
-export function readableUsers({ actingUser }: Pick<TenantPrincipal, 'actingUser'>): string[] {
-  return actingUser === null ? [ofAgent] : [ofAgent, actingUser];
+export function readableUsers({ userId }: Pick<TenantPrincipal, 'userId'>): string[] {
+  return userId === null ? [ofAgent] : [ofAgent, userId];
 }
 
 /**
@@ -30,9 +30,9 @@ export function readableUsers({ actingUser }: Pick<TenantPrincipal, 'actingUser'
  * Throws when `scope` names the other.
  */
 export function writableUser(principal: TenantPrincipal, scope?: MemoryScope): string {
-  const { actingUser } = principal;
-  if (actingUser !== null) {
-    if (scope !== 'agent') return actingUser;
+  const { userId } = principal;
+  if (userId !== null) {
+    if (scope !== 'agent') return userId;
     throw new AppError(
       'user_mismatch',
       'A request with an acting user writes only to the memory of that user: omit X-Service-User-Id or use the scope user.',

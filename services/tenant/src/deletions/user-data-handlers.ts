@@ -37,7 +37,7 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
       const { tenantId } = principal;
       const userHashes = hashesOf(tenantId, userId);
       // A key that is bound to the user would put the user id into the audit log.
-      const anonymous = { ...call, principal: { ...principal, actingUser: null } };
+      const anonymous = { ...call, principal: { ...principal, userId: null } };
       return changes.change(anonymous, async (db) => {
         if ((await countRunning(db, tenantId, maxRunning)) >= maxRunning) throw tooManyRunning();
         const [userHash] = userHashes;

@@ -58,7 +58,7 @@ export function transferHandlers({
         const locked = found(await findPreview(db, previewId, 'for update'), 'preview');
         assertOpen(locked);
         const { mode, sourceTenantId, targetTenantId } = plan;
-        const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.actingUser };
+        const actor = { key_id: principal.keyId, role: principal.role, user_id: principal.userId };
         const transfer = await insertTransfer(db, jobs, {
           ...{ id: newId(), previewId, mode, sourceTenantId, targetTenantId },
           ...contentOf({ ...locked, target: locked.target ?? now.target }),

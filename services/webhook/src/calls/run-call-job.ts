@@ -32,10 +32,10 @@ export function runCall({
     await calls.assertOpen(call);
     const startedAt = monotonicMs();
     try {
-      const { agentId, userId: actingUser, sessionId } = call;
+      const { agentId, userId, sessionId } = call;
       const requestJson = texts.openRequest(call, call.request);
       const { result } = await completions.askInJob(
-        { tenantId, agentId, actingUser },
+        { tenantId, agentId, userId },
         { callId, channel: 'webhook', sessionId, requestJson },
         signal,
       );

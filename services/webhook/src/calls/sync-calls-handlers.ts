@@ -97,7 +97,7 @@ export class SyncCalls {
     requestJson: string,
     { context, until }: { context: RequestContext; until: number },
   ): Promise<Result> {
-    const delegation = { tenantId, agentId, actingUser: userId };
+    const delegation = { tenantId, agentId, userId };
     const question = { callId: id, channel: 'webhook', sessionId, requestJson };
     const deadlineMs = (): number => {
       const leftMs = until - monotonicMs();

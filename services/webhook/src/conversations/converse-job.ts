@@ -171,7 +171,7 @@ async function spokenFor(
   const typing = await showTyping(channels, channel, conversation.externalId, context.log);
   try {
     const { runId, result } = await completions.askInJob(
-      { tenantId, agentId: turn.agentId, actingUser: turn.userId },
+      { tenantId, agentId: turn.agentId, userId: turn.userId },
       {
         callId: turn.id,
         channel: channel.type,
