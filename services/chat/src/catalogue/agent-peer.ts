@@ -5,7 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { Agent, AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import type { AgentName, ResolvedAgent } from './target.ts';
-import type { Actor } from '../shared/actor.ts';
+import type { ProvenActor } from '../shared/actor.ts';
 
 interface CachedAgent {
   agent: ResolvedAgent;
@@ -37,7 +37,7 @@ export class AgentClient {
   }
 
   /** The agent with this id or key, or null when the caller can't see one. */
-  async resolve(actor: Actor, ref: string): Promise<ResolvedAgent | null> {
+  async resolve(actor: ProvenActor, ref: string): Promise<ResolvedAgent | null> {
     if (ref.length > maxRefLength) return null;
     try {
       const key = cacheKey(actor.sees, ref);
@@ -49,7 +49,7 @@ export class AgentClient {
   }
 
   /** Active agents that the caller may use, newest first, a page at a time. */
-  async *list(actor: Actor): AsyncGenerator<AgentName[]> {
+  async *list(actor: ProvenActor): AsyncGenerator<AgentName[]> {
     let before = '';
     for (let more = true; more;) {
       const { agents, hasMore } = await this.#peer
@@ -61,7 +61,7 @@ export class AgentClient {
     }
   }
 
-  async #load(actor: Actor, ref: string): Promise<CachedAgent> {
+  async #load(actor: ProvenActor, ref: string): Promise<CachedAgent> {
     const { agent } = await this.#peer
       .call('resolveAgent', { idOrKey: ref }, await context(actor))
       .catch(hangIsOutage);
@@ -71,7 +71,7 @@ export class AgentClient {
   }
 }
 
-async function context({ requestId, trace, proofFor }: Actor): Promise<CallContext> {
+async function context({ requestId, trace, proofFor }: ProvenActor): Promise<CallContext> {
   return { deadlineMs, requestId, trace, assertion: await proofFor('agent') };
 }
 

@@ -5,7 +5,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from './catalogue.ts';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
-import { requestActor, type Actor } from '../shared/actor.ts';
+import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { AgentClient } from './agent-peer.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 
@@ -33,7 +33,10 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
   };
 }
 
-async function listModels({ catalogue, agents, settings }: ModelDependencies, actor: Actor): Promise<Reply> {
+async function listModels(
+  { catalogue, agents, settings }: ModelDependencies,
+  actor: ProvenActor,
+): Promise<Reply> {
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
   const models = [...catalogue.models.values()].filter(
     (model) => catalogue.find(model.id, allowedModels) === model,

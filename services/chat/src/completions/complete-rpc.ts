@@ -8,7 +8,7 @@ import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { delegatedActor, requestActor, type Actor } from '../shared/actor.ts';
+import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { Completions } from './known-calls-job.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
@@ -55,7 +55,7 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
       if (!isUuid(callId))
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
       const asAgent = context.delegation === null ? null : channelOf(asked);
-      const remembered = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
+      const rights = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
       const request = readRequest(agent, requestJson);
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
       return completions.once(call, async (store, act) => {
@@ -63,14 +63,14 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         const target = plain(await findTarget(dependencies, { request, actor, settings: ofTenant }));
         const turn = {
           request,
-          caller: { tenantId, userId, requestId, trace },
+          actor,
           settings: ofTenant,
           signal: AbortSignal.timeout(longestMs),
           store,
         };
         if (asAgent === null)
           await answerInside(dependencies, { ...turn, target: modelOnly(target), channel: memoryChannel });
-        else await answerAsAgent(dependencies, { ...turn, target, actor: remembered, act, ...asAgent });
+        else await answerAsAgent(dependencies, { ...turn, target, rights, act, ...asAgent });
       });
     },
   };
@@ -94,7 +94,7 @@ function channelOf({ channel = '', sessionId }: CompleteRequest): {
   return { channel, sessionId: sessionId ?? null };
 }
 
-function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: string): Actor {
+function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: string): ProvenActor {
   const { caller, assertion, delegation } = context;
   if ((caller === 'webhook') !== (delegation !== null))
     throw new AppError('caller_not_allowed', `The ${caller} service may not act by this assertion.`);
@@ -105,7 +105,7 @@ function callerOf({ signer }: CompleteDependencies, context: RpcContext, agent: 
 }
 
 /** In a group the memory of the agent counts, and that of no user. */
-function withoutUser({ signer }: CompleteDependencies, context: RpcContext, actor: Actor): Actor {
+function withoutUser({ signer }: CompleteDependencies, context: RpcContext, actor: ProvenActor): ProvenActor {
   const { delegation } = context;
   return delegation === null ? actor : delegatedActor(signer, { ...delegation, userId: null }, context);
 }

@@ -98,7 +98,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const principal = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const { tenantId, keyId: apiKeyId, userId } = principal;
+  const { tenantId } = principal;
   const parsed = await parseBody(body, tenantId);
   const { dialect, operation } = call;
   const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed));
@@ -106,7 +106,6 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const { requestId, trace } = call;
   const actor = requestActor({ ...call, principal });
   const found = await findTarget(dependencies, { request, actor, settings });
   const turn = { request, actor, target: found, sessionId, arrivedAt };
@@ -118,7 +117,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     dialect,
     request,
     source,
-    caller: { tenantId, apiKeyId, userId, requestId, trace },
+    actor,
     settings,
     target,
     recall,

@@ -6,6 +6,7 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { soleTarget } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
+import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { answerInside, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
@@ -26,20 +27,20 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
     acceptsDelegation: true,
     async handle({ texts, agentId }, context) {
       const { requestId, trace } = context;
-      const caller = { ...callerOf(context, agentId), requestId, trace };
+      const actor = callerOf(context, agentId);
       checkTexts(texts);
-      const ofTenant = await settings.getForTenant(caller.tenantId, { requestId, trace });
+      const ofTenant = await settings.getForTenant(actor.tenantId, { requestId, trace });
       const model = embeddingModel(catalogue, ofTenant);
       const answer = await answerInside(dependencies, {
         request: requestOf(model, texts),
-        caller,
+        actor,
         settings: ofTenant,
         // Without fallbacks: vectors of another model could not be compared with those that are stored.
         target: { ...soleTarget(model), agentId },
         channel: memoryChannel,
         signal: signalUntil(context),
       });
-      const { tenantId } = caller;
+      const { tenantId } = actor;
       const vectors = await dialects.chat.readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
       if (vectors === null) throw invalidAnswer(answer.model);
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
@@ -47,10 +48,11 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
   };
 }
 
-function callerOf(context: RpcContext, agentId: string): { tenantId: string; userId: string | null } {
+function callerOf(context: RpcContext, agentId: string): Actor {
   if (!isUuid(agentId)) throw new AppError('invalid_value', 'agent_id must be an id.', { param: 'agent_id' });
   const { tenantId, userId } = actorOf(context, agentId);
-  return { tenantId, userId };
+  const { requestId, trace } = context;
+  return { requestId, trace, tenantId, apiKeyId: null, userId };
 }
 
 function checkTexts(texts: readonly string[]): void {

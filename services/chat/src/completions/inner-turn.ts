@@ -6,8 +6,8 @@ import { dialects } from '../dialects/dialects.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
-import type { Actor } from '../shared/actor.ts';
-import { beginTurn, type TurnCaller, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';
+import type { Actor, ProvenActor } from '../shared/actor.ts';
+import { beginTurn, type TurnDependencies, type TurnRequest } from '../turns/begin-turn.ts';
 import type { Turn } from '../turns/turn.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
@@ -21,7 +21,7 @@ export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDepe
 
 export interface InnerTurn {
   request: CompletionRequest;
-  caller: Omit<TurnCaller, 'apiKeyId'>;
+  actor: Actor;
   settings: KeySettings;
   target: Target;
   channel: string;
@@ -31,7 +31,8 @@ export interface InnerTurn {
 }
 
 export interface AgentTurn extends InnerTurn {
-  actor: Actor;
+  /** The one whose memory and tools the agent uses: in a group it has no user. */
+  rights: ProvenActor;
   sessionId: string | null;
   /** Awaited before the turn does what must not be done again. */
   act: () => Promise<void>;
@@ -58,9 +59,10 @@ export async function answerAsAgent(
   turn: AgentTurn,
 ): Promise<ObjectAnswer> {
   const { sessionId } = turn;
+  const asMember = { ...turn, actor: turn.rights };
   return answer(dependencies, turn, async (arrivedAt) => ({
-    ...(await withMemory(dependencies, { ...turn, arrivedAt })),
-    tools: await withTools(dependencies, turn),
+    ...(await withMemory(dependencies, { ...asMember, arrivedAt })),
+    tools: await withTools(dependencies, asMember),
     sessionId,
   }));
 }
@@ -73,7 +75,8 @@ async function answer(
   prepare: (arrivedAt: number) => Promise<Prepared>,
 ): Promise<ObjectAnswer> {
   const { request, settings, channel, signal, store } = turn;
-  const { tenantId } = turn.caller;
+  const actor = { ...turn.actor, apiKeyId: null };
+  const { tenantId } = actor;
   const arrivedAt = monotonicMs();
   const admission = await dependencies.limiter.arrive({ tenantId, apiKeyId: null, settings });
   const begin = async (): Promise<Turn> =>
@@ -82,7 +85,7 @@ async function answer(
       dialect: dialects.chat,
       request,
       source: request.source(noShare),
-      caller: { ...turn.caller, apiKeyId: null },
+      actor,
       settings,
       channel,
       arrivedAt,

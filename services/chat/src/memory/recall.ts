@@ -9,7 +9,7 @@ import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/m
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { Actor } from '../shared/actor.ts';
+import type { ProvenActor } from '../shared/actor.ts';
 import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { referenceOf } from './reference.ts';
@@ -37,7 +37,7 @@ export interface RecallOptions {
 /** The turn that a search is for. */
 export interface RecallTurn {
   request: CompletionRequest;
-  actor: Actor;
+  actor: ProvenActor;
   target: Target;
   sessionId: string | null;
   /** By the monotonic clock. */

@@ -4,11 +4,16 @@ import { visibilityKey, type Delegation, type TenantPrincipal } from '@gatehouse
 import type { Signer } from '@gatehouse/identity/signer';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 
-/** The tenant and user that a turn acts for, as far as the agent and memory services need them. */
+/** The party that a run belongs to, and the request behind it. */
 export interface Actor extends RequestContext {
   tenantId: string;
-  /** The user whose agents and memory it sees. */
+  /** Null if no request with a key began the run. */
+  apiKeyId: string | null;
   userId: string | null;
+}
+
+/** An actor that can prove to a service who it is, and so sees its user's agents and memory. */
+export interface ProvenActor extends Actor {
   /** Callers with the same see the same agents. */
   sees: string;
   /** Proves it to a service. */
@@ -21,10 +26,10 @@ export function requestActor({
   assertion,
   requestId,
   trace,
-}: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): Actor {
-  const { tenantId, userId } = principal;
+}: RequestContext & { principal: TenantPrincipal; assertion: Assertion }): ProvenActor {
+  const { tenantId, keyId: apiKeyId, userId } = principal;
   const sees = visibilityKey(principal);
-  return { requestId, trace, tenantId, userId, sees, proofFor: () => Promise.resolve(assertion) };
+  return { requestId, trace, tenantId, apiKeyId, userId, sees, proofFor: () => Promise.resolve(assertion) };
 }
 
 /** The actor of a call that another service has delegated: for its one agent, also if that is private. */
@@ -32,12 +37,13 @@ export function delegatedActor(
   signer: Signer,
   delegation: Delegation,
   { requestId, trace }: RequestContext,
-): Actor {
+): ProvenActor {
   const { tenantId, agentId, userId } = delegation;
   return {
     requestId,
     trace,
     tenantId,
+    apiKeyId: null,
     userId,
     sees: cacheKey(tenantId, 'delegated', agentId),
     proofFor: (service) => signer.delegation(delegation, service),

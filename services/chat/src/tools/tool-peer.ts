@@ -12,7 +12,7 @@ import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import type { RequestFormat } from '../dialects/dialect.ts';
 import { ToolSet } from './tool-set.ts';
 import type { ToolCallOf } from './tools.ts';
-import type { Actor } from '../shared/actor.ts';
+import type { ProvenActor } from '../shared/actor.ts';
 
 /** A list that is too old may be fetched first. */
 const listDeadlineMs = 5_000;
@@ -44,7 +44,10 @@ export class ToolClient {
   }
 
   /** The tools of an agent as they are now. The set is kept by its revision, which is asked for each time. */
-  async list({ requestId, trace, tenantId, userId, proofFor }: Actor, agentId: string): Promise<ToolSet> {
+  async list(
+    { requestId, trace, tenantId, userId, proofFor }: ProvenActor,
+    agentId: string,
+  ): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
       const context = { deadlineMs: listDeadlineMs, requestId, trace, assertion };
@@ -66,7 +69,7 @@ export class ToolClient {
 
   /** Throws the reason of `signal`, with which the call of the server ends too. */
   async call(
-    { requestId, trace, proofFor }: Actor,
+    { requestId, trace, proofFor }: ProvenActor,
     { agentId, analyser, tool: { tool, serverId, timeoutMs, executor }, argumentsJson }: ToolCallOf,
     signal: AbortSignal,
   ): Promise<CallToolResponse> {

@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { Actor } from '../shared/actor.ts';
+import type { ProvenActor } from '../shared/actor.ts';
 import type { ServerTool, ToolDefinitions, ToolSet } from './tool-set.ts';
 
 /** Tools that the gateway calls itself in a turn. */
@@ -31,15 +31,15 @@ export interface ToolCallOf {
 
 export interface ToolDependencies {
   tools: {
-    list: (actor: Actor, agentId: string) => Promise<ToolSet>;
-    call: (actor: Actor, call: ToolCallOf, signal: AbortSignal) => Promise<CallToolResponse>;
+    list: (actor: ProvenActor, agentId: string) => Promise<ToolSet>;
+    call: (actor: ProvenActor, call: ToolCallOf, signal: AbortSignal) => Promise<CallToolResponse>;
   };
   log: Logger;
 }
 
 export interface ToolTurn {
   request: CompletionRequest;
-  actor: Actor;
+  actor: ProvenActor;
   target: Target;
   /** Whether the client asked for events of calls in its stream. */
   shown?: boolean;

@@ -1,7 +1,6 @@
 import type { Recall } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
-import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -9,6 +8,7 @@ import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
+import type { Actor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
@@ -26,23 +26,13 @@ export interface TurnDependencies {
   log: Logger;
 }
 
-/** The caller that the run belongs to. */
-export interface TurnCaller {
-  tenantId: string;
-  /** Null if no request with a key began the run. */
-  apiKeyId: string | null;
-  userId: string | null;
-  requestId: string;
-  trace: TraceContext;
-}
-
 /** The request that a turn answers. */
 export interface TurnRequest {
   /** The format of the request and its answer. */
   dialect: Dialect;
   request: CompletionRequest;
   source: RequestSource;
-  caller: TurnCaller;
+  actor: Actor;
   settings: KeySettings;
   target: Target;
   /** The search in memory that the target's reference is from. */
@@ -67,8 +57,8 @@ export interface TurnRequest {
  * request nor its text for longer than a provider call may need them.
  */
 export async function beginTurn(dependencies: TurnDependencies, asked: TurnRequest): Promise<Turn> {
-  const { caller, settings, dialect, request, source, target, admission, onAnswer } = asked;
-  const { tenantId, apiKeyId } = caller;
+  const { actor, settings, dialect, request, source, target, admission, onAnswer } = asked;
+  const { tenantId, apiKeyId } = actor;
   const { providers, log, limiter, pricing } = dependencies;
   const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
   const amounts = asked.tools === null ? ofRequest : ofRequest.grown(asked.tools.definitions.text.length);
@@ -104,11 +94,11 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {
-  const { request, caller, target, recall, admission, arrivedAt, channel, sessionId } = asked;
+  const { request, actor, target, recall, admission, arrivedAt, channel, sessionId } = asked;
   const { recorder, pricing, telemetry } = dependencies;
-  const { tenantId, apiKeyId, userId, requestId } = caller;
+  const { tenantId, apiKeyId, userId, requestId } = actor;
   const { previewChars } = asked.settings;
-  const trace = telemetry.within(caller.trace);
+  const trace = telemetry.within(actor.trace);
   return new ActiveRun({
     identity: {
       id: newId(),

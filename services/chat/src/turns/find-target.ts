@@ -9,21 +9,21 @@ import {
   type Target,
 } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { Actor } from '../shared/actor.ts';
+import type { ProvenActor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 
 export interface TargetDependencies {
   catalogue: Catalogue;
   agents: {
     /** The agent with this id or key; null when the caller can't see one. */
-    resolve: (actor: Actor, ref: string) => Promise<ResolvedAgent | null>;
+    resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
   };
 }
 
 /** The models behind a request's `model`: a catalogue entry's, or an agent's. Throws 404 `model_not_found`. */
 export async function findTarget(
   { catalogue, agents }: TargetDependencies,
-  asked: { request: CompletionRequest; actor: Actor; settings: TenantSettings },
+  asked: { request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {
   const { request, actor, settings } = asked;
   const ref = agentRef(request.model);
