@@ -6,7 +6,7 @@ import { enterTransfer, setState } from './store/transfer-state.ts';
 import { readStep, readTransfer, type Transfer, type TransferStep } from './transfer.ts';
 
 /**
- * Does a step, or a part of it, in the transaction of `db`, which acts for the source until `actAs` changes that.
+ * Does a step, or a part of it, in the transaction of `db`, which sees the rows of the source (see `inTarget`).
  * Returns whether the step is completed. Must be repeatable.
  */
 export type StepWork = (db: Queryable, transfer: Transfer) => Promise<boolean>;

@@ -5,8 +5,22 @@ import type { Transfer } from '../transfer.ts';
 /** How far a transfer is in a service. */
 export type TransferState = 'open' | 'committed' | 'aborted';
 
-/** From now on, the transaction sees and changes the rows of this tenant. */
-export async function actAs(db: Queryable, tenantId: string): Promise<void> {
+/**
+ * Does `work` on the rows of the target: before and after, the transaction of a step sees and changes those of the
+ * source. An error ends the transaction.
+ */
+export async function inTarget<Result>(
+  db: Queryable,
+  { sourceTenantId, targetTenantId }: Transfer,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await actAs(db, targetTenantId);
+  const result = await work();
+  await actAs(db, sourceTenantId);
+  return result;
+}
+
+async function actAs(db: Queryable, tenantId: string): Promise<void> {
   await db.query(`select set_config('gatehouse.tenant_id', $1, true)`, [tenantId]);
 }
 
@@ -31,10 +45,9 @@ export async function enterTransfer(
 export async function setState(
   db: Queryable,
   service: string,
-  { id, sourceTenantId }: Transfer,
+  { id }: Transfer,
   state: TransferState,
 ): Promise<void> {
-  await actAs(db, sourceTenantId);
   await db.query(`update ${service}.transfers set state = $2, ended_at = now() where id = $1`, [id, state]);
 }
 

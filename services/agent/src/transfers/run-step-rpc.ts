@@ -13,7 +13,7 @@ import {
   unlockRows,
   type RowTexts,
 } from '@gatehouse/transfers/store/rows';
-import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import {
   itemsOf,
@@ -74,16 +74,12 @@ export class AgentSteps {
       const items = itemsOf(transfer, typeOf[table]);
       await lockRows(db, { table, revision: revisionOf[table] }, items, transfer.id);
       // The step may run again.
-      await actAs(db, transfer.targetTenantId);
-      await deleteHidden(db, table, transfer.id);
-      await keepRows(
-        db,
-        table,
-        skippedOf(transfer, typeOf[table]).map(({ targetId }) => targetId),
-        transfer.id,
-      );
-      if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
-      await actAs(db, transfer.sourceTenantId);
+      await inTarget(db, transfer, async () => {
+        await deleteHidden(db, table, transfer.id);
+        const kept = skippedOf(transfer, typeOf[table]).map(({ targetId }) => targetId);
+        await keepRows(db, table, kept, transfer.id);
+        if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
+      });
       for (const item of items) {
         // Secrets that can't be decrypted are found before anything is effective.
         if (table === 'agent.mcp_servers' && item.action === 'move')
@@ -99,11 +95,11 @@ export class AgentSteps {
     // Tokens that are being refreshed would be lost.
     if (await isRefreshing(db, movingServers(transfer))) return false;
     for (const table of tables) {
-      await actAs(db, transfer.targetTenantId);
-      if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
-      else await deleteHidden(db, table, transfer.id);
-      await unlockRows(db, table, transfer.id);
-      await actAs(db, transfer.sourceTenantId);
+      await inTarget(db, transfer, async () => {
+        if (transfer.mode === 'copy') await showHidden(db, table, transfer.id);
+        else await deleteHidden(db, table, transfer.id);
+        await unlockRows(db, table, transfer.id);
+      });
       if (transfer.mode === 'move')
         for (const item of itemsOf(transfer, typeOf[table]))
           await this.#bring(db, transfer, { table, item, id: item.id, arrivingIn: null });
@@ -122,7 +118,7 @@ export class AgentSteps {
       decrypted(() => this.#options.logins.open({ tenantId, id: shared.id }, shared.secrets));
   }
 
-  /** Begins and ends as the source. A resource that keeps its id leaves the source. */
+  /** A resource that keeps its id leaves the source. */
   async #bring(
     db: Queryable,
     transfer: Transfer,
@@ -148,9 +144,9 @@ export class AgentSteps {
         }
       : { ...common, key: item.targetName, closed: false, tools: toolsOf(row, transfer) };
     if (id === item.id) await deleteRow(db, table, id);
-    await actAs(db, tenantId);
-    await insertRow(db, table, row, { others, names });
-    if (shared !== null && login !== null) {
+    await inTarget(db, transfer, async () => {
+      await insertRow(db, table, row, { others, names });
+      if (shared === null || login === null) return;
       const plain = this.#options.logins.open({ tenantId: sourceTenantId, id: shared.id }, shared.secrets);
       const secrets = hex(this.#options.logins.seal({ tenantId, id: shared.id }, plain));
       await insertRow(db, 'agent.mcp_logins', login, {
@@ -159,8 +155,7 @@ export class AgentSteps {
           ...{ refresh_claim: null, refresh_claimed_until: null },
         },
       });
-    }
-    await actAs(db, sourceTenantId);
+    });
   }
 
   #ofServer(
@@ -230,10 +225,10 @@ async function abort(db: Queryable, transfer: Transfer): Promise<boolean> {
   await openAgents(db, transfer.id);
   for (const table of tables) {
     await unlockRows(db, table, transfer.id);
-    await actAs(db, transfer.targetTenantId);
-    await deleteHidden(db, table, transfer.id);
-    await unlockRows(db, table, transfer.id);
-    await actAs(db, transfer.sourceTenantId);
+    await inTarget(db, transfer, async () => {
+      await deleteHidden(db, table, transfer.id);
+      await unlockRows(db, table, transfer.id);
+    });
   }
   return true;
 }

@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { StepWork } from '@gatehouse/transfers/run-step';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import { everything, forgetDocuments } from '../store/documents/removal-statements.ts';
@@ -24,9 +24,9 @@ import {
   waitsForEmbeddings,
   type Grown,
   type Part,
-  type PartTable,
   type Progress,
 } from '../store/transfers/transfer-statements.ts';
+import type { PartTable } from '../store/transfers/copied-tables.ts';
 
 export interface MemoryStepsOptions {
   limitsOf: (tenantId: string) => Promise<MemoryLimits>;
@@ -74,16 +74,12 @@ export class MemorySteps {
     const { sourceTenantId, targetTenantId } = transfer;
     for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       if (await isBeingImported(db, id)) return false;
-      await actAs(db, targetTenantId);
-      const hasRoom = await isEmpty(db, targetId);
-      await actAs(db, sourceTenantId);
-      if (!hasRoom) return false;
+      if (!(await inTarget(db, transfer, () => isEmpty(db, targetId)))) return false;
     }
     for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       const memory = await lockMemory(db, { tenantId: sourceTenantId, agentId: id }, transfer.id);
-      await actAs(db, targetTenantId);
-      await makeMemory(db, { tenantId: targetTenantId, agentId: targetId }, memory, transfer.id);
-      await actAs(db, sourceTenantId);
+      const key = { tenantId: targetTenantId, agentId: targetId };
+      await inTarget(db, transfer, () => makeMemory(db, key, memory, transfer.id));
     }
     // One may have begun while the lock waited for writers. None begins from now on.
     for (const { id } of itemsOf(transfer, 'agent'))
@@ -95,14 +91,18 @@ export class MemorySteps {
   async #unlockAll(db: Queryable, transfer: Transfer): Promise<false> {
     for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       await unlockMemory(db, id, transfer.id);
-      await actAs(db, transfer.targetTenantId);
-      await unlockMemory(db, targetId, transfer.id);
-      const key = { tenantId: transfer.targetTenantId, agentId: targetId };
-      await markAgentDeleted(db, key);
-      await this.#options.requestRemoval(db, key);
-      await actAs(db, transfer.sourceTenantId);
+      await this.#removeFromTarget(db, transfer, targetId);
     }
     return false;
+  }
+
+  async #removeFromTarget(db: Queryable, transfer: Transfer, agentId: string): Promise<void> {
+    const key = { tenantId: transfer.targetTenantId, agentId };
+    await inTarget(db, transfer, async () => {
+      await unlockMemory(db, agentId, transfer.id);
+      await markAgentDeleted(db, key);
+      await this.#options.requestRemoval(db, key);
+    });
   }
 
   async #copy(db: Queryable, transfer: Transfer): Promise<boolean> {
@@ -127,12 +127,12 @@ export class MemorySteps {
         await markAgentDeleted(db, key);
         await requestRemoval(db, key);
       }
-      await actAs(db, targetTenantId);
-      await unlockMemory(db, targetId, transfer.id);
       const target = { tenantId: targetTenantId, agentId: targetId };
-      if (await waitsForEmbeddings(db, target)) await requestEmbeddings(db, target);
-      if (await isMixed(db, target)) await requestReindex(db, target);
-      await actAs(db, sourceTenantId);
+      await inTarget(db, transfer, async () => {
+        await unlockMemory(db, targetId, transfer.id);
+        if (await waitsForEmbeddings(db, target)) await requestEmbeddings(db, target);
+        if (await isMixed(db, target)) await requestReindex(db, target);
+      });
     }
     return true;
   }
@@ -140,13 +140,7 @@ export class MemorySteps {
   async #abort(db: Queryable, transfer: Transfer): Promise<boolean> {
     for (const { id, targetId } of itemsOf(transfer, 'agent')) {
       // Without the lock, nothing of it was brought to the target.
-      if (!(await unlockMemory(db, id, transfer.id))) continue;
-      await actAs(db, transfer.targetTenantId);
-      const key = { tenantId: transfer.targetTenantId, agentId: targetId };
-      await unlockMemory(db, targetId, transfer.id);
-      await markAgentDeleted(db, key);
-      await this.#options.requestRemoval(db, key);
-      await actAs(db, transfer.sourceTenantId);
+      if (await unlockMemory(db, id, transfer.id)) await this.#removeFromTarget(db, transfer, targetId);
     }
     return true;
   }
@@ -177,23 +171,31 @@ async function copyUnits(
  * it. Returns false when more is to be removed.
  */
 async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<boolean> {
-  const { sourceTenantId, targetTenantId: tenantId } = transfer;
   const until = monotonicMs() + budgetMs;
-  for (const { id, targetId } of itemsOf(transfer, 'agent')) {
+  for (const { id, targetId: agentId } of itemsOf(transfer, 'agent')) {
     const users = await usersDeletedSince(db, transfer, id);
-    const key = { tenantId, agentId: targetId };
-    await actAs(db, tenantId);
-    for (let isDone = users.length === 0; !isDone;) {
-      if (monotonicMs() > until) return false;
-      isDone = (await forgetDocuments(db, key, everything(users), { staged: true })).done;
-    }
-    for (const userId of users) {
-      const part = { agentId: targetId, userId, runId: null, ofDeleted: false };
-      while ((await removeGraphBatch(db, tenantId, part)) !== null) if (monotonicMs() > until) return false;
-    }
-    await deleteScopes(db, key, users);
-    await actAs(db, sourceTenantId);
+    const key = { tenantId: transfer.targetTenantId, agentId };
+    if (!(await inTarget(db, transfer, () => forgetUsers(db, key, { users, until })))) return false;
   }
+  return true;
+}
+
+/** Returns false when the time is over before all of it is removed. */
+async function forgetUsers(
+  db: Queryable,
+  key: { tenantId: string; agentId: string },
+  { users, until }: { users: readonly string[]; until: number },
+): Promise<boolean> {
+  const { tenantId, agentId } = key;
+  for (let isDone = users.length === 0; !isDone;) {
+    if (monotonicMs() > until) return false;
+    isDone = (await forgetDocuments(db, key, everything(users), { staged: true })).done;
+  }
+  for (const userId of users) {
+    const part = { agentId, userId, runId: null, ofDeleted: false };
+    while ((await removeGraphBatch(db, tenantId, part)) !== null) if (monotonicMs() > until) return false;
+  }
+  await deleteScopes(db, key, users);
   return true;
 }
 

@@ -3,7 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { decrypted, readRow, unhex } from '@gatehouse/transfers/store/rows';
-import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, skippedOf, type Transfer } from '@gatehouse/transfers/transfer';
 import type { callTasks } from '../calls/call-tasks.ts';
 import type { CallTexts } from '../calls/call-texts.ts';
@@ -135,32 +135,29 @@ export class Moves {
     await asApp(db);
     // Those that were requested since the call began.
     await this.#forgetDeleted(db, transfer, Infinity);
-    await actAs(db, transfer.targetTenantId);
-    for (const { id, targetId } of skippedOf(transfer, 'agent'))
-      await useAgent(db, { endpoints, channels }, { from: id, to: targetId });
-    await this.#resume(db, transfer, transfer.targetTenantId);
-    await actAs(db, transfer.sourceTenantId);
+    await inTarget(db, transfer, async () => {
+      for (const { id, targetId } of skippedOf(transfer, 'agent'))
+        await useAgent(db, { endpoints, channels }, { from: id, to: targetId });
+      await this.#resume(db, transfer, transfer.targetTenantId);
+    });
     return true;
   }
 
   /**
-   * Deletes what users did whose data were deleted in the source meanwhile, in either tenant. Begins and ends as the
-   * source. Returns whether all of it is deleted.
+   * Deletes what users did whose data were deleted in the source meanwhile, in either tenant. Returns whether all of it
+   * is deleted.
    */
   async #forgetDeleted(db: Queryable, transfer: Transfer, until: number): Promise<boolean> {
-    const { sourceTenantId, targetTenantId } = transfer;
+    const { sourceTenantId: tenantId } = transfer;
     const deleted = await usersDeletedSince(db, transfer.id);
     if (deleted.length === 0) return true;
     const [endpoints, channels] = owners(transfer);
-    for (const tenantId of [targetTenantId, sourceTenantId]) {
-      await actAs(db, tenantId);
-      while (await deleteOf(db, deleted, { tenantId: sourceTenantId, endpoints, channels }))
-        if (monotonicMs() > until) {
-          await actAs(db, sourceTenantId);
-          return false;
-        }
-    }
-    return true;
+    const deleteAll = async (): Promise<boolean> => {
+      while (await deleteOf(db, deleted, { tenantId, endpoints, channels }))
+        if (monotonicMs() > until) return false;
+      return true;
+    };
+    return (await inTarget(db, transfer, deleteAll)) && (await deleteAll());
   }
 
   async #isInUse(db: Queryable, transfer: Transfer): Promise<boolean> {

@@ -14,7 +14,7 @@ import {
   unlockRows,
   type RowTexts,
 } from '@gatehouse/transfers/store/rows';
-import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import { itemsOf, type Transfer, type TransferItem, type TransferStep } from '@gatehouse/transfers/transfer';
 import { newStandardSecret } from '../signatures/signing-secret.ts';
 import type { SecretPlace, WebhookSecrets } from '../secrets/webhook-secrets.ts';
@@ -74,10 +74,9 @@ export class WebhookSteps {
       for (const item of items)
         if (transfer.mode === 'move') await this.#moves.assertReadable(db, transfer, tableOf[table], item.id);
         else this.#othersOf(table, await readRow(db, table, item.id), { transfer, item });
-      await actAs(db, transfer.targetTenantId);
-      if ((await count(db, transfer.targetTenantId)) + items.length > most)
+      const there = await inTarget(db, transfer, () => count(db, transfer.targetTenantId));
+      if (there + items.length > most)
         throw new AppError('limit_reached', `The target may have ${most} of these.`);
-      await actAs(db, transfer.sourceTenantId);
     }
     return true;
   }
@@ -87,9 +86,7 @@ export class WebhookSteps {
       for (const item of itemsOf(transfer, tables[table].type)) {
         const row = await readRow(db, table, item.id);
         const others = this.#othersOf(table, row, { transfer, item });
-        await actAs(db, transfer.targetTenantId);
-        await insertRow(db, table, row, { others });
-        await actAs(db, transfer.sourceTenantId);
+        await inTarget(db, transfer, () => insertRow(db, table, row, { others }));
       }
     return unlock(db, transfer);
   }

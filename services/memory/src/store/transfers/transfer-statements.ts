@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import { actAs } from '@gatehouse/transfers/store/transfer-state';
+import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { Transfer, TransferItem } from '@gatehouse/transfers/transfer';
 import { growGraphAlone, growTenantGraph } from '../graph/graph-statements.ts';
 import { hashedUser } from '../scopes/deleted-user-statements.ts';
@@ -13,6 +13,7 @@ import {
   type AgentKey,
   type MemoryLimits,
 } from '../scopes/scope-statements.ts';
+import { copied, type Copied, type PartTable } from './copied-tables.ts';
 
 /** Statements of the steps of transfers. The tenant of the transaction decides which rows they reach. */
 
@@ -31,89 +32,6 @@ export interface Progress {
   done: number;
   after: unknown[] | null;
 }
-
-interface Copied {
-  part: 'scope_id' | 'graph_id';
-  /** The columns by which rows are read in order, with their types. */
-  key: readonly [column: string, type: string][];
-  /** Rows of a batch at most, so that one is a few megabytes. */
-  limit: number;
-  /** Columns that stay as they are. */
-  same: readonly string[];
-  /** Columns with ids, which copies get anew. */
-  ids: readonly string[];
-  /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
-  ofRuns: boolean;
-  /** The sum of a batch: tokens of chunks, and of others the bytes that count towards the limit. */
-  amount: string;
-}
-
-const byId: Copied['key'] = [['id', 'uuid']];
-const byNumber: Copied['key'] = [['number', 'integer']];
-const times = ['created_at', 'updated_at'] as const;
-
-const copied = {
-  documents: {
-    ...{
-      part: 'scope_id',
-      key: byId,
-      limit: 200,
-      ids: ['id'],
-      ofRuns: true,
-      amount: 'bytes + coalesce(extra, 0)',
-    },
-    same: [
-      ...[
-        'path',
-        'title',
-        'metadata',
-        'source_kind',
-        'session_id',
-        'text',
-        'bytes',
-        'chunks',
-        'embedded_by',
-        'extra',
-      ],
-      ...times,
-    ],
-  },
-  chunks: {
-    ...{ part: 'scope_id', key: byNumber, limit: 500, ids: ['document_id'], ofRuns: false, amount: 'length' },
-    same: ['number', 'start_line', 'end_line', 'context', 'text', 'analyser', 'length', 'terms', 'counts'],
-  },
-  postings: {
-    ...{ part: 'scope_id', limit: 2_000, ids: [], ofRuns: false, amount: '0' },
-    key: [
-      ['term', 'bigint'],
-      ['block', 'integer'],
-    ],
-    same: ['term', 'block', 'entries'],
-  },
-  embeddings: {
-    ...{ part: 'scope_id', key: byNumber, limit: 100, ids: [], ofRuns: false, amount: '0' },
-    same: ['number', 'model', 'vector', 'sketch'],
-  },
-  entities: {
-    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: 'coalesce(size, 0)' },
-    same: [
-      ...['external_id', 'name', 'type', 'name_key', 'type_key', 'description', 'properties', 'size'],
-      ...times,
-    ],
-  },
-  relations: {
-    ...{
-      part: 'graph_id',
-      key: byId,
-      limit: 300,
-      ids: ['id', 'source_id', 'target_id'],
-      ofRuns: true,
-      amount: 'coalesce(size, 0)',
-    },
-    same: ['type', 'weight', 'properties', 'valid_from', 'valid_to', 'size', ...times],
-  },
-} as const satisfies Record<string, Copied>;
-export type PartTable = keyof typeof copied;
 
 /** A column of type `json`, which is read as a text: a parser would refuse NUL and lone surrogates in it. */
 const asText = 'properties';
@@ -241,17 +159,25 @@ export interface Grown {
 
 /**
  * Copies the rows of a part of an agent that follow a key. Returns the key of the last one, and what `growTarget` is to
- * count; null if there was none. Begins and ends as the source.
+ * count; null if there was none.
  */
 export async function copyBatch(
   db: Queryable,
   transfer: Transfer,
   { item, part, table, after }: Batch,
 ): Promise<{ last: unknown[]; grown: Grown } | null> {
-  const { targetTenantId: tenantId } = transfer;
   const batch = await readBatch(db, { part, table, after });
   if (batch.last === null) return null;
-  await actAs(db, tenantId);
+  const grown = await inTarget(db, transfer, () => writeBatch(db, transfer, { item, part, table }, batch));
+  return { last: batch.last, grown };
+}
+
+async function writeBatch(
+  db: Queryable,
+  { id: transferId, mode, targetTenantId: tenantId }: Transfer,
+  { item, part, table }: Pick<Batch, 'item' | 'part' | 'table'>,
+  { rows, count, amount }: ReadRows,
+): Promise<Grown> {
   const partId = await makePart(db, { tenantId, agentId: item.targetId }, part);
   const { part: partColumn, same, ids, ofRuns } = copied[table] as Copied;
   const run = ofRuns ? ['run_id'] : [];
@@ -264,9 +190,8 @@ export async function copyBatch(
      select $1, $2, ${[...ids.map(id), ...same.map(value), ...run.map(() => 'case when $5 then r.run_id end')].join(', ')}
      from json_populate_recordset(null::memory.${table}, $3::json) as r
      where $4::uuid is not null and $5::boolean is not null`,
-    [tenantId, partId, batch.rows, transfer.id, transfer.mode === 'move'],
+    [tenantId, partId, rows, transferId, mode === 'move'],
   );
-  const { count, amount } = batch;
   const chunks = table === 'chunks' ? count : 0;
   const documents = table === 'documents' ? count : 0;
   if (table === 'documents' || table === 'chunks')
@@ -278,22 +203,22 @@ export async function copyBatch(
   const entities = table === 'entities' ? count : 0;
   const relations = table === 'relations' ? count : 0;
   await growGraphAlone(db, { tenantId, graphId: partId }, { entities, relations });
-  await actAs(db, transfer.sourceTenantId);
   const bytes = documents + entities + relations === 0 ? 0 : amount;
-  return { last: batch.last, grown: { documents, bytes, entities, relations } };
+  return { documents, bytes, entities, relations };
 }
 
 /** Counts what was copied. Call it last in a transaction: all writers of the target wait. Throws `limit_reached`. */
 export async function growTarget(
   db: Queryable,
-  { sourceTenantId, targetTenantId: tenantId }: Transfer,
+  transfer: Transfer,
   { documents, bytes, entities, relations }: Grown,
   limits: MemoryLimits,
 ): Promise<void> {
-  await actAs(db, tenantId);
-  if (documents > 0 || bytes > 0) await growTenant(db, tenantId, { documents, bytes }, limits);
-  await growTenantGraph(db, { tenantId, limits }, { entities, relations, bytes: 0 });
-  await actAs(db, sourceTenantId);
+  const { targetTenantId: tenantId } = transfer;
+  await inTarget(db, transfer, async () => {
+    if (documents > 0 || bytes > 0) await growTenant(db, tenantId, { documents, bytes }, limits);
+    await growTenantGraph(db, { tenantId, limits }, { entities, relations, bytes: 0 });
+  });
 }
 
 /** Users whose data were to be deleted in the source since the transfer began, and who have something with an agent there. */
