@@ -44,3 +44,13 @@ export const habits: readonly Habit[] = [
     onlyIn: 'comments',
   },
 ];
+
+/** Words that no name of a program has, with better ones. */
+export const namedBetter: ReadonlyMap<string, string> = new Map([
+  ...['tell', 'tells', 'telling', 'told'].map((word) => [word, 'report, publish, show'] as const),
+  ...['nobody', 'somebody', 'everybody', 'whoever'].map((word) => [word, 'the actor; none, all'] as const),
+  ...['quota', 'quotas'].map((word) => [word, 'limit, budget'] as const),
+  ...['bury', 'buries', 'buried'].map((word) => [word, 'deadLetter'] as const),
+  ...['dear', 'dearer', 'dearest'].map((word) => [word, 'expensive, highest'] as const),
+  ['anew', 'again, fresh'],
+]);

@@ -91,3 +91,18 @@ function isTestName(node: ts.Node): boolean {
     /^(describe|it|test)\b/.test(node.parent.expression.getText())
   );
 }
+
+/** The names that a program declares, with their offsets. */
+export function declaredNames(file: string, text: string): { start: number; name: string }[] {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
+  const found: { start: number; name: string }[] = [];
+  const visit = (node: ts.Node): void => {
+    const { name } = node as Partial<ts.NamedDeclaration>;
+    const isDeclared = name !== undefined && !ts.isPropertyAccessExpression(node);
+    if (isDeclared && (ts.isIdentifier(name) || ts.isPrivateIdentifier(name)))
+      found.push({ start: name.getStart(source), name: name.text });
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}

@@ -38,11 +38,11 @@ describe('the rule about words', () => {
   });
 
   it.each([
-    ['a comment', 'x.ts', '// Nobody\nconst nobody = 1;'],
+    ['a comment', 'x.ts', '// Nobody\nconst none = 1;'],
     ['a comment after code', 'x.ts', 'const x = 1; // Nobody'],
     ['a doc comment', 'x.ts', '/**\n * Nobody\n */\nexport const x = 1;'],
     ['a comment at the end of a file', 'x.ts', 'const x = 1;\n// Nobody\n'],
-    ['a log message', 'x.ts', "log.info({ told: 1 }, 'Nobody was there');"],
+    ['a log message', 'x.ts', "log.info({ at: 1 }, 'Nobody was there');"],
     ['an error message with values', 'x.ts', 'throw new Error(`Nobody ${at} the door`);'],
     ['a message between two values', 'x.ts', 'throw new Error(`${a} says Nobody is ${b}`);'],
     ['help of a metric', 'x.ts', "new Gauge({ name: 'told', help: 'Nobody but clients' });"],
@@ -61,6 +61,24 @@ describe('the rule about words', () => {
     ['a page', 'page.md', '# Nobody\n\n```sh\ntold\n```\n'],
   ])('reads %s, and nothing else there', (_what, file, text) => {
     expect(found(file, text)).toEqual(['Nobody']);
+  });
+
+  it.each([
+    ['const toldPercent = 1;', 'toldPercent'],
+    ['interface Row { told_percent: number }', 'told_percent'],
+    ['class Topic { #buryLate(): void {} }', '#buryLate'],
+    ['const { used: dearest } = limits;', 'dearest'],
+    ['const isQuotaLeft = (QUOTA: number) => QUOTA > 1;', 'isQuotaLeft,QUOTA'],
+  ])('reports a name of a program: %s', (code, names) => {
+    expect(found('x.ts', code)).toEqual(names.split(','));
+  });
+
+  it.each([
+    'const code = { insufficient_quota: 429 };',
+    'limits.quota = limits.told();',
+    'const untold = 1;',
+  ])('accepts the name in %s', (code) => {
+    expect(found('x.ts', code)).toEqual([]);
   });
 
   it.each([

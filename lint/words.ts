@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { habits } from './habits.ts';
+import { habits, namedBetter } from './habits.ts';
 import { checkedPaths } from './paths.ts';
-import { proseOf } from './prose.ts';
+import { declaredNames, proseOf } from './prose.ts';
 
 /**
- * A step of `make lint`: reports habits of prose that the word list of STYLE.md replaces. Reads the paths given, such as
+ * A step of `make lint`: reports habits of prose that the word list of STYLE.md replaces, and names made of its words. Reads the paths given, such as
  * `node lint/words.ts docs`, or those of `paths.ts`.
  */
 
@@ -22,18 +22,35 @@ const skipped = new Set(['node_modules', '.git', '.gatehouse', '.kafka', '.venv'
 const generated = /(^|\/)(package-lock|openapi)\.json$/;
 
 export function findings(file: string, text: string): Finding[] {
-  return (proseOf(file, text) ?? []).flatMap(({ start, end, isComment }) => {
+  const at = (offset: number, found: string, better: string): Finding => {
+    const before = text.slice(0, offset).split('\n');
+    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1, found, better };
+  };
+  const inProse = (proseOf(file, text) ?? []).flatMap(({ start, end, isComment }) => {
     // Text in backticks is a name, spelled as the named thing is.
     const prose = text.slice(start, end).replace(/`[^`\n]*`/g, (code) => ' '.repeat(code.length));
     const applicable = habits.filter(({ onlyIn }) => onlyIn !== 'comments' || isComment);
     return applicable.flatMap(({ found, better }) =>
-      Array.from(prose.matchAll(found), (match) => {
-        const before = text.slice(0, start + match.index).split('\n');
-        const column = (before.at(-1)?.length ?? 0) + 1;
-        return { line: before.length, column, found: match[0], better };
-      }),
+      Array.from(prose.matchAll(found), ({ 0: match, index }) => at(start + index, match, better)),
     );
   });
+  if (!file.endsWith('.ts')) return inProse;
+  const inNames = declaredNames(file, text).flatMap(({ start, name }) =>
+    wordsOf(name).flatMap((word) => {
+      const better = namedBetter.get(word);
+      return better === undefined ? [] : [at(start, name, `for \`${word}\`: ${better}`)];
+    }),
+  );
+  return [...inProse, ...inNames];
+}
+
+/** The words of a name in lower case. An error code of the OpenAI API is one word. */
+function wordsOf(name: string): string[] {
+  if (name === 'insufficient_quota') return [];
+  return name
+    .replace(/([a-z0-9])(?=[A-Z])/g, '$1 ')
+    .toLowerCase()
+    .split(/[\s_#]+/);
 }
 
 function filesIn(target: string): string[] {

@@ -194,14 +194,17 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
 /** Differences between a run and the provider's charges for its calls. */
 function complaintsAbout(row: RunRow, calls: readonly LedgerRow[]): string[] {
   const charged = calls.filter(({ usage }) => usage !== null);
-  const told = charged.filter((call) => call.usage_delivered);
+  const delivered = charged.filter((call) => call.usage_delivered);
   // A killed replica may have received the usage without storing it.
   if (row.status === 'interrupted')
     return row.usage_estimated ? [] : [`${row.id} is interrupted, not estimated`];
-  if (told.length < charged.length || row.usage_estimated) return [];
-  const input = told.reduce((sum, { usage }) => sum + (usage?.prompt_tokens ?? 0), 0);
-  const output = told.reduce((sum, { usage }) => sum + ((usage as Usage | null)?.completion_tokens ?? 0), 0);
-  const cost = told.reduce((sum, call) => sum + costOf(call), 0n);
+  if (delivered.length < charged.length || row.usage_estimated) return [];
+  const input = delivered.reduce((sum, { usage }) => sum + (usage?.prompt_tokens ?? 0), 0);
+  const output = delivered.reduce(
+    (sum, { usage }) => sum + ((usage as Usage | null)?.completion_tokens ?? 0),
+    0,
+  );
+  const cost = delivered.reduce((sum, call) => sum + costOf(call), 0n);
   const found: string[] = [];
   if (row.input_tokens !== input || row.output_tokens !== output)
     found.push(`${row.input_tokens} + ${row.output_tokens} tokens, not ${input} + ${output}`);

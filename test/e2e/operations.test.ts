@@ -316,7 +316,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
       const body = { model: 'priced', messages: [{ role: 'user', content: 'Hello' }] };
       expect((await gateway.call('/v1/chat/completions', { key: tenant.userKey, body })).status).toBe(200);
     }
-    const told = async (): Promise<unknown[]> => {
+    const entries = async (): Promise<unknown[]> => {
       const usage = await gateway.call('/v1/usage/summary', { key: tenant.adminKey });
       const costs = await gateway.call('/v1/costs/summary', { key: tenant.adminKey });
       const entries = `/internal/v1/owner/audit-log?tenant_id=${tenant.id}`;
@@ -329,7 +329,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
       return [totals, total, data.map(({ id }) => id)];
     };
     let before: unknown[] = [];
-    await eventually(async () => (before = await told()), 20_000);
+    await eventually(async () => (before = await entries()), 20_000);
 
     for (const lost of [true, false]) {
       await gateway.stopMember('analytics-1');
@@ -338,7 +338,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
       await readAgain();
       await gateway.startMember('tenant-1');
       await gateway.startMember('analytics-1');
-      await eventually(async () => expect(await told()).toEqual(before), 30_000);
+      await eventually(async () => expect(await entries()).toEqual(before), 30_000);
     }
   });
 

@@ -11,11 +11,11 @@ afterAll(async () => gateway.stop());
 
 const members = ['tenant-1', 'agent-1', 'analytics-1', 'chat-1', 'edge-1'] as const;
 
-async function tells(name: string, text: string): Promise<void> {
+async function answers(name: string, text: string): Promise<void> {
   await eventually(async () => expect(await gateway.readiness(name)).toBe(text));
 }
 
-const ready = (name: string): Promise<void> => tells(name, 'ok\n');
+const ready = (name: string): Promise<void> => answers(name, 'ok\n');
 
 /** Runs `work` while a service is away. */
 async function without(name: string, work: () => Promise<void>): Promise<void> {
@@ -56,7 +56,7 @@ describe('a service', () => {
   ])('%s that starts without %s is not ready until that is there', async (name, peer, missing) => {
     await without(peer, async () => {
       await restart(name);
-      await tells(name, `not ready: ${missing}\n`);
+      await answers(name, `not ready: ${missing}\n`);
       await stays(name, `not ready: ${missing}\n`);
     });
   });

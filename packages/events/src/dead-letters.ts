@@ -33,7 +33,7 @@ export class DeadLetters {
     });
   }
 
-  async bury({ origin, payload }: Received, reason: string): Promise<void> {
+  async add({ origin, payload }: Received, reason: string): Promise<void> {
     this.#log.error({ origin, reason }, 'failed to read or store an event; moved it to the dead letters');
     this.#count.inc();
     const id = createHash('sha256').update(origin).update(payload).digest('hex').slice(0, 32);

@@ -34,14 +34,14 @@ export class EventIntake<Entry> {
         const entry = read(received.payload.toString('utf8'));
         if (entry !== null) readable.push({ received, entry });
       } catch (error) {
-        await this.#deadLetters.bury(received, (error as Error).message);
+        await this.#deadLetters.add(received, (error as Error).message);
       }
     }
     if (readable.length === 0) return;
     await togetherOrAlone(readable, {
       store: (events) => store(events.map(({ entry }) => entry)),
       isRefusal,
-      refuse: ({ received }, error) => this.#deadLetters.bury(received, refusalOf(error)),
+      refuse: ({ received }, error) => this.#deadLetters.add(received, refusalOf(error)),
     });
   }
 }

@@ -165,8 +165,8 @@ describe('an assertion', () => {
   });
 
   it('names somebody', async () => {
-    for (const nobody of [undefined, null, 'admin', 7]) {
-      await expect(verifier.principalOf(await token({ claims: { principal: nobody } }))).rejects.toThrow();
+    for (const invalid of [undefined, null, 'admin', 7]) {
+      await expect(verifier.principalOf(await token({ claims: { principal: invalid } }))).rejects.toThrow();
     }
   });
 

@@ -15,7 +15,7 @@ export const whileOthersAreDown: readonly number[] = [
 const urgentS = 15;
 
 /** The same for work that somebody waits for: every 15 seconds. */
-export const whileSomebodyWaits: readonly number[] = [
+export const whileAwaited: readonly number[] = [
   ...firstS.filter((seconds) => seconds < urgentS),
   ...Array<number>((days * dayS) / urgentS).fill(urgentS),
 ];

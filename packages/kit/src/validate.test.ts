@@ -45,21 +45,21 @@ describe('a body that does not fit', () => {
     [[], 'invalid_type', null, /JSON object/],
     ['text', 'invalid_type', null, /JSON object/],
   ])('%j is refused with the field’s name', (value, code, param, message) => {
-    const told = refusal(() => validate(shape, value, 'body'));
-    expect(told).toMatchObject({ code, param });
-    expect(told.message).toMatch(message);
+    const refused = refusal(() => validate(shape, value, 'body'));
+    expect(refused).toMatchObject({ code, param });
+    expect(refused.message).toMatch(message);
   });
 
   it('gets the first problem, and how many more there are', () => {
-    const told = refusal(() => validate(shape, { count: 'x', inner: 1 }, 'body'));
-    expect(told.param).toBe('name');
-    expect(told.message).toContain('(and 2 more)');
+    const refused = refusal(() => validate(shape, { count: 'x', inner: 1 }, 'body'));
+    expect(refused.param).toBe('name');
+    expect(refused.message).toContain('(and 2 more)');
   });
 
   it('gets no endless name back', () => {
-    const told = refusal(() => validate(shape, { name: 'x', ['y'.repeat(10_000)]: 1 }, 'body'));
-    expect(told.param).toHaveLength(200);
-    expect(told.message.length).toBeLessThan(300);
+    const refused = refusal(() => validate(shape, { name: 'x', ['y'.repeat(10_000)]: 1 }, 'body'));
+    expect(refused.param).toHaveLength(200);
+    expect(refused.message.length).toBeLessThan(300);
   });
 });
 
@@ -91,10 +91,10 @@ describe('query parameters', () => {
 
   it('that are unknown are named, under every name', () => {
     for (const name of ['other', '__proto__', 'constructor', 'hasOwnProperty']) {
-      const told = refusal(() =>
+      const refused = refusal(() =>
         validate(z.strictObject({ limit: z.string().optional() }), queryObject(`${name}=1`), 'query'),
       );
-      expect(told).toEqual({
+      expect(refused).toEqual({
         code: 'unknown_parameter',
         param: name,
         message: `Unknown query parameter: ${name}.`,

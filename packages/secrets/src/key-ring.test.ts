@@ -141,8 +141,8 @@ describe('a key ring', () => {
     try {
       KeyRing.parse(text);
     } catch (error) {
-      const told = `${String(error)} ${String((error as Error).stack)}`;
-      for (const piece of [key(7).slice(0, 12), 'S3cr3t', 'abababab']) expect(told).not.toContain(piece);
+      const shown = `${String(error)} ${String((error as Error).stack)}`;
+      for (const piece of [key(7).slice(0, 12), 'S3cr3t', 'abababab']) expect(shown).not.toContain(piece);
     }
   });
 

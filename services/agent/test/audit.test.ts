@@ -25,8 +25,8 @@ function start(): TestTenant {
   return tenant;
 }
 
-const told = (): AuditEntry[] => agents.tenant.entries.filter((entry) => entry.tenant_id === tenant.id);
-const untilTold = (n: number) => eventually(() => expect(told().length).toBeGreaterThanOrEqual(n));
+const recorded = (): AuditEntry[] => agents.tenant.entries.filter((entry) => entry.tenant_id === tenant.id);
+const untilRecorded = (n: number) => eventually(() => expect(recorded().length).toBeGreaterThanOrEqual(n));
 const waiting = () =>
   agents.rows('select id from agent.audit_outbox where tenant_id = $1 order by id', [tenant.id]);
 
@@ -42,10 +42,14 @@ describe('a change of an agent', () => {
       headers,
     });
     await agents.delete(acting, 'audited');
-    await untilTold(3);
+    await untilRecorded(3);
     await eventually(async () => expect(await waiting()).toEqual([]));
-    expect(told().map(({ action }) => action)).toEqual(['agent.created', 'agent.updated', 'agent.deleted']);
-    const [create, update, remove] = told();
+    expect(recorded().map(({ action }) => action)).toEqual([
+      'agent.created',
+      'agent.updated',
+      'agent.deleted',
+    ]);
+    const [create, update, remove] = recorded();
     expect(create).toMatchObject({ before: null, after: created });
     expect(update).toEqual({
       id: expect.any(String),
@@ -68,9 +72,9 @@ describe('a change of an agent', () => {
     for (let n = 0; n < 3; n += 1) await agents.makeAgent(admin);
     expect(await waiting()).toHaveLength(3);
     agents.tenant.takes = true;
-    await untilTold(3);
+    await untilRecorded(3);
     await eventually(async () => expect(await waiting()).toEqual([]));
-    expect(new Set(told().map((entry) => entry.id)).size).toBe(3);
+    expect(new Set(recorded().map((entry) => entry.id)).size).toBe(3);
   });
 
   it('is not sent when it was refused', async () => {
@@ -96,12 +100,15 @@ describe('a change of an agent', () => {
     for (let n = 0; n < 20; n += 1)
       await agents.makeAgent(admin, { description: 'x'.repeat(5_000), system_prompt: 'y'.repeat(8_000) });
     agents.tenant.takes = true;
-    await untilTold(22);
-    const [create, update] = told();
+    await untilRecorded(22);
+    const [create, update] = recorded();
     const omitted = { omitted_bytes: expect.any(Number), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) };
     expect(create?.after).toMatchObject({ key: 'large', system_prompt: omitted, metadata: omitted });
     expect(update?.before?.['system_prompt']).toEqual(create?.after?.['system_prompt']);
     expect(update?.after?.['system_prompt']).not.toEqual(create?.after?.['system_prompt']);
-    expect(told().at(-1)?.after).toMatchObject({ system_prompt: omitted, description: 'x'.repeat(5_000) });
+    expect(recorded().at(-1)?.after).toMatchObject({
+      system_prompt: omitted,
+      description: 'x'.repeat(5_000),
+    });
   });
 });

@@ -69,9 +69,9 @@ it('a changed analyser rebuilds the index in the background, as if all had been 
   await changeAnalyser(tenant, 'simple', chunks);
   expect((await memory.pathsFor(tenant, 'getUser')).length).toBeGreaterThan(0);
   expect(await memory.pathsFor(tenant, 'testing')).not.toContain('hers');
-  const anew = memory.makeTenant({ analyser: 'simple' });
-  await fill(anew);
-  expect(await index(tenant)).toEqual(await index(anew));
+  const fresh = memory.makeTenant({ analyser: 'simple' });
+  await fill(fresh);
+  expect(await index(tenant)).toEqual(await index(fresh));
 
   await changeAnalyser(tenant, 'english', chunks);
   expect(await index(tenant)).toEqual(before);

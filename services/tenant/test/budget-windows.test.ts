@@ -233,7 +233,7 @@ describe('a budget whose window is recalculated', () => {
 
   it('records a threshold once in each window, also in one that is counted again', async () => {
     const tenant = await service.makeTenant({ timezone: zoneAtHour(2), budget: { usd, period: 'day' } });
-    const told = async () =>
+    const published = async () =>
       (
         await service.rows<{ percent: number }>(
           `select (after ->> 'percent')::integer as percent from tenant.audit_log
@@ -242,21 +242,21 @@ describe('a budget whose window is recalculated', () => {
         )
       ).map(({ percent }) => percent);
     await spend(tenant, 500n);
-    expect(await told()).toEqual([50]);
+    expect(await published()).toEqual([50]);
     const [limit] = await limitsOf(service, tenant);
     // The same window under another name of its zone, with another amount, and back from another window.
     await change(tenant, { budget: { usd: usdOf(990n), period: 'day' } });
     await spend(tenant, 1n);
-    expect(await told()).toEqual([50]);
+    expect(await published()).toEqual([50]);
     await change(tenant, { timezone: zoneAtHour(20) });
     await spend(tenant, 1n);
-    expect(await told()).toEqual([50, 50]);
+    expect(await published()).toEqual([50, 50]);
     await change(tenant, { timezone: zoneAtHour(2) });
     await spend(tenant, 1n);
     expect((await limitsOf(service, tenant))[0]).toMatchObject({ resets_at: limit?.['resets_at'] });
-    expect(await told()).toEqual([50, 50]);
+    expect(await published()).toEqual([50, 50]);
     await spend(tenant, 300n);
-    expect(await told()).toEqual([50, 50, 80]);
+    expect(await published()).toEqual([50, 50, 80]);
   });
 
   it('of a key follows the time zone of its tenant', async () => {

@@ -154,10 +154,10 @@ describe('a budget', () => {
     await Promise.all([holder.settle([settlement]), other.settle([settlement]), other.settle([settlement])]);
     await holder.settle([settlement]);
     const rows = await service.rows(
-      'select used::integer, told_percent from tenant.quotas where subject_id = $1',
+      'select used::integer, told_percent as published from tenant.quotas where subject_id = $1',
       [tenant.id],
     );
-    expect(rows).toEqual([{ used: 300, told_percent: 0 }]);
+    expect(rows).toEqual([{ used: 300, published: 0 }]);
     // The amount that was held and not spent stays held: the replica still has it.
     expect(await limitsOf(service, tenant)).toMatchObject([
       { used: '0.000000000300', reserved: `0.000000000${held - 300}` },

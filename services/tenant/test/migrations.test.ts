@@ -30,10 +30,10 @@ it('what budgets had used counts as spent when their window began, under a plain
   );
   await schema.apply(expansion);
   const { rows } = await client.query(
-    `select subject_id, bucket = date_trunc('day', now(), 'UTC') as "isStart", cost::integer, told_percent
+    `select subject_id, bucket = date_trunc('day', now(), 'UTC') as "isStart", cost::integer, told_percent as published
      from tenant.budget_spend`,
   );
-  expect(rows).toEqual([{ subject_id: id, isStart: true, cost: 300, told_percent: 50 }]);
+  expect(rows).toEqual([{ subject_id: id, isStart: true, cost: 300, published: 50 }]);
 });
 
 it('a tenant with the one known time zone that PostgreSQL lacks gets its other name', async () => {

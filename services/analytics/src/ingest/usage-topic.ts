@@ -46,7 +46,7 @@ export class Ingest {
 
   async #takeBatch(batch: readonly Received[]): Promise<void> {
     const { runs, corrections, watermarks, rejected } = readEvents(batch);
-    for (const { received, reason } of rejected) await this.#deadLetters.bury(received, reason);
+    for (const { received, reason } of rejected) await this.#deadLetters.add(received, reason);
     // Before the watermarks.
     await this.#correct(corrections);
     await this.#store(runs, watermarks);
@@ -85,7 +85,7 @@ export class Ingest {
         const events = await this.#withoutForgotten(some);
         const runs = events.map(({ run }) => run);
         await numberUsers(this.#pool, runs);
-        await this.#buryLate(events, await correctEnds(this.#pool, runs));
+        await this.#deadLetterLate(events, await correctEnds(this.#pool, runs));
       },
       isRefusal,
       refuse: (event, error) => this.#refuse(event, error),
@@ -94,7 +94,7 @@ export class Ingest {
 
   async #refuse(event: RunEvent, error: unknown): Promise<void> {
     const [kept] = await this.#withoutForgotten([event]);
-    await this.#deadLetters.bury((kept ?? event).received, refusalOf(error));
+    await this.#deadLetters.add((kept ?? event).received, refusalOf(error));
   }
 
   /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */
@@ -126,7 +126,7 @@ export class Ingest {
 
   /** `retention/trace-ages.ts` explains why late runs get no row. */
   async #storeLate(runs: readonly RunEvent[]): Promise<void> {
-    await this.#buryLate(
+    await this.#deadLetterLate(
       runs,
       await endLateRuns(
         this.#pool,
@@ -135,10 +135,10 @@ export class Ingest {
     );
   }
 
-  async #buryLate(events: readonly RunEvent[], lost: readonly string[]): Promise<void> {
+  async #deadLetterLate(events: readonly RunEvent[], lost: readonly string[]): Promise<void> {
     for (const { received, run } of events.filter(({ run: { run_id: id } }) => lost.includes(id))) {
       const payload = Buffer.from(JSON.stringify(withoutTexts(run)));
-      await this.#deadLetters.bury(
+      await this.#deadLetters.add(
         { ...received, payload },
         `too late: the run is older than ${lateAfterDays} days`,
       );

@@ -7,7 +7,7 @@ export interface Viewer {
   /** Restricts the runs to this user; null for all runs of the tenant. */
   user: string | null;
   /** Admins see the previews of all users; other callers see those of the acting user. */
-  previewsOf: { everybody: boolean; user: string | null };
+  previewsOf: { all: boolean; user: string | null };
 }
 
 /**
@@ -23,6 +23,6 @@ export function viewerOf(principal: TenantPrincipal, filteredUser: string | unde
         param: 'user_id',
       },
     );
-  const previewsOf = { everybody: role === 'admin', user: userId };
+  const previewsOf = { all: role === 'admin', user: userId };
   return { tenantId, user: userId ?? filteredUser ?? null, previewsOf };
 }

@@ -6,8 +6,8 @@ import type { StoredSpan, TraceRow } from './stored-run.ts';
 
 /** The trace of a run in its wire shape, as this viewer may see it; `withSpans` adds its attempts. */
 export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Trace {
-  const { everybody, user } = viewer.previewsOf;
-  const previews = everybody || (user !== null && user === row.user_id);
+  const { all, user } = viewer.previewsOf;
+  const previews = all || (user !== null && user === row.user_id);
   return {
     id: row.id,
     trace_id: row.trace_id,

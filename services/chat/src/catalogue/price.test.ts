@@ -163,8 +163,8 @@ describe('the cost of a call', () => {
   });
 
   it('stays within what the database holds', () => {
-    const dear = flat({ ...stated, input: parseRate('999999999') });
-    expect(costAt(dear, { ...noUsage, inputTokens: 1e12 })).toBe(2n ** 63n - 1n);
+    const expensive = flat({ ...stated, input: parseRate('999999999') });
+    expect(costAt(expensive, { ...noUsage, inputTokens: 1e12 })).toBe(2n ** 63n - 1n);
   });
 });
 

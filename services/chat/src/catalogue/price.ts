@@ -122,23 +122,23 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
  */
 export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
   const reachable = list.above.filter((step) => most.input > step.inputTokens);
-  return dearestOf([list.base, ...reachable.map(({ rates }) => rates)].map((rates) => mostAt(rates, most)));
+  return highestOf([list.base, ...reachable.map(({ rates }) => rates)].map((rates) => mostAt(rates, most)));
 }
 
 function mostAt(rates: Rates, most: CostBounds): bigint | null {
   if (most.classes.some((name) => rates[name] === undefined)) return null;
   if (most.input > 0 && rates.input === undefined) return null;
   if (most.output > 0 && rates.output === undefined) return null;
-  const input = BigInt(most.input) * dearest(inputClasses.map((name) => rates[name]));
-  const output = BigInt(most.output) * dearest(outputClasses.map((name) => rates[name]));
+  const input = BigInt(most.input) * highest(inputClasses.map((name) => rates[name]));
+  const output = BigInt(most.output) * highest(outputClasses.map((name) => rates[name]));
   // Rounded up.
   return capped((rates.call + input + output) / ratesPerPico + 1n);
 }
 
 /** The highest of some costs; null where one of them is not known. */
-export function dearestOf(costs: readonly (bigint | null)[]): bigint | null {
+export function highestOf(costs: readonly (bigint | null)[]): bigint | null {
   const known = costs.filter((cost) => cost !== null);
-  return known.length < costs.length ? null : dearest(known);
+  return known.length < costs.length ? null : highest(known);
 }
 
 /** The cost of a run from its calls, in their order; null is a call without a price. */
@@ -151,7 +151,7 @@ export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
 }
 
 /** The highest of the known amounts, at least 0. */
-function dearest(amounts: readonly (bigint | undefined)[]): bigint {
+function highest(amounts: readonly (bigint | undefined)[]): bigint {
   return amounts.reduce<bigint>((most, next) => (next !== undefined && next > most ? next : most), 0n);
 }
 

@@ -4,7 +4,7 @@ import { loadKnownPrices, type KnownList, type KnownPrices } from './known-price
 import {
   completeRates,
   costAt,
-  dearestOf,
+  highestOf,
   mostCostAt,
   priceList,
   type Cost,
@@ -76,7 +76,7 @@ export class Pricing {
     const named = most.serviceTier !== null && most.serviceTier !== 'auto';
     // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
     const tiers = named ? [null, asked] : [...lists.keys()];
-    return dearestOf(
+    return highestOf(
       tiers.map((tier) => {
         const list = lists.get(tier);
         return list === undefined ? null : mostCostAt(list, most);

@@ -11,7 +11,7 @@ const catalogue = Catalogue.parse({
   models: [
     { id: 'cheap', provider: 'p', price: { input_per_mtok: '1', output_per_mtok: '2' } },
     {
-      id: 'dear',
+      id: 'expensive',
       provider: 'p',
       price: { input_per_mtok: '3', output_per_mtok: '15', per_call_usd: '0.001' },
     },

@@ -74,7 +74,7 @@ export class RequestAmounts {
     return new RequestAmounts(calls, this.#pricing);
   }
 
-  /** At the dearest model of the chain. */
+  /** At the highest price of the chain. */
   #money(): bigint {
     const at = new Date();
     const costs = this.#perModel().map(({ model, ...most }) => {

@@ -14,7 +14,7 @@ export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';
 const sha256Bytes = 32;
 
 /** Unknown keys are compared with this, so that response times do not reveal which ids exist. */
-const nobody: Credentials = {
+const noCredentials: Credentials = {
   secretSha256: randomBytes(sha256Bytes),
   previousSecretSha256: null,
   revoked: false,
@@ -23,9 +23,14 @@ const nobody: Credentials = {
 
 /** Verifies the hash of a secret. Only a caller with the right secret learns that a key is revoked or expired. */
 export function judge(credentials: Credentials | null, secretSha256: Buffer): Verdict {
-  const { secretSha256: current, previousSecretSha256: previous, revoked, expired } = credentials ?? nobody;
+  const {
+    secretSha256: current,
+    previousSecretSha256: previous,
+    revoked,
+    expired,
+  } = credentials ?? noCredentials;
   const matchesCurrent = matches(current, secretSha256);
-  const matchesPrevious = matches(previous ?? nobody.secretSha256, secretSha256) && previous !== null;
+  const matchesPrevious = matches(previous ?? noCredentials.secretSha256, secretSha256) && previous !== null;
   if (credentials === null || !(matchesCurrent || matchesPrevious)) return 'unknown';
   if (revoked) return 'revoked';
   return expired ? 'expired' : 'accepted';

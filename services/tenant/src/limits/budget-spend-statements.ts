@@ -6,7 +6,7 @@ import type { Window } from './leases.ts';
 export interface Spend {
   used: bigint;
   /** The highest threshold in percent that the audit log has for the window. */
-  toldPercent: number;
+  publishedPercent: number;
 }
 
 /** The amount that each subject has spent in its window. Makes no query when `asked` is empty. */
@@ -15,11 +15,11 @@ export async function findSpend(
   asked: readonly { subjectId: string; window: Window }[],
 ): Promise<ReadonlyMap<string, Spend>> {
   if (asked.length === 0) return new Map();
-  const { rows } = await db.query<{ subject_id: string; used: string; told_percent: number }>(
-    `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.told_percent, 0) as told_percent
+  const { rows } = await db.query<{ subject_id: string; used: string; published_percent: number }>(
+    `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.published_percent, 0) as published_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
      cross join lateral (
-       select sum(cost) as cost, max(told_percent) filter (where bucket = to_timestamp(w.start / 1000)) as told_percent
+       select sum(cost) as cost, max(told_percent) filter (where bucket = to_timestamp(w.start / 1000)) as published_percent
        from tenant.budget_spend
        where subject_id = w.subject_id and bucket >= to_timestamp(w.start / 1000)
          and bucket < to_timestamp(w."end" / 1000)
@@ -31,7 +31,7 @@ export async function findSpend(
     ],
   );
   return new Map(
-    rows.map((row) => [row.subject_id, { used: BigInt(row.used), toldPercent: row.told_percent }]),
+    rows.map((row) => [row.subject_id, { used: BigInt(row.used), publishedPercent: row.published_percent }]),
   );
 }
 
@@ -115,7 +115,7 @@ export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Pr
 }
 
 /** Stores the highest recorded threshold of the counted window, also for when this window is counted in again. */
-export async function updateTold(
+export async function updatePublished(
   db: Queryable,
   tenantId: string,
   { subjectId, window, percent }: { subjectId: string; window: Window; percent: number },

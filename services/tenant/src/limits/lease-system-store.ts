@@ -19,7 +19,7 @@ import {
   type Threshold,
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import { chargeBudgets, chargeHolds, deleteOldSpend, updateTold } from './budget-spend-statements.ts';
+import { chargeBudgets, chargeHolds, deleteOldSpend, updatePublished } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 
 /** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
@@ -39,7 +39,7 @@ export interface Granted {
   resource: Resource;
   limit: bigint;
   lease: Lease;
-  toldPercent: number;
+  publishedPercent: number;
   validForMs: number;
   resetsInMs: number;
 }
@@ -197,9 +197,9 @@ export class LeaseSystemStore {
     await chargeHolds(db, charges);
     const limitRows = await findLimitRows(db, subjectIds, { of: ['budget'] });
     const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
-    for (const { subjectId, resource, limitUse, counted, toldPercent } of limits) {
+    for (const { subjectId, resource, limitUse, counted, publishedPercent } of limits) {
       if (resource !== 'budget' || counted !== 'kept') continue;
-      const reached = thresholdsReached(limitUse.used, limitUse.limit, toldPercent);
+      const reached = thresholdsReached(limitUse.used, limitUse.limit, publishedPercent);
       for (const percent of reached) {
         const entry = thresholdReached(tenantId, { subjectId, percent, limitUse });
         await this.#recordChange(db, entry);
@@ -208,7 +208,7 @@ export class LeaseSystemStore {
       }
       const highest = reached.at(-1);
       if (highest !== undefined)
-        await updateTold(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
+        await updatePublished(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
     }
   }
 
@@ -276,7 +276,7 @@ function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[])
 }
 
 function grant(
-  { resource, limitUse, toldPercent }: Limited,
+  { resource, limitUse, publishedPercent }: Limited,
   { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
 ): Granted {
   const leased = lease(resource, limitUse, ask, replicas);
@@ -285,7 +285,7 @@ function grant(
     resource,
     limit: limitUse.limit,
     lease: leased,
-    toldPercent,
+    publishedPercent,
     validForMs: validForMs(window, now),
     resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
   };
@@ -307,7 +307,7 @@ async function insertMissing(db: Queryable, tenantId: string, asks: readonly Res
 interface AskedLease {
   ask: ResourceAsk;
   lease: Lease;
-  toldPercent: number;
+  publishedPercent: number;
 }
 
 /** When a budget moves to a new window, the previous one is kept for runs that settle late. */
@@ -327,7 +327,7 @@ async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Pr
       leases.map(({ ask }) => ask.subjectId),
       leases.map(({ ask }) => ask.resource),
       leases.map(({ lease: { used } }) => used.toString()),
-      leases.map(({ toldPercent }) => toldPercent),
+      leases.map(({ publishedPercent }) => publishedPercent),
       leases.map(({ lease: { name } }) => name),
       leases.map((asked) => budget(asked, asked.lease.window.start)),
       leases.map((asked) => budget(asked, asked.lease.window.end)),

@@ -222,7 +222,7 @@ describe('what is taken', () => {
     [100n, 100n, 80, [100]],
     [500n, 100n, 100, []],
     [0n, 0n, 0, []],
-  ])('%s of %s reaches, after %d percent, %j', (used, limit, told, reached) => {
-    expect(thresholdsReached(used, limit, told)).toEqual(reached);
+  ])('%s of %s reaches, after %d percent, %j', (used, limit, published, reached) => {
+    expect(thresholdsReached(used, limit, published)).toEqual(reached);
   });
 });

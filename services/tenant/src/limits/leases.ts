@@ -158,10 +158,10 @@ export function validForMs(window: Window, now: number): number {
 export const thresholds = [50, 80, 100] as const;
 export type Threshold = (typeof thresholds)[number];
 
-/** The thresholds in percent that `used` has reached, above the highest one recorded already (`told`). */
-export function thresholdsReached(used: bigint, limit: bigint, told: number): Threshold[] {
+/** The thresholds in percent that `used` has reached, above the highest one recorded already (`published`). */
+export function thresholdsReached(used: bigint, limit: bigint, published: number): Threshold[] {
   if (limit <= 0n) return [];
-  return thresholds.filter((percent) => percent > told && used * 100n >= limit * BigInt(percent));
+  return thresholds.filter((percent) => percent > published && used * 100n >= limit * BigInt(percent));
 }
 
 function whatFits(room: bigint, needs: readonly bigint[]): bigint {

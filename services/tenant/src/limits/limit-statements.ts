@@ -29,7 +29,7 @@ export interface Limited {
   /** The fate of the amount that the row has counted. */
   counted: WindowMove['used'];
   /** For a budget: the highest threshold in percent that the audit log has for this window. */
-  toldPercent: number;
+  publishedPercent: number;
 }
 
 /** Limits at one moment of the database's clock, in milliseconds since the epoch. */
@@ -57,7 +57,7 @@ export interface LimitRow {
   resource: Resource;
   window: CountedWindow;
   used: bigint;
-  toldPercent: number;
+  publishedPercent: number;
 }
 
 export interface HeldRow {
@@ -100,11 +100,11 @@ export async function readLimits(
   );
   const limits = found.map(({ subject, resource, limit, row, move }) => {
     const { name, window } = move;
-    const { used, toldPercent } = {
+    const { used, publishedPercent } = {
       kept: row,
       zero: undefined,
       recount: recounted.get(subject.id),
-    }[move.used] ?? { used: 0n, toldPercent: 0 };
+    }[move.used] ?? { used: 0n, publishedPercent: 0 };
     const othersHold = held
       .filter(
         (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
@@ -116,7 +116,7 @@ export async function readLimits(
       period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
       limitUse: { limit, window, name, used, othersHold },
       counted: move.used,
-      toldPercent,
+      publishedPercent,
     };
   });
   return { now: subjects[0]?.now ?? 0, tenantStatus: subjects[0]?.status ?? null, limits };
@@ -135,10 +135,11 @@ export async function findLimitRows(
     starts_at: number | null;
     ends_at: number | null;
     used: string;
-    told_percent: number;
+    published_percent: number;
   }>(
     `select subject_id, resource, ${milliseconds('window_start')} as window_start,
-            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text, told_percent
+            ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text,
+            told_percent as published_percent
      from tenant.quotas where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
     [subjectIds, of],
@@ -148,7 +149,7 @@ export async function findLimitRows(
     resource: row.resource,
     window: { name: row.window_start, bounds: boundsOf(row) },
     used: BigInt(row.used),
-    toldPercent: row.told_percent,
+    publishedPercent: row.published_percent,
   }));
 }
 

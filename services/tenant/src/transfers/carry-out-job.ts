@@ -1,6 +1,6 @@
 import { isOutage } from '@gatehouse/grpc/errors';
 import { defineTask, type JobHandler } from '@gatehouse/jobs/task';
-import { whileSomebodyWaits } from '@gatehouse/jobs/retry-delays';
+import { whileAwaited } from '@gatehouse/jobs/retry-delays';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TransferStep } from '@gatehouse/transfers/transfer';
@@ -40,7 +40,7 @@ const maxFailures = 60;
 const settleS = 6;
 
 export const transferTask = defineTask<{ transferId: string }>({
-  retryAfterS: whileSomebodyWaits,
+  retryAfterS: whileAwaited,
   ...{ deadlineMs, concurrency: 4, perTenant: 2 },
 });
 

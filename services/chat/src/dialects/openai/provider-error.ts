@@ -13,10 +13,10 @@ export function errorIn(fields: Fields): ProviderError | null {
   if (listOf(fields['choices']).length > 0 || listOf(fields['data']).length > 0) return null;
   const { errors, detail, message, msg, object, type, success, code, status } = fields;
   const isNamed = object === 'error' || type === 'error' || success === false;
-  const isTold = saysSomething(errors) || saysSomething(detail);
+  const saysMore = saysSomething(errors) || saysSomething(detail);
   const isMessage = saysSomething(message) || saysSomething(msg);
   const isError =
-    isNamed || isTold || (isMessage && type !== 'ping' && (isErrorCode(code) || isErrorStatus(status)));
+    isNamed || saysMore || (isMessage && type !== 'ping' && (isErrorCode(code) || isErrorStatus(status)));
   return isError ? errorWords(fields) : null;
 }
 
