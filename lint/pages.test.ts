@@ -59,7 +59,7 @@ it('the page of settings has the defaults of `make up`', () => {
 
 it('the page of the house has every package, with the packages that each one needs', () => {
   const rows = rowsOf(read('docs/adr/0026-the-house.md'));
-  const listed = [...rows.keys()].filter((name) => /^packages\/\w+$/.test(name));
+  const listed = [...rows.keys()].filter((name) => /^packages\/[\w-]+$/.test(name));
   expect(listed.toSorted()).toEqual(
     readdirSync(path.join(root, 'packages'))
       .map((name) => `packages/${name}`)
