@@ -8,39 +8,45 @@ export type CreateService = (environment: Environment, overrides: ShellOverrides
 
 /** How each service is created. The code of a service is loaded when it is first asked for. */
 export const creators: Readonly<Record<ServiceName, CreateService>> = {
-  async tenant(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-tenant/config');
-    const { createTenantService } = await import('@gatehouse/service-tenant/service');
-    return createTenantService(loadConfig(environment), overrides);
-  },
-  async agent(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-agent/config');
-    const { createAgentService } = await import('@gatehouse/service-agent/service');
-    return createAgentService(loadConfig(environment), overrides);
-  },
-  async analytics(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-analytics/config');
-    const { createAnalyticsService } = await import('@gatehouse/service-analytics/service');
-    return createAnalyticsService(loadConfig(environment), overrides);
-  },
-  async memory(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-memory/config');
-    const { createMemoryService } = await import('@gatehouse/service-memory/service');
-    return createMemoryService(loadConfig(environment), overrides);
-  },
-  async chat(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-chat/config');
-    const { createChatService } = await import('@gatehouse/service-chat/service');
-    return createChatService(await loadConfig(environment), overrides);
-  },
-  async webhook(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-webhook/config');
-    const { createWebhookService } = await import('@gatehouse/service-webhook/service');
-    return createWebhookService(loadConfig(environment), overrides);
-  },
-  async edge(environment, overrides) {
-    const { loadConfig } = await import('@gatehouse/service-edge/config');
-    const { createEdgeService } = await import('@gatehouse/service-edge/service');
-    return createEdgeService(loadConfig(environment), overrides);
-  },
+  tenant: creator(
+    () => import('@gatehouse/service-tenant/config'),
+    () => import('@gatehouse/service-tenant/service'),
+  ),
+  agent: creator(
+    () => import('@gatehouse/service-agent/config'),
+    () => import('@gatehouse/service-agent/service'),
+  ),
+  analytics: creator(
+    () => import('@gatehouse/service-analytics/config'),
+    () => import('@gatehouse/service-analytics/service'),
+  ),
+  memory: creator(
+    () => import('@gatehouse/service-memory/config'),
+    () => import('@gatehouse/service-memory/service'),
+  ),
+  chat: creator(
+    () => import('@gatehouse/service-chat/config'),
+    () => import('@gatehouse/service-chat/service'),
+  ),
+  webhook: creator(
+    () => import('@gatehouse/service-webhook/config'),
+    () => import('@gatehouse/service-webhook/service'),
+  ),
+  edge: creator(
+    () => import('@gatehouse/service-edge/config'),
+    () => import('@gatehouse/service-edge/service'),
+  ),
 };
+
+function creator<Config>(
+  importConfig: () => Promise<{ loadConfig: (environment: Environment) => Config | Promise<Config> }>,
+  importService: () => Promise<{
+    createService: (config: Config, overrides: ShellOverrides) => Promise<Service>;
+  }>,
+): CreateService {
+  return async (environment, overrides) => {
+    const { loadConfig } = await importConfig();
+    const { createService } = await importService();
+    return createService(await loadConfig(environment), overrides);
+  };
+}

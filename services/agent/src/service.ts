@@ -20,10 +20,7 @@ import { createTransfers } from './transfers/create-transfers.ts';
 import { createWeb } from './web/create-web.ts';
 
 /** The agent service: the agents of tenants, their visibility, and what users give to them. Opens nothing before `start`. */
-export async function createAgentService(
-  config: AgentConfig,
-  overrides: ShellOverrides = {},
-): Promise<Service> {
+export async function createService(config: AgentConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('agent', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);

@@ -17,7 +17,7 @@ import type { Service } from '@gatehouse/shell/service';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
-import { createAgentService } from '../src/service.ts';
+import { createService } from '../src/service.ts';
 import { AlertTaker } from '@gatehouse/test/alert-taker';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { MemoryOfAgents } from './memory-of-agents.ts';
@@ -91,7 +91,7 @@ export class AgentServiceUnderTest extends ServiceUnderTest<Peer<AgentServiceCli
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createAgentService(loadConfig(environment), { log: this.#log });
+    return createService(loadConfig(environment), { log: this.#log });
   }
 
   override environment(): Record<string, string> {

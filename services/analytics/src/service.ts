@@ -20,7 +20,7 @@ export interface AnalyticsOverrides extends ShellOverrides {
 }
 
 /** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
-export async function createAnalyticsService(
+export async function createService(
   config: AnalyticsConfig,
   overrides: AnalyticsOverrides = {},
 ): Promise<Service> {

@@ -18,7 +18,7 @@ import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import { TenantRetention } from '../src/retention/tenant-retention-peer.ts';
 import { Retention } from '../src/retention/retention-job.ts';
-import { createAnalyticsService, type AnalyticsOverrides } from '../src/service.ts';
+import { createService, type AnalyticsOverrides } from '../src/service.ts';
 import { makeEnd, makeStart, received } from './event-fixture.ts';
 
 const log = createLogger('analytics-test', 'silent');
@@ -51,7 +51,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createAnalyticsService(loadConfig(environment), this.#overrides);
+    return createService(loadConfig(environment), this.#overrides);
   }
 
   override environment(): Record<string, string> {

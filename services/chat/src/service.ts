@@ -24,7 +24,7 @@ export interface ChatOverrides extends ShellOverrides {
 }
 
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
-export async function createChatService(
+export async function createService(
   config: ChatConfig,
   { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {

@@ -29,7 +29,7 @@ import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/shell/service';
-import { createChatService, type ChatOverrides } from '../src/service.ts';
+import { createService, type ChatOverrides } from '../src/service.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
 import { ToolLists } from './tool-lists.ts';
 
@@ -119,7 +119,7 @@ export class ChatHarness {
     overrides: ChatOverrides = {},
     providers: Record<string, unknown> = {},
   ): Promise<Service> {
-    const service = await createChatService(
+    const service = await createService(
       {
         HOST: '127.0.0.1',
         HTTP_PORT: 0,

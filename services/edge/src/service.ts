@@ -25,7 +25,7 @@ export interface EdgeOverrides extends ShellOverrides {
 }
 
 /** The edge: the only public HTTP. It stores nothing and uses no database. */
-export async function createEdgeService(config: EdgeConfig, overrides: EdgeOverrides = {}): Promise<Service> {
+export async function createService(config: EdgeConfig, overrides: EdgeOverrides = {}): Promise<Service> {
   const shell = await Shell.create('edge', config, overrides);
   const { log, signer, tracer } = shell;
   const authenticator = new Authenticator(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));

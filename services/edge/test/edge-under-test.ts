@@ -16,7 +16,7 @@ import { testIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
 import type { Service } from '@gatehouse/shell/service';
-import { createEdgeService, type EdgeOverrides } from '../src/service.ts';
+import { createService, type EdgeOverrides } from '../src/service.ts';
 
 /** A request as a service received it. */
 export interface Arrival {
@@ -82,7 +82,7 @@ export class EdgeUnderTest {
       WEBHOOK_HTTP: http,
       ...environment,
     });
-    const edge = await createEdgeService(config, { log, ...overrides });
+    const edge = await createService(config, { log, ...overrides });
     await edge.start();
     // Until it reaches the tenant service, `/health` says 503.
     await eventually(async () => {

@@ -23,10 +23,7 @@ import { indexOnly } from './store/scopes/index-only.ts';
 const workInFlight = { perKey: 4, maxWaiting: 256 };
 
 /** The memory service: documents, search and the knowledge graph of agents. Opens nothing before `start`. */
-export async function createMemoryService(
-  config: MemoryConfig,
-  overrides: ShellOverrides = {},
-): Promise<Service> {
+export async function createService(config: MemoryConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('memory', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const ofTenants = { role: 'memory_app', settings: indexOnly };

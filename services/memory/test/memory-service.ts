@@ -10,7 +10,7 @@ import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As, type RunOptions } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
-import { createMemoryService } from '../src/service.ts';
+import { createService } from '../src/service.ts';
 import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { EmbeddingModel } from './embedding-model.ts';
 
@@ -72,7 +72,7 @@ export class MemoryServiceUnderTest extends ServiceUnderTest<Peer<MemoryServiceC
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createMemoryService(loadConfig(environment));
+    return createService(loadConfig(environment));
   }
 
   override environment(): Record<string, string> {

@@ -19,10 +19,7 @@ import { transferTask } from './transfers/carry-out-job.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
-export async function createTenantService(
-  config: TenantConfig,
-  overrides: ShellOverrides = {},
-): Promise<Service> {
+export async function createService(config: TenantConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('tenant', config, overrides);
   const { log, registry } = shell;
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;

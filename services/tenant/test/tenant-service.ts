@@ -19,7 +19,7 @@ import {
   type RunOptions,
 } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
-import { createTenantService } from '../src/service.ts';
+import { createService } from '../src/service.ts';
 import { UserDataServices } from './user-data-services.ts';
 
 /** Members that answers of this service may have. `call` has checked each answer against its route's shape. */
@@ -76,7 +76,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createTenantService(loadConfig(environment));
+    return createService(loadConfig(environment));
   }
 
   protected connect(address: string, signer: Signer): Peer<TenantServiceClient> {

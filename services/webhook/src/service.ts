@@ -18,10 +18,7 @@ import { createSubscriptions } from './subscriptions/create-subscriptions.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
-export async function createWebhookService(
-  config: WebhookConfig,
-  overrides: ShellOverrides = {},
-): Promise<Service> {
+export async function createService(config: WebhookConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, WEBHOOK_ALLOW_TOKEN } = config;
   const pools = createPools(shell, {

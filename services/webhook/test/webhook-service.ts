@@ -14,7 +14,7 @@ import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-under-test';
 import { loadConfig } from '../src/config.ts';
-import { createWebhookService } from '../src/service.ts';
+import { createService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
 import { signed, type Signing } from '@gatehouse/test/webhook-senders';
 
@@ -82,7 +82,7 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createWebhookService(loadConfig(environment));
+    return createService(loadConfig(environment));
   }
 
   override environment(): Record<string, string> {
