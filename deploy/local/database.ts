@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { services } from '@gatehouse/contract/services';
+import { FormerSchemaError } from '@gatehouse/pg/migrate';
 import { migrateService } from '@gatehouse/shell/migrate';
 import { Client } from 'pg';
 import { repositoryRoot } from './settings.ts';
@@ -33,7 +34,8 @@ export async function prepareDatabase(options: DatabaseOptions): Promise<void> {
         directory: path.join(repositoryRoot, 'services', name, 'migrations'),
       });
     } catch (error) {
-      throw new StartError(`Migrating the database of ${name} failed: ${(error as Error).message}`, {
+      const advice = error instanceof FormerSchemaError ? ': set GATEHOUSE_STATE to a new folder.' : '';
+      throw new StartError(`Migrating the database of ${name} failed: ${(error as Error).message}${advice}`, {
         cause: error,
       });
     }

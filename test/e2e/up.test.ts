@@ -1,14 +1,18 @@
 import { execFile } from 'node:child_process';
-import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { services } from '@gatehouse/contract/services';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { freePort } from '@gatehouse/local/ports';
+import { startPostgres } from '@gatehouse/local/postgres';
 import { serversIn } from '@gatehouse/local/postgres-leftovers';
 import { LocalSystem, makeStateFolder, survivors } from '@gatehouse/test/local-system';
 import { eventually } from '@gatehouse/test/eventually';
+import { query } from '@gatehouse/test/query';
+import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 
 const run = promisify(execFile);
 const startTimeoutMs = 90_000;
@@ -254,5 +258,52 @@ describe('make up refuses to start', () => {
     expect(output).toMatch(/gatehouse-1 failed to start: it exited with code 1; see its log above\.\n/);
     expect(output).toContain('The model catalogue is wrong');
     expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
+  });
+});
+
+describe('make up on the state folder of a version before 0.2.0', () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+
+  beforeAll(async () => {
+    ({ folder, remove } = await makeUsedStateFolder());
+  }, startTimeoutMs);
+
+  afterAll(() => remove());
+
+  const schemas = services.filter(({ database }) => database).map(({ name }) => name);
+
+  /** The rows of a statement for each schema, read while no system runs on the folder. */
+  async function inEachSchema(sql: (schema: string) => string): Promise<object[][]> {
+    const server = await startPostgres({
+      dataDirectory: path.join(folder, 'postgres'),
+      port: await freePort(),
+    });
+    try {
+      return await Promise.all(schemas.map((schema) => query(server.adminUrl('gatehouse'), sql(schema))));
+    } finally {
+      await server.stop();
+    }
+  }
+
+  it('says so, names the way out, and leaves the data as they are', async () => {
+    await inEachSchema(
+      (schema) => `update ${schema}.migrations set name = '0001_former' where name like '0001%'`,
+    );
+    const files = (): Promise<string[]> =>
+      Promise.all(
+        ['secrets.json', 'credentials.json'].map((file) => readFile(path.join(folder, file), 'utf8')),
+      );
+    const record = (schema: string): string => `select * from ${schema}.migrations order by id`;
+    const tables = (schema: string): string =>
+      `select relname, relacl::text, pg_relation_size(oid)::integer as size from pg_class
+       where relnamespace = '${schema}'::regnamespace order by 1`;
+    const before = [await inEachSchema(record), await inEachSchema(tables), await files()];
+    const system = new LocalSystem(folder, { PORT: String(await freePort()) });
+    expect(await system.exited).toEqual({ code: 1, signal: null });
+    expect(system.output).toMatch(
+      /^Migrating the database of tenant failed: the schema tenant was made by a version before 0\.2\.0, which can't be upgraded; its data was left alone\. Use a new database: set GATEHOUSE_STATE to a new folder\.$/m,
+    );
+    expect([await inEachSchema(record), await inEachSchema(tables), await files()]).toEqual(before);
   });
 });

@@ -7,7 +7,7 @@ import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { firstMigration, folderOf, Probe, service } from '../test/probe.ts';
-import { assertMigrated } from './migrate.ts';
+import { assertMigrated, FormerSchemaError } from './migrate.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { createPool, type Pool } from './pool.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -128,6 +128,37 @@ describe('migrating', () => {
       await rm(misnamed, { recursive: true });
     },
   );
+
+  it('refuses a schema of a version before the first migration, and changes nothing', async () => {
+    const baseline = await folderOf({
+      '0001_baseline.sql': 'create table probe.baseline (id int);',
+      '0002_more.sql': 'create table probe.more (id int);',
+    });
+    await probe.asAdmin(`insert into probe.notes values (gen_random_uuid(), gen_random_uuid(), 'kept')`);
+    const state = async (): Promise<object[]> => [
+      ...(await probe.asAdmin('select text from probe.notes')),
+      ...(await probe.asAdmin('select name from probe.migrations')),
+      ...(await probe.asAdmin(
+        `select relname from pg_class where relnamespace = 'probe'::regnamespace order by 1`,
+      )),
+      ...(await probe.asAdmin(
+        `select oid, rolpassword from pg_authid where rolname like 'probe%' order by 1`,
+      )),
+    ];
+    const before = await state();
+    for (const run of [() => probe.migrate(baseline), () => assertMigrated(pool, service, baseline)]) {
+      const error = await run().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(FormerSchemaError);
+      expect(error).toMatchObject({
+        message:
+          "the schema probe was made by a version before 0.2.0, which can't be upgraded; " +
+          'its data was left alone. Use a new database',
+      });
+    }
+    expect(await state()).toEqual(before);
+    await probe.asAdmin('delete from probe.notes');
+    await rm(baseline, { recursive: true });
+  });
 
   it('as a command wants both URLs', async () => {
     await expect(migrateCommand(service, probe.folder, {})).rejects.toThrow(

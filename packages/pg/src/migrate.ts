@@ -19,12 +19,25 @@ export interface MigrateOptions {
   also?: (owner: Client) => Promise<void>;
 }
 
+/** The first version whose migrations begin with a baseline. */
+const baselineVersion = '0.2.0';
+
+/** Thrown, before anything is changed, for a schema whose record lacks the first migration of this release. */
+export class FormerSchemaError extends Error {
+  constructor(service: string) {
+    super(
+      `the schema ${service} was made by a version before ${baselineVersion}, which can't be upgraded; ` +
+        'its data was left alone. Use a new database',
+    );
+  }
+}
+
 /**
  * Applies pending migrations, each file in its own transaction, and creates the roles. Safe to repeat and to run
- * concurrently. Leaves a schema that a newer release has migrated unchanged.
+ * concurrently. Leaves a schema that a newer release has migrated unchanged. Throws `FormerSchemaError`.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
-  await migrationsIn(options.directory);
+  const known = await migrationsIn(options.directory);
   const roles = rolesOf(options.service, options.serviceUrl);
   const owner = new Client({ connectionString: options.adminUrl });
   // A lost connection also fails the current statement, which reports it.
@@ -32,6 +45,8 @@ export async function migrate(options: MigrateOptions): Promise<void> {
   await owner.connect();
   try {
     await takeMigrationLock(owner);
+    if (await hasRecord(owner, options.service))
+      assertNotFormer(options.service, known, await appliedIn(owner, options.service));
     await makeRoles(owner, roles);
     await explainLockTimeout(options.service, async () => {
       await runMigrations(owner, options);
@@ -118,7 +133,22 @@ async function migrationsIn(directory: string): Promise<string[]> {
   const misnamed = names.filter((name) => !migrationName.test(name));
   if (misnamed.length > 0)
     throw new Error(`migrations must be named NNNN_what_it_does.sql; found ${misnamed.join(', ')}`);
-  return names;
+  return names.sort();
+}
+
+/** Whether the migration step has run before. */
+async function hasRecord(db: Queryable, service: string): Promise<boolean> {
+  const { rows } = await db.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
+    `${service}.${migrationsTable}`,
+  ]);
+  return rows[0]?.found === true;
+}
+
+/** Migrations run in order, so a record that lacks the first one is not of this release or a later one. */
+function assertNotFormer(service: string, known: readonly string[], applied: readonly string[]): void {
+  const [first] = known;
+  if (first !== undefined && applied.length > 0 && !applied.includes(first))
+    throw new FormerSchemaError(service);
 }
 
 async function appliedIn(db: Queryable, service: string): Promise<string[]> {
@@ -127,8 +157,9 @@ async function appliedIn(db: Queryable, service: string): Promise<string[]> {
 }
 
 /**
- * Throws when migrations are pending, and when a newer release has removed what this release needs. Returns the other
- * migrations of newer releases, which are compatible.
+ * Throws when migrations are pending, when a newer release has removed what this release needs, and for the schema of a
+ * version before the baseline (`FormerSchemaError`). Returns the other migrations of newer releases, which are
+ * compatible.
  */
 export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
   const known = await migrationsIn(directory);
@@ -136,6 +167,7 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
     if (isDatabaseOutage(error)) throw error;
     throw new Error(`the schema ${service} does not exist: run the migration step first`, { cause: error });
   });
+  assertNotFormer(service, known, applied);
   const pending = known.filter((name) => !applied.includes(name));
   const newer = applied.filter((name) => !known.includes(name));
   const contractions = newer.filter((name) => contraction.test(name));
