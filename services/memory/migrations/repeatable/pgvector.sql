@@ -1,6 +1,6 @@
 -- Vectors for pgvector, if the database has that extension in version 0.8 or later (ADR 30). A trigger stores them, so
--- every replica of every release keeps them right, and no writer needs to know about them. What was stored before is
--- copied by jobs.
+-- every replica of every release keeps them right, and no writer needs to know about them. Jobs copy the vectors that
+-- were stored before.
 do $$
 declare
   vectors text;
@@ -64,7 +64,7 @@ begin
   alter table memory.agents alter column half_vectors_complete set default true;
   grant update (half_vectors_complete) on memory.agents to memory_app;
 
-  -- What an earlier installation of the extension left has no column for vectors.
+  -- A table that an earlier installation of the extension left has no column for vectors.
   drop table if exists memory.half_vectors;
   execute format('
     create table memory.half_vectors (
