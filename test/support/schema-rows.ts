@@ -14,8 +14,6 @@ export interface SeedOptions {
   schema: string;
   /** Distinguishes the rows of one call from those of another. */
   round: number;
-  /** Tables that the caller fills. */
-  except: readonly string[];
   /** Values by `table.column`, for columns whose valid values are not clear from type and check. */
   values: Readonly<Record<string, string | null>>;
 }
@@ -26,12 +24,12 @@ const rowsPerRound = 2;
 const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
 
 /**
- * Inserts rows into every table, with a value in every column unless `values` says null. Rows with the same number have the same ids, so that
- * references are valid. `client` must be a superuser.
+ * Inserts rows into every table, with a value in every column unless `values` says null. Rows with the same number have
+ * the same ids, so that references are valid. `client` must be a superuser.
  */
 export async function seedRows(client: Client, options: SeedOptions): Promise<void> {
-  const { schema, round, except, values } = options;
-  const columns = (await columnsOf(client, schema)).filter(({ table }) => !except.includes(table));
+  const { schema, round, values } = options;
+  const columns = await columnsOf(client, schema);
   // References are valid by construction; triggers of foreign keys would require an order of the tables.
   await client.query('set session_replication_role = replica');
   for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
@@ -78,6 +76,7 @@ const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
   'integer[]': (n) => `{${n}}`,
   'bigint[]': (n) => `{${n}}`,
   'bit varying': (n) => n.toString(2),
+  xid8: String,
   json: () => '{}',
   jsonb: () => '{}',
   // 32 bytes, like a SHA-256.
