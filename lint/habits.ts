@@ -8,7 +8,7 @@ export interface Habit {
 }
 
 /** Begins a sentence: the first word of a comment or of its line, and the word after the end of another sentence. */
-const opening = String.raw`(?<=^[ \t]*(?:/\*+|\*|//)?[ \t]*(?:- )?|[.!?][)"']*[ \t]+)`;
+const opening = String.raw`(?<=^[ \t]*(?:/\*+|\*|//|--)?[ \t]*(?:- )?|[.!?][)"']*[ \t]+)`;
 const pronouns = 'What|Whatever|Which|Whichever|Whose|Whom|Where|Wherever|Of';
 const prepositions =
   'After|Against|Among|At|Before|Behind|Beside|Between|By|For|From|In|Into|On|Over|Since|Through|To|Under|Until|With';

@@ -17,7 +17,7 @@ const leastWords = 3;
 const readers: readonly { files: RegExp; read: (file: string, text: string) => Prose[] }[] = [
   { files: /\.test\.ts$/, read: (file, text) => scriptProse(file, text, isTestName) },
   { files: /\.[cm]?[jt]s$/, read: (file, text) => scriptProse(file, text, isText) },
-  { files: /\.sql$/, read: (_file, text) => matches(text, /--.*|\/\*[^]*?\*\//g) },
+  { files: /\.sql$/, read: (_file, text) => matches(text, /--.*|\/\*[^]*?\*\//g, true) },
   { files: /\.proto$/, read: (_file, text) => matches(text, /\/\/.*|\/\*[^]*?\*\//g, true) },
   { files: /(\.sh|Dockerfile|Makefile|\/run)$/, read: (_file, text) => matches(text, /(?<=^|\s)#.*/gm) },
   { files: /\.md$/, read: (_file, text) => markdownProse(text) },
