@@ -24,7 +24,7 @@ export const routes: readonly Route[] = [
     examples: {
       ok: {
         summary: 'The gateway is ready',
-        response: { status: 'ok', protocol: protocolVersion, version: '0.1.0' },
+        response: { status: 'ok', protocol: protocolVersion, version: '0.2.0' },
       },
     },
   }),
