@@ -188,7 +188,7 @@ it('is moved as the preview says, answers there, and is gone at the source', asy
   const of = (type: string) => asked.body.resources.find((resource) => resource.type === type)?.counts;
   expect(of('channel_instance')).toEqual({ conversations: 1, messages: 2 });
   expect(of('webhook_endpoint')).toEqual({ calls: 2 });
-  const moved = await ended((await begin(asked.body.id)).body.id);
+  const moved = await ended((await begin(asked.body.id)).body.id, { hurries: false });
   expect(moved).toMatchObject({ status: 'completed', error: null });
   await expectAnswer(elsewhere, agent);
   expect(await passagesOf(elsewhere)).toBe(passages);

@@ -355,7 +355,7 @@ it('answer requests before they are closed, and refuse those after it', async ()
     }
   });
   await eventually(() => expect(answers.length).toBeGreaterThan(4));
-  const transfer = await ended((await begin(body.id)).body.id);
+  const transfer = await ended((await begin(body.id)).body.id, { hurries: false });
   isOver = true;
   await Promise.all(asking);
   expect(transfer).toMatchObject({ status: 'completed' });

@@ -74,7 +74,7 @@ it('moves an agent with its ids, and back', async () => {
   const made = await makeAgent();
   const resources = all(made).slice(0, 2);
   const before = await inventory(source, made.agent);
-  const moved = await carryOut(resources, { mode: 'move' });
+  const moved = await carryOut(resources, { mode: 'move' }, { hurries: false });
   expect(moved).toMatchObject({
     status: 'completed',
     items: [{ target_id: made.agent }, { target_id: made.server }],
