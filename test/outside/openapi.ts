@@ -9,7 +9,7 @@ import { exchanges, type Target } from '../conformance/exchanges.ts';
 import { schemaCheck, type SchemaCheck } from '../conformance/schema-check.ts';
 import { setting } from './step.ts';
 
-/** A step of `make test-outside` (20-openai-openapi.sh): see test/outside/README.md. */
+/** A step of `make test-outside` (18-openai-openapi.sh): see test/outside/README.md. */
 
 /** The document says 3.1 but still writes 3.0's `nullable` here and there, which JSON Schema would overlook. */
 function readNullable(schema: unknown): unknown {
