@@ -26,8 +26,8 @@ export const habits: readonly Habit[] = [
     better: 'begin the sentence with its subject: the caller, clients that …',
   },
   { found: /\bWhat all that\b/g, better: 'begin the sentence with its subject' },
-  // `insufficient_quota` of the OpenAI API does not match, and SQL may name the table `tenant.quotas`.
-  { found: /(?<!\btenant\.)\bquotas?\b/gi, better: 'limit' },
+  // `insufficient_quota` of the OpenAI API does not match.
+  { found: /\bquotas?\b/gi, better: 'limit' },
   {
     found:
       /\b(?:contract|api|spec|specification|architecture)\s+§|\b(?:architecture|design) decision\b|\binterface-spec\b|\barchitecture\.md\b|\bapi\.md\b/gi,

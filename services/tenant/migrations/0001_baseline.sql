@@ -146,18 +146,18 @@ end
 $$;
 
 -- One row for each limit or budget of a tenant or key; its window advances in place.
-create table tenant.quotas (
-  tenant_id uuid not null constraint quotas_tenant_id_fkey references tenant.tenants (id),
+create table tenant.limit_uses (
+  tenant_id uuid not null constraint limit_uses_tenant_id_fkey references tenant.tenants (id),
   -- The tenant or one of its keys.
   subject_id uuid not null,
   resource text not null
-    constraint quotas_resource_check check (resource in ('requests', 'tokens', 'concurrency', 'budget')),
+    constraint limit_uses_resource_check check (resource in ('requests', 'tokens', 'concurrency', 'budget')),
   -- The epoch for concurrency, which has no window.
   window_start timestamptz not null default to_timestamp(0),
   -- Requests and tokens: spent or leased. Budget: settled, in pico-USD. Concurrency: always 0.
-  used numeric not null default 0 constraint quotas_used_check check (used >= 0),
+  used numeric not null default 0 constraint limit_uses_used_check check (used >= 0),
   -- The highest budget threshold, in percent, that was published for this window.
-  told_percent smallint not null default 0,
+  published_percent smallint not null default 0,
   -- `window_start` identifies the window for replicas; `starts_at` and `ends_at` are its actual bounds. They differ
   -- after settings changed. Null for limits other than budgets.
   starts_at timestamptz,
@@ -165,63 +165,63 @@ create table tenant.quotas (
   -- The previous window, for runs that were reserved in it and settle later.
   previous_window timestamptz,
   previous_ends_at timestamptz,
-  constraint quotas_pkey primary key (subject_id, resource)
+  constraint limit_uses_pkey primary key (subject_id, resource)
 ) with (fillfactor = 50);
-create index quotas_tenant_id_idx on tenant.quotas (tenant_id);
+create index limit_uses_tenant_id_idx on tenant.limit_uses (tenant_id);
 
-alter table tenant.quotas enable row level security;
-alter table tenant.quotas force row level security;
-create policy quotas_app_select on tenant.quotas for select to tenant_app
+alter table tenant.limit_uses enable row level security;
+alter table tenant.limit_uses force row level security;
+create policy limit_uses_app_select on tenant.limit_uses for select to tenant_app
   using (tenant_id = tenant.current_tenant());
-create policy quotas_system_select on tenant.quotas for select to tenant_system using (true);
-create policy quotas_system_insert on tenant.quotas for insert to tenant_system with check (true);
-create policy quotas_system_update on tenant.quotas for update to tenant_system using (true) with check (true);
-grant select on tenant.quotas to tenant_app;
-grant select, insert, update on tenant.quotas to tenant_system;
+create policy limit_uses_system_select on tenant.limit_uses for select to tenant_system using (true);
+create policy limit_uses_system_insert on tenant.limit_uses for insert to tenant_system with check (true);
+create policy limit_uses_system_update on tenant.limit_uses for update to tenant_system using (true) with check (true);
+grant select on tenant.limit_uses to tenant_app;
+grant select, insert, update on tenant.limit_uses to tenant_system;
 
 -- Replicas of chat that hold leases or did so recently.
-create table tenant.quota_holders (
-  id uuid constraint quota_holders_pkey primary key,
+create table tenant.limit_holders (
+  id uuid constraint limit_holders_pkey primary key,
   seen_at timestamptz not null default now()
 ) with (fillfactor = 50);
 
-alter table tenant.quota_holders enable row level security;
-alter table tenant.quota_holders force row level security;
+alter table tenant.limit_holders enable row level security;
+alter table tenant.limit_holders force row level security;
 -- Visible to every tenant: the row contains only whether a holder is alive.
-create policy quota_holders_app_select on tenant.quota_holders for select to tenant_app using (true);
-create policy quota_holders_system_select on tenant.quota_holders for select to tenant_system using (true);
-create policy quota_holders_system_insert on tenant.quota_holders for insert to tenant_system with check (true);
-create policy quota_holders_system_update on tenant.quota_holders for update to tenant_system
+create policy limit_holders_app_select on tenant.limit_holders for select to tenant_app using (true);
+create policy limit_holders_system_select on tenant.limit_holders for select to tenant_system using (true);
+create policy limit_holders_system_insert on tenant.limit_holders for insert to tenant_system with check (true);
+create policy limit_holders_system_update on tenant.limit_holders for update to tenant_system
   using (true) with check (true);
-create policy quota_holders_system_delete on tenant.quota_holders for delete to tenant_system using (true);
-grant select on tenant.quota_holders to tenant_app;
-grant select, insert, update, delete on tenant.quota_holders to tenant_system;
+create policy limit_holders_system_delete on tenant.limit_holders for delete to tenant_system using (true);
+grant select on tenant.limit_holders to tenant_app;
+grant select, insert, update, delete on tenant.limit_holders to tenant_system;
 
 -- The part of concurrency (slots) or of a budget (pico-USD, reserved or not yet settled) that a holder keeps.
-create table tenant.quota_holds (
+create table tenant.limit_holds (
   holder_id uuid not null
-    constraint quota_holds_holder_id_fkey references tenant.quota_holders (id) on delete cascade,
+    constraint limit_holds_holder_id_fkey references tenant.limit_holders (id) on delete cascade,
   tenant_id uuid not null,
   subject_id uuid not null,
-  resource text not null constraint quota_holds_resource_check check (resource in ('concurrency', 'budget')),
+  resource text not null constraint limit_holds_resource_check check (resource in ('concurrency', 'budget')),
   window_start timestamptz not null,
-  amount numeric not null constraint quota_holds_amount_check check (amount >= 0),
+  amount numeric not null constraint limit_holds_amount_check check (amount >= 0),
   -- The sequence of the call that wrote this row; a delayed copy of an earlier call has no effect.
   sequence bigint not null,
-  constraint quota_holds_pkey primary key (subject_id, resource, holder_id)
+  constraint limit_holds_pkey primary key (subject_id, resource, holder_id)
 ) with (fillfactor = 50);
-create index quota_holds_holder_id_idx on tenant.quota_holds (holder_id);
+create index limit_holds_holder_id_idx on tenant.limit_holds (holder_id);
 
-alter table tenant.quota_holds enable row level security;
-alter table tenant.quota_holds force row level security;
-create policy quota_holds_app_select on tenant.quota_holds for select to tenant_app
+alter table tenant.limit_holds enable row level security;
+alter table tenant.limit_holds force row level security;
+create policy limit_holds_app_select on tenant.limit_holds for select to tenant_app
   using (tenant_id = tenant.current_tenant());
-create policy quota_holds_system_select on tenant.quota_holds for select to tenant_system using (true);
-create policy quota_holds_system_insert on tenant.quota_holds for insert to tenant_system with check (true);
-create policy quota_holds_system_update on tenant.quota_holds for update to tenant_system
+create policy limit_holds_system_select on tenant.limit_holds for select to tenant_system using (true);
+create policy limit_holds_system_insert on tenant.limit_holds for insert to tenant_system with check (true);
+create policy limit_holds_system_update on tenant.limit_holds for update to tenant_system
   using (true) with check (true);
-grant select on tenant.quota_holds to tenant_app;
-grant select, insert, update on tenant.quota_holds to tenant_system;
+grant select on tenant.limit_holds to tenant_app;
+grant select, insert, update on tenant.limit_holds to tenant_system;
 
 -- Settlements whose cost is included in `used`, so that repeats have no effect.
 create table tenant.settlements (
@@ -247,7 +247,7 @@ create table tenant.budget_spend (
   -- Settled, in pico-USD. Negative where an exact cost replaced a higher estimate that an earlier bucket was charged.
   cost numeric not null default 0,
   -- The highest threshold, in percent, that is in the audit log for the window that starts here.
-  told_percent smallint not null default 0,
+  published_percent smallint not null default 0,
   constraint budget_spend_pkey primary key (subject_id, bucket)
 ) with (fillfactor = 50);
 create index budget_spend_bucket_idx on tenant.budget_spend (bucket);
@@ -263,7 +263,7 @@ create policy budget_spend_system_update on tenant.budget_spend for update to te
 create policy budget_spend_system_delete on tenant.budget_spend for delete to tenant_system using (true);
 grant select on tenant.budget_spend to tenant_app;
 grant select, insert, delete on tenant.budget_spend to tenant_system;
-grant update (cost, told_percent) on tenant.budget_spend to tenant_system;
+grant update (cost, published_percent) on tenant.budget_spend to tenant_system;
 
 --
 -- Administrative changes.

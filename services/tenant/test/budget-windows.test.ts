@@ -54,7 +54,7 @@ async function spend(tenant: TestTenant, costPico: bigint, ago = '0'): Promise<G
 /** Makes it the day after, for the row of the budget. */
 async function passMidnight(tenant: TestTenant): Promise<void> {
   await service.rows(
-    `update tenant.quotas set window_start = window_start - interval '1 day',
+    `update tenant.limit_uses set window_start = window_start - interval '1 day',
        starts_at = starts_at - interval '1 day', ends_at = ends_at - interval '1 day' where subject_id = $1`,
     [tenant.id],
   );
@@ -283,7 +283,7 @@ describe('a budget whose window is recalculated', () => {
 it('a budget that only the release before has counted goes on where it was', async () => {
   const tenant = await service.makeTenant({ budget: { usd, period: 'day' } });
   await spend(tenant, 300n);
-  await service.rows('update tenant.quotas set starts_at = null, ends_at = null where subject_id = $1', [
+  await service.rows('update tenant.limit_uses set starts_at = null, ends_at = null where subject_id = $1', [
     tenant.id,
   ]);
   expect(await used(tenant)).toBe(300n);

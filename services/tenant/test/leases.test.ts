@@ -86,7 +86,7 @@ describe('concurrency', () => {
     const slots = (needs: bigint[]) => ({ resource: Resource.CONCURRENCY, needs });
     await busy.lease(tenant.id, [slots([1n, 1n])]);
     const silent = () =>
-      service.rows(`update tenant.quota_holders set seen_at = now() - interval '21 seconds' where id = $1`, [
+      service.rows(`update tenant.limit_holders set seen_at = now() - interval '21 seconds' where id = $1`, [
         busy.id,
       ]);
     await silent();
@@ -105,7 +105,7 @@ describe('concurrency', () => {
     expect(await dead.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 2n });
     expect(await alive.leaseOne(tenant.id, { ...slots, needs: ones(2) })).toMatchObject({ granted: 1n });
     await service.rows(
-      `update tenant.quota_holders set seen_at = now() - interval '21 seconds' where id = $1`,
+      `update tenant.limit_holders set seen_at = now() - interval '21 seconds' where id = $1`,
       [dead.id],
     );
     expect(await alive.leaseOne(tenant.id, { ...slots, holding: 1n, needs: ones(3) })).toMatchObject({
@@ -154,7 +154,7 @@ describe('a budget', () => {
     await Promise.all([holder.settle([settlement]), other.settle([settlement]), other.settle([settlement])]);
     await holder.settle([settlement]);
     const rows = await service.rows(
-      'select used::integer, told_percent as published from tenant.quotas where subject_id = $1',
+      'select used::integer, published_percent as published from tenant.limit_uses where subject_id = $1',
       [tenant.id],
     );
     expect(rows).toEqual([{ used: 300, published: 0 }]);
@@ -173,7 +173,7 @@ describe('a budget', () => {
     const [dead, alive] = [new Replica(service), new Replica(service)];
     const money = { resource: Resource.BUDGET, needs: [900n] };
     const grant = await dead.leaseOne(tenant.id, money);
-    await service.rows(`update tenant.quota_holders set seen_at = now() - interval '1 hour' where id = $1`, [
+    await service.rows(`update tenant.limit_holders set seen_at = now() - interval '1 hour' where id = $1`, [
       dead.id,
     ]);
     expect(await alive.leaseOne(tenant.id, money)).toMatchObject({ granted: 0n });
@@ -247,11 +247,11 @@ describe('a tenant whose settlement fails', () => {
     }
     const used = () =>
       service.rows(
-        'select used::integer from tenant.quotas where subject_id = any($1) order by subject_id = $2',
+        'select used::integer from tenant.limit_uses where subject_id = any($1) order by subject_id = $2',
         [[stuck.id, other.id], other.id],
       );
     await service.rows('begin');
-    await service.rows('select from tenant.quotas where subject_id = $1 for update', [stuck.id]);
+    await service.rows('select from tenant.limit_uses where subject_id = $1 for update', [stuck.id]);
     expect(await replica.settlePartially(settlements)).toEqual([settlements[0]?.id]);
     // The release before takes an answer to mean that all were charged.
     await expect(replica.settle(settlements)).rejects.toThrow();
@@ -276,7 +276,7 @@ it('settlements are deleted after a week, and replicas that were not released af
     [old, young],
   );
   await service.rows(
-    `insert into tenant.quota_holders (id, seen_at)
+    `insert into tenant.limit_holders (id, seen_at)
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
@@ -286,7 +286,7 @@ it('settlements are deleted after a week, and replicas that were not released af
   expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([
     { id: young },
   ]);
-  expect(await service.rows('select id from tenant.quota_holders where id = any($1)', ids)).toEqual([
+  expect(await service.rows('select id from tenant.limit_holders where id = any($1)', ids)).toEqual([
     { id: young },
   ]);
 });

@@ -15,7 +15,7 @@ it('settings are read while slow HTTP requests of other tenants hold all connect
   const slow = [await service.makeTenant(), await service.makeTenant()];
   const other = await service.makeTenant();
   await service.rows('begin');
-  await service.rows('lock table tenant.quotas in access exclusive mode');
+  await service.rows('lock table tenant.limit_uses in access exclusive mode');
   const waiting = slow.flatMap(({ admin }) =>
     Array.from({ length: 6 }, () => service.call('GET', '/v1/limits', { as: admin })),
   );

@@ -19,7 +19,7 @@ export async function findSpend(
     `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.published_percent, 0) as published_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
      cross join lateral (
-       select sum(cost) as cost, max(told_percent) filter (where bucket = to_timestamp(w.start / 1000)) as published_percent
+       select sum(cost) as cost, max(published_percent) filter (where bucket = to_timestamp(w.start / 1000)) as published_percent
        from tenant.budget_spend
        where subject_id = w.subject_id and bucket >= to_timestamp(w.start / 1000)
          and bucket < to_timestamp(w."end" / 1000)
@@ -68,7 +68,7 @@ export async function chargeBudgets(
                   when q.previous_window then least(clock_timestamp(), q.previous_ends_at - interval '15 minutes')
                 end, c.window_start), to_timestamp(0)) as bucket,
               c.window_start = q.window_start as is_counted, q.starts_at, q.ends_at
-       from charges c join tenant.quotas q
+       from charges c join tenant.limit_uses q
          on q.subject_id = c.subject_id and q.resource = 'budget' and q.tenant_id = $1
      ), kept as (
        insert into tenant.budget_spend as s (tenant_id, subject_id, bucket, cost)
@@ -78,7 +78,7 @@ export async function chargeBudgets(
        select subject_id, sum(cost) as cost from placed
        where is_counted or (bucket >= starts_at and bucket < ends_at) group by subject_id
      )
-     update tenant.quotas q set used = greatest(0, c.cost + case when q.used > 0 then q.used else (
+     update tenant.limit_uses q set used = greatest(0, c.cost + case when q.used > 0 then q.used else (
        select coalesce(sum(cost), 0) from tenant.budget_spend
        where subject_id = q.subject_id and bucket >= q.starts_at and bucket < q.ends_at
      ) end)
@@ -102,7 +102,7 @@ export async function chargeHolds(db: Queryable, charges: readonly Charge[]): Pr
        where cost > 0
        group by holder_id, subject_id, window_start
      )
-     update tenant.quota_holds h set amount = greatest(0, h.amount - c.cost) from charges c
+     update tenant.limit_holds h set amount = greatest(0, h.amount - c.cost) from charges c
      where h.subject_id = c.subject_id and h.resource = 'budget' and h.holder_id = c.holder_id
        and h.window_start = c.window_start and h.subject_id = any ($2::uuid[])`,
     [
@@ -122,11 +122,11 @@ export async function updatePublished(
 ): Promise<void> {
   await db.query(
     `with marked as (
-       insert into tenant.budget_spend (tenant_id, subject_id, bucket, cost, told_percent)
+       insert into tenant.budget_spend (tenant_id, subject_id, bucket, cost, published_percent)
        values ($1, $2, to_timestamp($3::float8 / 1000), 0, $4)
-       on conflict (subject_id, bucket) do update set told_percent = excluded.told_percent
+       on conflict (subject_id, bucket) do update set published_percent = excluded.published_percent
      )
-     update tenant.quotas set told_percent = $4 where subject_id = $2 and resource = 'budget'`,
+     update tenant.limit_uses set published_percent = $4 where subject_id = $2 and resource = 'budget'`,
     [tenantId, subjectId, window.start, percent],
   );
 }

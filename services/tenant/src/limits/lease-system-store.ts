@@ -141,8 +141,8 @@ export class LeaseSystemStore {
   /** Heartbeats of replicas that hold something, on the word of another one. Several say the same at once. */
   async touchHolders(holderIds: readonly string[]): Promise<void> {
     await this.#pool.query(
-      `update tenant.quota_holders set seen_at = now() where id = any (array (
-         select id from tenant.quota_holders
+      `update tenant.limit_holders set seen_at = now() where id = any (array (
+         select id from tenant.limit_holders
          where id = any($1::uuid[]) and seen_at < now() - interval '1 second' order by id for update skip locked))`,
       [holderIds],
     );
@@ -154,7 +154,7 @@ export class LeaseSystemStore {
    */
   async releaseHolders(holderIds: readonly string[]): Promise<void> {
     for (const id of holderIds)
-      await this.#pool.query('delete from tenant.quota_holders where id = $1', [id]);
+      await this.#pool.query('delete from tenant.limit_holders where id = $1', [id]);
   }
 
   /**
@@ -168,7 +168,7 @@ export class LeaseSystemStore {
       [batch],
     );
     const { rows: oldHolders } = await this.#pool.query<{ id: string }>(
-      `select id from tenant.quota_holders where seen_at < now() - interval '40 days' limit $1`,
+      `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
       [maxOldHolders],
     );
     await this.releaseHolders(oldHolders.map(({ id }) => id));
@@ -218,7 +218,7 @@ export class LeaseSystemStore {
     const last = this.#touched.get(id);
     if (last !== undefined && now - last < touchEveryMs) return;
     await this.#pool.query(
-      `insert into tenant.quota_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
+      `insert into tenant.limit_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
       [id],
     );
     if (this.#touched.size > maxTouched) this.#touched.clear();
@@ -293,9 +293,9 @@ function grant(
 
 async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
   await db.query(
-    `insert into tenant.quotas (tenant_id, subject_id, resource)
+    `insert into tenant.limit_uses (tenant_id, subject_id, resource)
      select $1, a.subject_id, a.resource from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
-     where not exists (select from tenant.quotas q where q.subject_id = a.subject_id and q.resource = a.resource)
+     where not exists (select from tenant.limit_uses q where q.subject_id = a.subject_id and q.resource = a.resource)
        and (a.subject_id = $1 or exists (
          select from tenant.api_keys k where k.id = a.subject_id and k.tenant_id = $1))
      order by a.subject_id, a.resource
@@ -315,13 +315,13 @@ async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Pr
   const budget = (asked: AskedLease, bound: number | null): number | null =>
     asked.ask.resource === 'budget' ? bound : null;
   await db.query(
-    `update tenant.quotas q set
-       used = l.used, told_percent = l.told_percent, window_start = to_timestamp(l.name / 1000),
+    `update tenant.limit_uses q set
+       used = l.used, published_percent = l.published_percent, window_start = to_timestamp(l.name / 1000),
        starts_at = to_timestamp(l.starts_at / 1000), ends_at = to_timestamp(l.ends_at / 1000),
        previous_window = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_window else q.window_start end,
        previous_ends_at = case when q.window_start = to_timestamp(l.name / 1000) then q.previous_ends_at else q.ends_at end
      from unnest($1::uuid[], $2::text[], $3::numeric[], $4::smallint[], $5::float8[], $6::float8[], $7::float8[])
-       as l (subject_id, resource, used, told_percent, name, starts_at, ends_at)
+       as l (subject_id, resource, used, published_percent, name, starts_at, ends_at)
      where q.subject_id = l.subject_id and q.resource = l.resource and q.subject_id = any ($1::uuid[])`,
     [
       leases.map(({ ask }) => ask.subjectId),
@@ -347,7 +347,7 @@ async function upsertHolds(
   const holds = leases.filter(({ ask }) => isHeld(ask.resource));
   if (holds.length === 0) return;
   const { rowCount } = await db.query(
-    `insert into tenant.quota_holds as h
+    `insert into tenant.limit_holds as h
        (holder_id, tenant_id, subject_id, resource, window_start, amount, sequence)
      select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, $3
      from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[]) as l (subject_id, resource, window_start, amount)
@@ -373,7 +373,7 @@ async function upsertHolds(
 async function dropHolds(db: Queryable, holderId: string, asks: readonly ResourceAsk[]): Promise<void> {
   if (asks.length === 0) return;
   await db.query(
-    `update tenant.quota_holds h set amount = 0
+    `update tenant.limit_holds h set amount = 0
      from unnest($2::uuid[], $3::text[]) as a (subject_id, resource)
      where h.holder_id = $1 and h.subject_id = a.subject_id and h.resource = a.resource
        and h.subject_id = any ($2::uuid[])`,

@@ -139,8 +139,8 @@ export async function findLimitRows(
   }>(
     `select subject_id, resource, ${milliseconds('window_start')} as window_start,
             ${milliseconds('starts_at')} as starts_at, ${milliseconds('ends_at')} as ends_at, used::text,
-            told_percent as published_percent
-     from tenant.quotas where subject_id = any($1::uuid[]) and resource = any($2::text[])
+            published_percent
+     from tenant.limit_uses where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
     [subjectIds, of],
   );
@@ -179,7 +179,7 @@ export async function findHeld(
     amount: string;
   }>(
     `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount
-     from tenant.quota_holds h join tenant.quota_holders o on o.id = h.holder_id
+     from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
      where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
        and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
      group by h.subject_id, h.resource, h.window_start`,
@@ -196,7 +196,7 @@ export async function findHeld(
 /** The number of live replicas. */
 export async function countHolders(db: Queryable): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    `select count(*)::integer as count from tenant.quota_holders where seen_at > clock_timestamp() - ${deadAfter}`,
+    `select count(*)::integer as count from tenant.limit_holders where seen_at > clock_timestamp() - ${deadAfter}`,
   );
   return rows[0]?.count ?? 0;
 }
