@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { allowedMethods, isSafePath, type Match } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
-import express, { type Request, type Response } from 'express';
+import { Router, type NextFunction, type Request, type Response } from 'express';
 
 /** Answers one request, by what the router has found for it. */
 export type Answer = (request: IncomingMessage, response: ServerResponse, match: Match) => Promise<void>;
@@ -15,12 +15,12 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
     request.url = (request as Request).originalUrl;
     return answer(request, response, match);
   };
-  const app = express();
-  app.disable('x-powered-by').disable('etag').enable('case sensitive routing').enable('strict routing');
+  // Without an express application, which would replace the prototypes of request and response.
+  const router = Router({ caseSensitive: true, strict: true });
   const byPath = Object.groupBy(routes, ({ path }) => path);
   for (const [path, group = []] of Object.entries(byPath).sort(([a], [b]) => compareSpecific(a, b))) {
     const methods = group.map(({ method }) => method);
-    const route = app.route(expressPath(path));
+    const route = router.route(expressPath(path));
     for (const found of group) {
       const method = found.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
       route[method](async (request: Request, response: Response) =>
@@ -31,7 +31,6 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
       answerWithUrl(request, response, { kind: 'method', allow: allowedMethods(methods) }),
     );
   }
-  app.use(async (request: Request, response: Response) => answerWithUrl(request, response, { kind: 'none' }));
   return (request, response) => {
     const { url = '' } = request;
     const [path = ''] = url.split('?', 1);
@@ -43,7 +42,8 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
     // express parses a URL with certain characters in its query by other rules, which change the path as well.
     request.url = path;
     (request as Request).originalUrl = url;
-    app(request, response);
+    const none: NextFunction = () => void answerWithUrl(request, response, { kind: 'none' });
+    router(request as Request, response as Response, none);
   };
 }
 
