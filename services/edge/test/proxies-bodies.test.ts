@@ -168,6 +168,13 @@ describe.each(ways)('$way', ({ path, bodyLimit, bodySizes }) => {
   });
 });
 
+it('refuses a body of more than a mebibyte by its length where a route takes none', async () => {
+  const edge = await startEdge();
+  const framing = `content-length: ${mebibyte + 1}\r\nexpect: 100-continue\r\nconnection: close`;
+  const { answer } = sending(edge, '/v1/mcp/servers/x/refresh', framing);
+  expect(await answer).toMatch(/^HTTP\/1.1 413 /);
+});
+
 it('keeps bodies without a key within 4 MiB of an address, apart from those of tenants', async () => {
   const edge = await startEdge();
   const path = `/v1/webhooks/llm?endpoint=${newId()}`;

@@ -64,6 +64,25 @@ describe.each(ways)('$way', ({ path }) => {
     });
   });
 
+  describe('a replica', () => {
+    it.each([
+      ['resets the connection', (socket: Socket) => socket.resetAndDestroy()],
+      ['closes the connection', (socket: Socket) => socket.end()],
+      ['sends no HTTP', (socket: Socket) => socket.end('SSH-2.0-x\r\n\r\n')],
+    ])('that %s before its answer is a 502, and is not asked twice', async (_name, fail) => {
+      let seen = 0;
+      const other = await replica((request, response) => {
+        // The edge itself asks whether a replica answers.
+        if (request.url !== '/livez') seen += 1;
+        fail(response.socket as Socket);
+      });
+      const edge = await edgeTo(other, other);
+      const answer = await ask(edge, path);
+      expect([answer.status, await answer.json()]).toMatchObject([502, { error: { code: 'bad_gateway' } }]);
+      expect(seen).toBe(1);
+    });
+  });
+
   describe('a kept connection to a service', () => {
     it('that breaks under a request fails that one, which is not sent twice', async () => {
       const requests = new Map<Socket, number>();

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Neighbours } from '@gatehouse/shell/neighbours';
 import { EdgeUnderTest } from './edge-under-test.ts';
 import { upload, type Upload } from './upload.ts';
 
-/** Tools for the table of tests over both proxies. */
+/** Tools for the table of tests over all ways through the edge. */
 
 export const mebibyte = 1024 * 1024;
 export const host = '127.0.0.1';
@@ -20,7 +21,7 @@ export interface Way {
   bodySizes: readonly number[];
 }
 
-/** Clients and services see the same of both proxies: every test of the table runs over both. */
+/** Clients and services see the same of both proxies: a test of connections runs over both. */
 export const ways: readonly Way[] = [
   { way: 'the general proxy', path: '/v1/agents', bodyLimit: mebibyte, bodySizes: [1_000] },
   {
@@ -29,6 +30,12 @@ export const ways: readonly Way[] = [
     bodyLimit: 20 * mebibyte,
     bodySizes: [1_000, 200_000],
   },
+];
+
+/** The same, and the way to a service of the edge's process: a test of answers runs over all three. */
+export const waysOfAnswers: readonly (Pick<Way, 'way' | 'path'> & { startEdge: typeof startEdge })[] = [
+  ...ways.map(({ way, path }) => ({ way, path, startEdge })),
+  { way: 'the local sender', path: '/v1/chat/completions', startEdge: startBeside },
 ];
 
 const running: (() => unknown)[] = [];
@@ -46,6 +53,16 @@ export async function startEdge(...options: Parameters<typeof EdgeUnderTest.star
   const edge = await EdgeUnderTest.start(...options);
   running.push(() => edge.stop());
   return edge;
+}
+
+/** An edge whose process has the chat service too, which answers by the test's listener. */
+function startBeside(
+  ...[environment, services, overrides]: Parameters<typeof startEdge>
+): Promise<EdgeUnderTest> {
+  const neighbours = new Neighbours(['chat'], { listen: false });
+  const chat = neighbours.find('chat');
+  if (chat !== undefined) chat.handler = services ?? null;
+  return startEdge(environment, undefined, { ...overrides, neighbours });
 }
 
 /** An edge in front of the replicas at these addresses, for both ways. */

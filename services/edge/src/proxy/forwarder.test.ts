@@ -23,7 +23,7 @@ import { Forwarder } from './forwarder.ts';
 import { GeneralProxy } from './general-proxy.ts';
 import { PassThrough } from './pass-through.ts';
 import { RequestBodies } from './request-body.ts';
-import type { Sender } from './sender.ts';
+import type { HttpSender } from './sender.ts';
 
 /**
  * Traits of senders that the edge as a whole can't show: methods that no route has, and time-outs shorter than its own.
@@ -44,7 +44,7 @@ function routeThat(passesThrough: boolean): Route {
   return route;
 }
 
-const senders: readonly { name: string; route: Route; create: (addresses: AddressList) => Sender }[] = [
+const senders: readonly { name: string; route: Route; create: (addresses: AddressList) => HttpSender }[] = [
   { name: 'the general proxy', route: routeThat(false), create: () => new GeneralProxy({ silenceMs }) },
   {
     name: 'the pass-through',

@@ -1,13 +1,14 @@
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Neighbours } from '@gatehouse/shell/neighbours';
+import type { Neighbour, Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
+import { bodyLimitOf } from '../routing/body-limit.ts';
 import { Answer } from './answer.ts';
-import { HandOver } from './hand-over.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import { bodyLimitOf, type RequestBodies } from './request-body.ts';
-import type { Attempt, Sender } from './sender.ts';
+import { LocalSender } from './local-sender.ts';
+import type { RequestBodies } from './request-body.ts';
+import type { Attempt, HttpSender } from './sender.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 export interface ForwarderOptions {
@@ -16,9 +17,9 @@ export interface ForwarderOptions {
   /** The replicas of each other service. */
   addresses: ReadonlyMap<ServiceName, AddressList>;
   bodies: RequestBodies;
-  general: Sender;
+  general: HttpSender;
   /** Senders for routes whose bodies stream, by service. */
-  passThrough: ReadonlyMap<ServiceName, Sender>;
+  passThrough: ReadonlyMap<ServiceName, HttpSender>;
   log: Logger;
 }
 
@@ -30,15 +31,14 @@ export function streamsBody({ passThrough, bodyLines }: Route): boolean {
 /** Sends requests to the services of their routes, and their answers back. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
-  readonly #handOver: HandOver;
+  readonly #local = new LocalSender();
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
-    this.#handOver = new HandOver(options.log);
   }
 
   /**
-   * Hands the request to its service if that runs in this process, and returns. Otherwise sends it to a replica, once
+   * Sends the request to its service if that runs in this process, and resolves. Otherwise sends it to a replica, once
    * more to another one if the first refuses the connection, and resolves when the response is closed. Throws when no
    * replica can be reached, and for a body that is too large or too slow.
    */
@@ -46,7 +46,7 @@ export class Forwarder {
     const { service } = forwarded.route;
     const neighbour = this.#options.neighbours?.find(service);
     if (neighbour !== undefined) {
-      this.#handOver.pass(forwarded, neighbour);
+      this.#sendInside(forwarded, neighbour);
       return;
     }
     const addresses = this.#options.addresses.get(service);
@@ -76,18 +76,28 @@ export class Forwarder {
   /** Ends what is in flight: a stream with the error event, any other request with a 502. */
   async close(): Promise<void> {
     const { general, passThrough } = this.#options;
-    this.#handOver.close();
-    await Promise.all([general, ...passThrough.values()].map((sender) => sender.close()));
+    await Promise.all([this.#local, general, ...passThrough.values()].map((sender) => sender.close()));
   }
 
-  #senderFor(route: Route): Sender {
+  /** Sends the request to a service of this process, unless its client has left. Throws if the service does not run. */
+  #sendInside(forwarded: ForwardedRequest, { handler }: Neighbour): void {
+    const { response, route } = forwarded;
+    if (response.destroyed || response.closed) return;
+    if (handler === null) throw unreachable(route.service);
+    const { log } = this.#options;
+    // A neighbour neither refuses a connection nor stops before the edge does.
+    const answer = new Answer({ forwarded, log, settle: () => undefined, onStop: () => undefined });
+    this.#local.send({ forwarded, handler }, answer);
+  }
+
+  #senderFor(route: Route): HttpSender {
     const { general, passThrough } = this.#options;
     return (streamsBody(route) ? passThrough.get(route.service) : undefined) ?? general;
   }
 
   /** The error when the address refused the connection; null in all other cases, which the answer has dealt with. */
   async #attempt(
-    sender: Sender,
+    sender: HttpSender,
     addresses: AddressList,
     attempt: Omit<Attempt, 'headers'>,
   ): Promise<unknown> {

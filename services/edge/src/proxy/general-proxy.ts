@@ -5,13 +5,13 @@ import type { Answer, AnswerSource } from './answer.ts';
 import { headerObject } from './headers.ts';
 import { KeptConnections } from './kept-connections.ts';
 import type { RequestBody } from './request-body.ts';
-import type { Attempt, Sender } from './sender.ts';
+import type { Attempt, HttpSender } from './sender.ts';
 
 /** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
 const defaultSilenceMs = 70_000;
 
 /** The sender for all routes but completions: http-proxy-middleware over a pool of kept connections. */
-export class GeneralProxy implements Sender {
+export class GeneralProxy implements HttpSender {
   readonly streamsBodies = false;
   readonly #silenceMs: number;
   readonly #agent = new KeptConnections();
@@ -81,6 +81,7 @@ class Exchange extends ServerResponse implements AnswerSource {
       .on('end', () => this.answer.end())
       .on('error', (error) => this.answer.fail(error));
     this.answer.begin(incoming.statusCode ?? 0, incoming.headers);
+    this.answer.flush();
   }
 
   /** Meanwhile the service's silence doesn't count. */

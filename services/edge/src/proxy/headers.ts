@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
 
 /**
  * The client's headers that are passed to services. An allow-list: it keeps out internal headers (`x-gatehouse-*`),
@@ -63,16 +63,19 @@ const connectionOnly = new Set([
   'upgrade',
 ]);
 
+/** Headers of a service's response, by their lower-case names. */
+export type ServiceHeaders = Readonly<Record<string, OutgoingHttpHeader | undefined>>;
+
 /**
  * Names and values in turn of a service's response headers, without internal ones, without those of the connection it
  * came on, and without `replaced`, which the edge sets itself.
  */
 export function responseHeaders(
-  upstream: IncomingHttpHeaders,
+  upstream: ServiceHeaders,
   replaced: Readonly<Record<string, string>>,
-): (string | string[])[] {
-  const headers: (string | string[])[] = [];
-  const listed = listedAsConnectionOnly(upstream.connection);
+): OutgoingHttpHeader[] {
+  const headers: OutgoingHttpHeader[] = [];
+  const listed = listedAsConnectionOnly(upstream['connection']);
   for (const name of Object.keys(upstream)) {
     const value = upstream[name];
     if (value === undefined || connectionOnly.has(name) || name.startsWith('x-gatehouse-')) continue;
@@ -83,7 +86,9 @@ export function responseHeaders(
 }
 
 /** The headers that a `Connection` header names besides the usual; null for none. */
-function listedAsConnectionOnly(connection: string | undefined): string[] | null {
+function listedAsConnectionOnly(connection: OutgoingHttpHeader | undefined): string[] | null {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return null;
-  return connection.split(',').map((name) => name.trim().toLowerCase());
+  return String(connection)
+    .split(',')
+    .map((name) => name.trim().toLowerCase());
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
 import type { Answer } from './answer.ts';
-import type { Attempt, Sender } from './sender.ts';
+import type { Attempt, HttpSender } from './sender.ts';
 import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 export interface PassThroughTimeouts {
@@ -18,7 +18,7 @@ const defaultTimeouts: PassThroughTimeouts = { headersTimeoutMs: 12 * 3_600_000,
  * The sender for completions and imports: undici's dispatcher and node:http without layers between, half as much again as a general
  * proxy passes on one core (ADR 6). Streams both ways with back-pressure.
  */
-export class PassThrough implements Sender {
+export class PassThrough implements HttpSender {
   readonly streamsBodies = true;
   readonly #addresses: AddressList;
   readonly #timeouts: PassThroughTimeouts;
@@ -92,7 +92,9 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
     status: number,
     headers: IncomingHttpHeaders,
   ): void {
-    if (status >= 200) this.#answer.begin(status, headers);
+    if (status < 200) return;
+    this.#answer.begin(status, headers);
+    this.#answer.flush();
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

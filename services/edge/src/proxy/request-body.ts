@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Route } from '@gatehouse/contract/routes';
 import { announcedBytes, hasBody, readBody } from '@gatehouse/http/body';
 import type { BodyBudget, BodyShare } from '@gatehouse/http/body-budget';
 import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
@@ -9,13 +8,6 @@ import type { PaceOptions } from '@gatehouse/http/pace-check';
 
 /** Bodies up to this size are gathered: one write costs less than a stream. */
 const gatherBytes = 64 * 1024;
-
-/** A body that comes with a route which defines none is passed on, up to this size. */
-const leastBodyLimit = 1024 * 1024;
-
-export function bodyLimitOf({ bodyLimit }: Route): number {
-  return Math.max(bodyLimit, leastBodyLimit);
-}
 
 export interface RequestBodiesOptions {
   /** For bodies that are gathered; streams hold hardly any memory. */

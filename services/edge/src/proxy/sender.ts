@@ -12,12 +12,16 @@ export interface Attempt {
   body: RequestBody;
 }
 
-/** One of the two HTTP clients that requests leave the edge by. It only moves bytes: `Answer` makes the decisions. */
-export interface Sender {
+/** A way by which requests leave the edge. It only moves bytes: `Answer` makes the decisions. */
+export interface Sender<Sent> {
+  /** Sends the request and reports what comes back, an error included, to `answer`. Doesn't throw. */
+  send(sent: Sent, answer: Answer): void;
+  /** Ends what is in flight: it fails. */
+  close(): Promise<void>;
+}
+
+/** One of the two HTTP clients that send requests to other processes. */
+export interface HttpSender extends Sender<Attempt> {
   /** Whether it takes bodies as streams; otherwise they are gathered first. */
   readonly streamsBodies: boolean;
-  /** Sends the request and reports what comes back, an error included, to `answer`. Doesn't throw. */
-  send(attempt: Attempt, answer: Answer): void;
-  /** Closes every connection. Requests in flight fail. */
-  close(): Promise<void>;
 }

@@ -7,19 +7,25 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
+import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
+import { BodyBudget } from '@gatehouse/http/body-budget';
 import { handedOver } from '@gatehouse/http/handed-over';
 import { sendError } from '@gatehouse/http/reply';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
-import { Neighbour } from '@gatehouse/shell/neighbours';
+import { Neighbours, type Neighbour } from '@gatehouse/shell/neighbours';
 import { eventually } from '@gatehouse/test/eventually';
-import { HandOver } from './hand-over.ts';
+import { Forwarder } from './forwarder.ts';
+import { GeneralProxy } from './general-proxy.ts';
+import { RequestBodies } from './request-body.ts';
 
-/** Requests that a service of the same process answers on the client's own response. */
+/** Requests to a service of the same process: traits that only this sender has; the others are in `forwarder.test.ts`. */
 
 const log = createLogger('test', 'silent');
 const closers: (() => void)[] = [];
@@ -30,15 +36,28 @@ const [completions] = routes.filter(({ id }) => id === 'chat.completions');
 
 interface Door {
   url: string;
-  handOver: HandOver;
+  forwarder: Forwarder;
   neighbour: Neighbour;
+  /** The newest response of the edge. */
+  client: () => ServerResponse | undefined;
 }
 
 async function door(handler: RequestListener | null, headers: string[] = []): Promise<Door> {
-  const handOver = new HandOver(log);
-  const neighbour = new Neighbour();
+  const neighbours = new Neighbours(['chat'], { listen: false });
+  const neighbour = neighbours.find('chat') as Neighbour;
   neighbour.handler = handler;
+  const budget = new BodyBudget({ perTenant: 0, perProcess: 0 });
+  const forwarder = new Forwarder({
+    neighbours,
+    addresses: new Map(),
+    bodies: new RequestBodies({ budget, anonymous: new AnonymousBudget() }),
+    general: new GeneralProxy(),
+    passThrough: new Map(),
+    log,
+  });
+  let client: ServerResponse | undefined;
   const server = createServer((incoming, response) => {
+    client = response;
     const forwarded = {
       request: incoming,
       response,
@@ -47,18 +66,17 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
       headers,
       assertion,
     };
-    try {
-      handOver.pass({ ...forwarded, tenantId: 't', requestId: 'r' }, neighbour);
-    } catch (error) {
-      sendError(response, toAppError(error), 'r');
-    }
+    forwarder
+      .forward({ ...forwarded, tenantId: 't', requestId: 'r' })
+      .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   closers.push(() => server.close().closeAllConnections());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, handOver, neighbour };
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, forwarder, neighbour, client: () => client };
 }
 
-describe('a request that is handed over', () => {
+describe('a request to a neighbour', () => {
   it('has the headers that the edge passes on, its assertion, and nothing else of the client’s', async () => {
     let seen: IncomingMessage | undefined;
     const { url } = await door(
@@ -137,7 +155,7 @@ describe('a request that is handed over', () => {
 describe('a stop', () => {
   it('ends a stream with the error event and any other request with a 502, and the service notices', async () => {
     const cut: boolean[] = [];
-    const { url, handOver } = await door((incoming, response) => {
+    const { url, forwarder } = await door((incoming, response) => {
       const timer = setInterval(() => response.writable && response.write('data: more\n\n'), 5);
       response.on('close', () => {
         clearInterval(timer);
@@ -149,7 +167,7 @@ describe('a stop', () => {
     const stream = await fetch(url);
     const unary = fetch(url, { method: 'POST' });
     await new Promise((resolve) => setTimeout(resolve, 50));
-    handOver.close();
+    await forwarder.close();
     expect(await stream.text()).toMatch(/data: {"error":.*"code":"bad_gateway".*}\n\n$/);
     const answer = await unary;
     expect([answer.status, await answer.json()]).toMatchObject([502, { error: { code: 'bad_gateway' } }]);
@@ -158,7 +176,7 @@ describe('a stop', () => {
 
   it('leaves an answer alone that its client has not read yet', async () => {
     const size = 20_000_000;
-    const { url, handOver } = await door((incoming, response) => {
+    const { url, forwarder } = await door((incoming, response) => {
       response.writeHead(200, incoming.method === 'GET' ? { 'content-type': 'text/event-stream' } : {});
       response.end(Buffer.alloc(size, 'x'));
     });
@@ -166,14 +184,14 @@ describe('a stop', () => {
       const asking = request(url, { method }).end();
       const [answer] = (await once(asking, 'response')) as [IncomingMessage];
       await new Promise((resolve) => setTimeout(resolve, 50));
-      handOver.close();
+      await forwarder.close();
       expect(Buffer.concat(await answer.toArray())).toHaveLength(size);
     }
   });
 
   it('lets the service write on without harm, also after it broke off itself', async () => {
     const late: (() => void)[] = [];
-    const { url, handOver } = await door((incoming, response) => {
+    const { url, forwarder } = await door((incoming, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('data: 1\n\n');
       late.push(() => {
@@ -185,18 +203,18 @@ describe('a stop', () => {
     const [running, broken] = await Promise.all([fetch(url), fetch(url, { method: 'POST' })]);
     const texts = Promise.all([running.text(), broken.text()]);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    handOver.close();
+    await forwarder.close();
     for (const write of late) write();
     for (const text of await texts) {
-      expect(text).toMatch(/^data: 1\n\n\n\ndata: {"error":.*}\n\n$/);
+      expect(text).toMatch(/^data: 1\n\ndata: {"error":.*}\n\n$/);
     }
   });
 });
 
-describe('a request whose client has left', () => {
-  it('is not handed over', async () => {
+describe('a client that leaves', () => {
+  it('before its request is sent costs the service nothing', async () => {
     let handled = 0;
-    const { handOver, neighbour } = await door(() => (handled += 1));
+    const { forwarder } = await door(() => (handled += 1));
     const response = { closed: true, destroyed: true } as unknown as ServerResponse;
     const forwarded = {
       request: {} as unknown as IncomingMessage,
@@ -205,8 +223,139 @@ describe('a request whose client has left', () => {
       url: '/',
       headers: [],
     };
-    handOver.pass({ ...forwarded, assertion, tenantId: 't', requestId: 'r' }, neighbour);
+    await forwarder.forward({ ...forwarded, assertion, tenantId: 't', requestId: 'r' });
     expect(handled).toBe(0);
+  });
+
+  it.each(['before its answer', 'in the middle of it'])(
+    'closes the response at the service, which may write on: %s',
+    async (when) => {
+      const [arrived, closed] = [Promise.withResolvers<undefined>(), Promise.withResolvers<ServerResponse>()];
+      const { url } = await door((_incoming, response) => {
+        if (when !== 'before its answer') response.writeHead(200).write('half');
+        response.on('close', () => closed.resolve(response));
+        arrived.resolve(undefined);
+      });
+      const leave = new AbortController();
+      const asked = fetch(url, { signal: leave.signal }).then((answer) => answer.text());
+      await arrived.promise;
+      leave.abort();
+      const left = performance.now();
+      await expect(asked).rejects.toThrow();
+      const response = await closed.promise;
+      expect(performance.now() - left).toBeLessThan(1_000);
+      expect([response.destroyed, response.closed, response.writableFinished]).toEqual([true, true, false]);
+      expect(response.write('more')).toBe(false);
+      response.end('last');
+    },
+  );
+});
+
+describe('the response that a service gets', () => {
+  it('is its own: the methods of the client’s stay those of Node', async () => {
+    const { url, client } = await door((_incoming, response) => {
+      expect(response).not.toBe(client());
+      response.writeHead(200).end('ok');
+    });
+    expect(await (await fetch(url)).text()).toBe('ok');
+    const own = ['writeHead', 'write', 'end', 'destroy', 'setHeader'];
+    expect(own.filter((name) => Object.hasOwn(client() ?? {}, name))).toEqual([]);
+  });
+
+  it('finishes and closes once the client has all of it', async () => {
+    const states: unknown[] = [];
+    const { url } = await door((_incoming, response) => {
+      const note = (event: string) => () =>
+        states.push([event, response.writableEnded, response.writableFinished, response.closed]);
+      response.on('finish', note('finish')).on('close', note('close'));
+      response.writeHead(200).end('ok');
+      note('end')();
+    });
+    await (await fetch(url)).text();
+    await eventually(() =>
+      expect(states).toEqual([
+        ['end', true, false, false],
+        ['finish', true, true, false],
+        ['close', true, true, true],
+      ]),
+    );
+  });
+
+  it('pauses a service that writes faster than its client reads', async () => {
+    const [size, pieces] = [256 * 1024, 200];
+    let [written, fullAt] = [0, 0];
+    const { url } = await door((_incoming, response) => {
+      response.writeHead(200, { 'content-type': 'application/octet-stream' });
+      const more = (): void => {
+        while (written < pieces) {
+          written += 1;
+          if (response.write(Buffer.alloc(size))) continue;
+          if (fullAt === 0) fullAt = written;
+          response.once('drain', more);
+          return;
+        }
+        response.end();
+      };
+      more();
+    });
+    const asking = request(url).end();
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage];
+    await eventually(() => expect(fullAt).toBeGreaterThan(0));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(written).toBeLessThan(pieces / 2);
+    expect(Buffer.concat(await answer.toArray())).toHaveLength(size * pieces);
+  });
+
+  it('ends a pipeline: with its source, and in time when the client leaves', async () => {
+    const ends: unknown[] = [];
+    async function* lines(): AsyncGenerator<string, void> {
+      for (let line = 0; line < 3; line += 1) yield `${line}\n`;
+    }
+    async function* endless(): AsyncGenerator<string, void> {
+      for (;;) yield 'x'.repeat(100_000);
+    }
+    const { url } = await door((incoming, response) => {
+      response.writeHead(200);
+      const source = Readable.from(incoming.method === 'POST' ? endless() : lines());
+      pipeline(source, response).then(
+        () => ends.push('complete'),
+        (error: unknown) => ends.push((error as NodeJS.ErrnoException).code),
+      );
+    });
+    expect(await (await fetch(url)).text()).toBe('0\n1\n2\n');
+    await eventually(() => expect(ends).toEqual(['complete']));
+    const leave = new AbortController();
+    await fetch(url, { method: 'POST', signal: leave.signal });
+    leave.abort();
+    await eventually(() => expect(ends).toEqual(['complete', 'ERR_STREAM_PREMATURE_CLOSE']));
+  });
+
+  it('takes headers in any spelling, like one that is sent over a connection', async () => {
+    const { url } = await door((_incoming, response) => {
+      response.setHeader('X-Set', 'a');
+      response.writeHead(200, { 'X-Request-Id': 'other', 'Content-Type': 'text/event-stream' });
+      response.write('data: 1\n\n');
+      setImmediate(() => response.destroy());
+    });
+    const answer = await fetch(url);
+    expect([answer.headers.get('x-request-id'), answer.headers.get('x-set')]).toEqual(['r', 'a']);
+    expect(await answer.text()).toMatch(/^data: 1\n\ndata: {"error":.*}\n\n$/);
+  });
+
+  it('is a 502 when the service breaks off before it, whatever the reason was', async () => {
+    const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect' });
+    const { url } = await door((_incoming, response) => void response.destroy(refused));
+    const answer = await fetch(url);
+    expect([answer.status, await answer.json()]).toMatchObject([502, { error: { code: 'bad_gateway' } }]);
+  });
+
+  it('breaks off the client’s when the service breaks off in the middle of an answer', async () => {
+    const { url } = await door((_incoming, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).write('{"half":');
+      setTimeout(() => response.destroy(), 50);
+    });
+    const answer = await fetch(url);
+    await expect(answer.text()).rejects.toThrow();
   });
 });
 
