@@ -28,6 +28,12 @@ const restrictedSyntax = {
   },
 };
 
+/** For lists of features: more than twenty imports. */
+const tooManyImports = {
+  selector: 'Program > ImportDeclaration:nth-child(21)',
+  message: 'A service lists its features with at most 20 imports: a create-<feature>.ts makes the rest.',
+};
+
 export default tseslint.config(
   { ignores: ['**/node_modules', 'proto/gen', '.gatehouse', 'coverage'] },
   js.configs.recommended,
@@ -95,10 +101,14 @@ export default tseslint.config(
       ],
     },
   },
-  // These are visible lists of dependencies, however many there are.
+  // These are visible lists of features: one function, and no more than a page.
   {
     files: ['services/*/src/service.ts'],
-    rules: { 'max-lines-per-function': 'off' },
+    rules: {
+      'max-lines-per-function': 'off',
+      'max-lines': ['error', { max: 70, skipBlankLines: false, skipComments: false }],
+      'no-restricted-syntax': ['error', ...Object.values(restrictedSyntax), tooManyImports],
+    },
   },
   {
     files: ['**/*.test.ts', 'test/**/*.ts', 'deploy/**/*.ts', 'lint/*.ts', '**/test/**/*.ts'],

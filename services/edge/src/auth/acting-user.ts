@@ -1,3 +1,5 @@
+import type { Route } from '@gatehouse/contract/routes';
+import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 
 export const actingUserHeader = 'x-service-user-id';
@@ -5,10 +7,23 @@ export const actingUserHeader = 'x-service-user-id';
 const printable = /^[\x20-\x7e]{1,255}$/;
 
 /**
+ * The principal with the user that the request acts for, on routes that take one. Throws as `actingUser`.
+ */
+export function withActingUser(
+  principal: Principal,
+  route: Route,
+  valuesOf: (header: string) => readonly string[] | undefined,
+): Principal {
+  if (!route.actingUser) return principal;
+  const user = actingUser(valuesOf(actingUserHeader), principal.boundUser);
+  return user === principal.userId ? principal : { ...principal, userId: user };
+}
+
+/**
  * The user that a request acts for: the one that the key is bound to, otherwise the one in the header. `values`: every
  * value that the header was sent with. Throws `user_mismatch` when a bound key's header names another user.
  */
-export function actingUser(values: readonly string[] | undefined, boundUser: string | null): string | null {
+function actingUser(values: readonly string[] | undefined, boundUser: string | null): string | null {
   if (values === undefined) return boundUser;
   if (boundUser !== null && values.some((value) => value !== boundUser)) {
     throw new AppError(

@@ -1,8 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
-import { closeWhenEarly, doorHeaders, endAnswer } from '@gatehouse/http/reply';
-import { pathOf } from '../routing/target.ts';
+import { pathOf } from '../shared/target.ts';
 import { isOpenToBrowsers, type Cors } from './cors.ts';
 
 export interface Preflight {
@@ -31,10 +30,4 @@ export function findPreflight(request: IncomingMessage, cors: Cors, matcher: Rou
   const methods = open.map(({ method }) => method);
   const requested = request.headers['access-control-request-headers'];
   return { route, headers: cors.preflightHeaders(origin, methods, requested) };
-}
-
-export function answerPreflight(response: ServerResponse, preflight: Preflight, requestId: string): void {
-  closeWhenEarly(response);
-  response.writeHead(204, { ...doorHeaders(requestId), ...preflight.headers });
-  endAnswer(response);
 }

@@ -21,9 +21,9 @@ import { toAppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { Neighbours, type Neighbour } from '@gatehouse/shell/neighbours';
 import { eventually } from '@gatehouse/test/eventually';
-import { Forwarder } from './forwarder.ts';
-import { GeneralProxy } from './general-proxy.ts';
-import { RequestBodies } from './request-body.ts';
+import { Forwarder } from './forwarder-http.ts';
+import { GeneralProxy } from './general-proxy-sender.ts';
+import { RequestBodies } from './request-body-http.ts';
 
 /** Requests to a service of the same process: traits that only this sender has; the others are in `forwarder.test.ts`. */
 

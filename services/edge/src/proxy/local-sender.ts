@@ -2,11 +2,11 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { handOver } from '@gatehouse/http/handed-over';
 import { markCutByStop } from '@gatehouse/http/server';
 import { OpenList } from '@gatehouse/kit/open-list';
-import type { Answer, AnswerSource } from './answer.ts';
+import type { Answer, AnswerSource } from './answer-http.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { distinctHeaders, headerObject } from './headers.ts';
-import { LocalResponse } from './local-response.ts';
-import type { Sender } from './sender.ts';
+import { LocalResponse } from './local-response-http.ts';
+import type { Sender } from './http-sender.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 /** A request to a service of this process. */

@@ -13,10 +13,10 @@ import { createLogger } from '@gatehouse/kit/log';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { AddressList } from '../replicas/address-list.ts';
 import { Liveness } from '../replicas/liveness.ts';
-import { Forwarder } from './forwarder.ts';
-import { GeneralProxy } from './general-proxy.ts';
-import { PassThrough } from './pass-through.ts';
-import { RequestBodies } from './request-body.ts';
+import { Forwarder } from './forwarder-http.ts';
+import { GeneralProxy } from './general-proxy-sender.ts';
+import { PassThrough } from './pass-through-sender.ts';
+import { RequestBodies } from './request-body-http.ts';
 
 const log = createLogger('edge', 'silent');
 const drainDelayMs = 1_000;

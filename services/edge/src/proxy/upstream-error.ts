@@ -1,5 +1,4 @@
-import type { Route, ServiceName } from '@gatehouse/contract/routes';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
+import type { ServiceName } from '@gatehouse/contract/routes';
 import { AppError, errorBody } from '@gatehouse/kit/errors';
 
 /** A live replica accepts a connection within a millisecond; TCP resends one lost packet after a second. */
@@ -35,15 +34,6 @@ export function unreachable(service: ServiceName, cause?: unknown): AppError {
     cause,
     headers: { 'retry-after': '1' },
   });
-}
-
-/** Whether a 401 of a service is for the edge: one for the client, whose signature was refused, says so. */
-export function isForEdge(
-  { access }: Route,
-  status: number,
-  headers: Readonly<Record<string, unknown>>,
-): boolean {
-  return status === 401 && !(access.kind === 'signed' && headers[signatureRefusedHeader] !== undefined);
 }
 
 /** The last event of a stream that ends with an error. */

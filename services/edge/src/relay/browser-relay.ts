@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
-import { noRoute } from '@gatehouse/http/app';
-import { matchRoute, pathOf, type Target } from '../routing/target.ts';
+import { matchRoute, pathOf, unknownPath, type Target } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 import { relayedHeaders } from './relayed-headers.ts';
 
@@ -22,7 +21,7 @@ export class BrowserRelay {
     const { method = '', url = '', headers } = request;
     const path = `/${rest}`;
     checkRelayPath(method, path);
-    if (isAtOrUnder(path, '/api-docs')) throw noRoute({ kind: 'none' }, method);
+    if (isAtOrUnder(path, '/api-docs')) throw unknownPath();
     const { route } = matchRoute(this.#matcher, method, path);
     // Checked again by the route that matched, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();

@@ -3,6 +3,7 @@ import { relayId } from '@gatehouse/contract/console';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
+import { checkAccess } from '@gatehouse/http/principal-check';
 import { doorHeaders, sendError } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
@@ -11,19 +12,20 @@ import type { Signer } from '@gatehouse/identity/signer';
 import { toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
+import { withActingUser } from '../auth/acting-user.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
-import { authorise } from '../auth/authorise.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
 import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
-import { answerPreflight, findPreflight } from '../cors/preflight.ts';
+import { answerPreflight } from '../cors/preflight-handlers.ts';
+import { findPreflight } from '../cors/preflight.ts';
 import type { DocumentHandler } from '../documents/document.ts';
-import { documentHandlers } from '../documents/documents.ts';
-import type { Forwarder } from '../proxy/forwarder.ts';
+import { documentHandlers } from '../documents/document-handlers.ts';
+import type { Forwarder } from '../proxy/forwarder-http.ts';
 import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
 import { BrowserRelay } from '../relay/browser-relay.ts';
-import { checkRequest } from '../routing/request-checks.ts';
-import { matchRoute, pathOf, targetOf, type Target } from '../routing/target.ts';
-import type { AccessEntry, AccessLog } from './access-log.ts';
+import { checkRequest } from './request-checks-http.ts';
+import { matchRoute, pathOf, targetOf, type Target } from '../shared/target.ts';
+import type { AccessEntry, AccessLog } from './access-log-http.ts';
 
 export interface GatewayOptions {
   authenticator: Authenticator;
@@ -92,7 +94,8 @@ export class Gateway {
     const isAnonymous = needsNoKey(target);
     if (!isAnonymous) {
       entry.principal = await authenticator.authenticate(headers.authorization, request.socket, entry);
-      entry.principal = authorise(entry.principal, route, target.valuesOf);
+      checkAccess(entry.principal, route.access);
+      entry.principal = withActingUser(entry.principal, route, target.valuesOf);
     }
     const { principal } = entry;
     checkRequest(request, target);

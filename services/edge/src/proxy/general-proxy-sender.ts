@@ -1,11 +1,11 @@
 import { ServerResponse, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware';
-import type { Answer, AnswerSource } from './answer.ts';
+import type { Answer, AnswerSource } from './answer-http.ts';
 import { headerObject } from './headers.ts';
 import { KeptConnections } from './kept-connections.ts';
-import type { RequestBody } from './request-body.ts';
-import type { Attempt, HttpSender } from './sender.ts';
+import type { RequestBody } from './request-body-http.ts';
+import type { Attempt, HttpSender } from './http-sender.ts';
 
 /** No route but completions takes longer than this: webhooks answer after a minute at the latest, once they are verified. */
 const defaultSilenceMs = 70_000;

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Match, RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { noRoute } from '@gatehouse/http/app';
+import type { AppError } from '@gatehouse/kit/errors';
 
 /** The target of a request: as it came, or as far as the browser relay lets it through. */
 export interface Target {
@@ -30,6 +31,11 @@ export function matchRoute(matcher: RouteMatcher, method: string, path: string):
   const match = matcher.match(method, path);
   if (match.kind !== 'route') throw noRoute(match, method);
   return match;
+}
+
+/** The 404 of a path that the route table does not have. */
+export function unknownPath(): AppError {
+  return noRoute({ kind: 'none' }, '');
 }
 
 /** The path of a URL, without its query. */

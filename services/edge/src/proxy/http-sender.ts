@@ -1,7 +1,7 @@
-import type { Answer } from './answer.ts';
+import type { Answer } from './answer-http.ts';
 import type { HeaderList } from './headers.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
-import type { RequestBody } from './request-body.ts';
+import type { RequestBody } from './request-body-http.ts';
 
 /** One attempt to send a request to a replica. */
 export interface Attempt {

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { checkBodyHeaders, checkBodySize } from '@gatehouse/http/body';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';
 import { actingUserHeader, checkActingUserHeader } from '../auth/acting-user.ts';
-import { bodyLimitOf } from './body-limit.ts';
-import type { Target } from './target.ts';
+import { bodyLimitOf } from '../shared/body-limit.ts';
+import type { Target } from '../shared/target.ts';
 
 /** Checks a request's headers before its body is read. Throws 413, 415 and 400, in this order. */
 export function checkRequest(request: IncomingMessage, { route, valuesOf }: Target): void {

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { routes } from '@gatehouse/contract/routes';
 import express from 'express';
-import type { Gateway } from './gateway.ts';
+import type { Gateway } from './gateway-http.ts';
 
 /**
  * The edge as an HTTP handler. Completion paths bypass express, which would cost them a third of their throughput. Both

@@ -1,9 +1,11 @@
+import type { Route } from '@gatehouse/contract/routes';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
+import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { responseHeaders, type ServiceHeaders } from './headers.ts';
-import { errorEvent, isForEdge, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
+import { errorEvent, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** The source of the bytes of an answer. */
 export interface AnswerSource {
@@ -138,4 +140,9 @@ export class Answer {
 
 function clientLeft(): Error {
   return new Error('the client left');
+}
+
+/** Whether a 401 of a service is for the edge: one for the client, whose signature was refused, says so. */
+function isForEdge({ access }: Route, status: number, headers: ServiceHeaders): boolean {
+  return status === 401 && !(access.kind === 'signed' && headers[signatureRefusedHeader] !== undefined);
 }

@@ -19,11 +19,11 @@ import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import { AddressList } from '../replicas/address-list.ts';
-import { Forwarder } from './forwarder.ts';
-import { GeneralProxy } from './general-proxy.ts';
-import { PassThrough } from './pass-through.ts';
-import { RequestBodies } from './request-body.ts';
-import type { HttpSender } from './sender.ts';
+import { Forwarder } from './forwarder-http.ts';
+import { GeneralProxy } from './general-proxy-sender.ts';
+import { PassThrough } from './pass-through-sender.ts';
+import { RequestBodies } from './request-body-http.ts';
+import type { HttpSender } from './http-sender.ts';
 
 /**
  * Traits of senders that the edge as a whole can't show: methods that no route has, and time-outs shorter than its own.

@@ -1,9 +1,9 @@
 import { relayId } from '@gatehouse/contract/console';
 import { routes } from '@gatehouse/contract/routes';
-import { consoleHandlers } from './console.ts';
+import { consoleHandlers } from './console-handlers.ts';
 import type { DocumentHandler } from './document.ts';
-import { healthHandler } from './health.ts';
-import { openApiHandler } from './openapi.ts';
+import { healthHandler } from './health-handlers.ts';
+import { openApiHandler } from './openapi-handlers.ts';
 
 /** Documents that the edge itself serves, by route id. Throws when a route of the edge has no handler. */
 export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, DocumentHandler> {

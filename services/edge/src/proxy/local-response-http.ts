@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, OutgoingHttpHeader, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Answer } from './answer.ts';
+import type { Answer } from './answer-http.ts';
 
 /**
  * The response that a service of this process writes: the members of `http.ServerResponse` that handlers and

@@ -3,12 +3,12 @@ import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Neighbour, Neighbours } from '@gatehouse/shell/neighbours';
 import type { AddressList } from '../replicas/address-list.ts';
-import { bodyLimitOf } from '../routing/body-limit.ts';
-import { Answer } from './answer.ts';
+import { bodyLimitOf } from '../shared/body-limit.ts';
+import { Answer } from './answer-http.ts';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { LocalSender } from './local-sender.ts';
-import type { RequestBodies } from './request-body.ts';
-import type { Attempt, HttpSender } from './sender.ts';
+import type { RequestBodies } from './request-body-http.ts';
+import type { Attempt, HttpSender } from './http-sender.ts';
 import { unreachable, upstreamError } from './upstream-error.ts';
 
 export interface ForwarderOptions {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import type { AddressList } from '../replicas/address-list.ts';
-import type { Answer } from './answer.ts';
-import type { Attempt, HttpSender } from './sender.ts';
+import type { Answer } from './answer-http.ts';
+import type { Attempt, HttpSender } from './http-sender.ts';
 import { connectTimeoutMs, idleMs } from './upstream-error.ts';
 
 export interface PassThroughTimeouts {

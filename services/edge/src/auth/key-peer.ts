@@ -1,0 +1,50 @@
+import { roles, scopes as allScopes, type Role, type Scope } from '@gatehouse/contract/scopes';
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
+import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Checked, KeySource, RequestIds } from './authenticator.ts';
+import type { CarriedKey } from './key-reader.ts';
+
+const deadlineMs = 2_000;
+
+/** The tenant service, which has the keys. */
+export class KeyPeer implements KeySource {
+  readonly isOutage = isOutage;
+  readonly #peer: Peer<TenantServiceClient>;
+
+  constructor(peer: Peer<TenantServiceClient>) {
+    this.#peer = peer;
+  }
+
+  get reachable(): boolean {
+    return this.#peer.reachable;
+  }
+
+  async check({ keyId, secretSha256 }: CarriedKey, { requestId, trace }: RequestIds): Promise<Checked> {
+    const { result } = await this.#peer
+      .call('authenticate', { keyId, secretSha256 }, { deadlineMs, requestId, trace })
+      .catch(hangIsOutage);
+    return result?.$case === 'key' ? toChecked(result.value) : null;
+  }
+}
+
+function toChecked(key: AuthenticatedKey): Checked {
+  return {
+    principal: {
+      keyId: key.id,
+      tenantId: key.tenantId === '' ? null : key.tenantId,
+      tenantSlug: key.tenantSlug === '' ? null : key.tenantSlug,
+      role: roles.find((role) => role === key.role) ?? unknown('role', key.role),
+      // A scope that a newer tenant service knows and this edge does not opens no route here.
+      scopes: key.scopes.filter((scope): scope is Scope => allScopes.some((known) => known === scope)),
+      boundUser: key.userId ?? null,
+      userId: key.userId ?? null,
+    },
+    tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
+    expiresAtMs: key.expiresAt?.getTime() ?? Infinity,
+  };
+}
+
+function unknown(what: string, value: string): Role {
+  throw new Error(`the tenant service answered with the unknown ${what} ${value}`);
+}
