@@ -12,8 +12,9 @@ export default {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   // For `make test-statements`.
   setupFiles: ['<rootDir>/test/support/record-statements.ts'],
-  // More than CI has cores, since a test file waits for more than half of its time: two run whole systems, three parts.
-  maxWorkers: 5,
+  // More than CI has cores, since a test file waits for about half of its time: two run whole systems, two parts. With
+  // five, calls between services of a test that gets no processor time for three seconds fail.
+  maxWorkers: 4,
   // A worker keeps the modules of each file. With 3 GB of them, collections stop it for longer than time-outs last.
   workerIdleMemoryLimit: '1GB',
   // A machine at half its speed fails no test; one that waits for nothing fails by `eventually` first.
