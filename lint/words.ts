@@ -5,8 +5,8 @@ import { checkedPaths } from './paths.ts';
 import { declaredNames, proseOf } from './prose.ts';
 
 /**
- * A step of `make lint`: reports habits of prose that the word list of STYLE.md replaces, and names made of its words. Reads the paths given, such as
- * `node lint/words.ts docs`, or those of `paths.ts`.
+ * A step of `make lint`: reports habits of prose that the word list of STYLE.md replaces, and names made of its words.
+ * Reads the paths given, such as `node lint/words.ts docs`, or those of `paths.ts`.
  */
 
 export interface Finding {

@@ -7,8 +7,8 @@ export type { Logger } from 'pino';
  * A logger that writes JSON lines to standard output. Never pass it bodies, keys, cookies or prompts.
  *
  * Lines are buffered for 100 ms or 4 kB, because one write per request would cost the hot path a system call.
- * `run` of `@gatehouse/shell` flushes the buffer before the process ends. Lines are not searched for secrets: that would cost 16 µs
- * each.
+ * `run` of `@gatehouse/shell` flushes the buffer before the process ends. Lines are not searched for secrets: that would
+ * cost 16 µs each.
  */
 export function createLogger(
   service: string,

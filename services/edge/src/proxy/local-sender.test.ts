@@ -25,7 +25,7 @@ import { Forwarder } from './forwarder-http.ts';
 import { GeneralProxy } from './general-proxy-sender.ts';
 import { RequestBodies } from './request-body-http.ts';
 
-/** Requests to a service of the same process: traits that only this sender has; the others are in `forwarder.test.ts`. */
+/** Requests to a service of the same process: traits that only this sender has; the others are in `test/proxies.test.ts`. */
 
 const log = createLogger('test', 'silent');
 const closers: (() => void)[] = [];
