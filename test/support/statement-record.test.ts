@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from './database.ts';
-import { fullRecord, StatementRecord, type SentValue, type StatementSample } from './statement-record.ts';
+import { fullRecord, samplesIn, StatementRecord, type SentValue } from './statement-record.ts';
 
 let database: TestDatabase;
 let client: Client;
@@ -23,11 +23,7 @@ afterAll(async () => {
 
 const session = { role: 'tenant_app', startUp: [], settings: [] };
 
-function samples(): StatementSample[] {
-  return readdirSync(folder).map(
-    (name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as StatementSample,
-  );
-}
+const samples = () => samplesIn(folder);
 
 it('keeps one sample of a statement for each kind of its values, also beside another worker', () => {
   const [first, second] = [new StatementRecord(folder), new StatementRecord(folder)];
@@ -41,6 +37,22 @@ it('keeps one sample of a statement for each kind of its values, also beside ano
   expect(ofApp.map(({ values }) => values?.[0]).sort()).toEqual([null, 'a', 'true', '{"a"}', '{}'].sort());
   expect(samples()).toHaveLength(7);
   expect(samples().find(({ text }) => text === 'select $1::text')?.values).toBeNull();
+});
+
+it('keeps no values that are too large, until a test sends smaller ones of the same kind', () => {
+  const text = 'select $1 as large';
+  const valuesOf = () =>
+    samples()
+      .filter((sample) => sample.text === text)
+      .map(({ values }) => values);
+  const record = new StatementRecord(folder);
+  record.add(session, text, ['x'.repeat(30_000)]);
+  expect(valuesOf()).toEqual([null]);
+  for (const value of ['a', 'x'.repeat(30_000)]) {
+    record.add(session, text, [value]);
+    new StatementRecord(folder).add(session, text, [value]);
+    expect(valuesOf()).toEqual([['a']]);
+  }
 });
 
 it('of a run that has not ended, or of other stores, is none', () => {

@@ -31,6 +31,8 @@ const variable = 'GATEHOUSE_STATEMENTS';
 const completeFile = 'complete';
 /** Samples are for plans, which don't depend on the end of a long text. */
 const maxValuesLength = 20_000;
+/** The end of the name of a sample without values: it counts only where no test sent smaller ones. */
+const largeSuffix = '.large.json';
 
 /** Starts the record of a run. The one of a full run replaces that of the full run before. */
 export function startRecord(runs: Runs): void {
@@ -66,11 +68,16 @@ export function partialRecord(): StatementSample[] {
   return samplesIn(path.join(cache, 'partial'));
 }
 
-function samplesIn(folder: string): StatementSample[] {
+/** The samples of a record: of each kind one, with values if any were kept. */
+export function samplesIn(folder: string): StatementSample[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
+    .filter((name, _, names) => !name.endsWith(largeSuffix) || !names.includes(smallOf(name)))
     .map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as StatementSample);
 }
+
+/** The file of the same statement with the same kinds of values, small enough to keep. */
+const smallOf = (name: string): string => `${name.slice(0, -largeSuffix.length)}.json`;
 
 function stateOfStores(): string {
   const hash = createHash('sha256');
@@ -91,7 +98,8 @@ interface Session {
 /** Keeps one sample of each statement for each kind of its values, as a file that no other worker has written. */
 export class StatementRecord {
   readonly #folder: string;
-  readonly #known = new Map<string, Set<string>>();
+  /** By statement, then by kind: whether its values were small enough to keep. */
+  readonly #known = new Map<string, Map<string, boolean>>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -106,17 +114,23 @@ export class StatementRecord {
   add(session: Session, text: string, values: readonly unknown[]): void {
     const { role, startUp, settings } = session;
     const kind = [role, ...startUp, ...settings.map((each) => each.text), ...values.map(kindOf)].join('\0');
-    const kinds = this.#known.get(text);
-    if (kinds?.has(kind) === true) return;
-    if (kinds === undefined) this.#known.set(text, new Set([kind]));
-    else kinds.add(kind);
+    const kinds = this.#known.get(text) ?? new Map<string, boolean>();
+    if (kinds.get(kind) === true) return;
+    this.#known.set(text, kinds);
     const sample: StatementSample = {
       ...sent({ text, values }),
       ...{ role, startUp, settings: settings.map(sent) },
     };
+    const isKept = sample.values !== null;
+    if (kinds.get(kind) === isKept) return;
+    kinds.set(kind, isKept);
     const name = createHash('sha256').update(`${kind}\0${text}`).digest('hex').slice(0, 32);
     try {
-      writeFileSync(path.join(this.#folder, `${name}.json`), JSON.stringify(sample), { flag: 'wx' });
+      writeFileSync(
+        path.join(this.#folder, `${name}${isKept ? '.json' : largeSuffix}`),
+        JSON.stringify(sample),
+        { flag: 'wx' },
+      );
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     }

@@ -13,13 +13,11 @@ import { StandIn } from '@gatehouse/test/stand-in';
 export class AnsweringChat {
   /** Every run that was begun. */
   readonly runs: { request: CompleteRequest; delegation: Delegation | null }[] = [];
-  /** The failures of the next runs, instead of an answer. */
-  readonly failures: AppError[] = [];
-  /** The provider's answers in the next runs, as JSON. */
-  readonly completions: string[] = [];
   /** Runs wait for it. */
   gate: Promise<unknown> = Promise.resolve();
   readonly #answers = new Map<string, CompleteResponse | null>();
+  /** By what is asked, so that no run of another call takes it. */
+  readonly #outcomes = new Map<string, (AppError | string)[]>();
   #server: StandIn | undefined;
 
   static async start(identity: TestIdentity): Promise<AnsweringChat> {
@@ -47,6 +45,11 @@ export class AnsweringChat {
     return this.runs.filter(({ request }) => request.requestJson.includes(JSON.stringify(text)));
   }
 
+  /** Prepares the outcomes of the next runs that are asked this: failures, or a provider's answers as JSON. */
+  prepare(asked: string, ...outcomes: readonly (AppError | string)[]): void {
+    this.#outcomes.set(asked, [...outcomes]);
+  }
+
   async #complete(request: CompleteRequest, delegation: Delegation | null): Promise<CompleteResponse> {
     const { callId } = request;
     const known = this.#answers.get(callId);
@@ -55,18 +58,19 @@ export class AnsweringChat {
     this.#answers.set(callId, null);
     this.runs.push({ request, delegation });
     await this.gate;
-    const failure = this.failures.shift();
-    if (failure !== undefined) {
-      this.#answers.delete(callId);
-      throw failure;
-    }
     const { messages } = JSON.parse(request.requestJson) as { messages: { content: string }[] };
-    const content = `echo: ${messages.at(-1)?.content ?? ''}`;
+    const asked = messages.at(-1)?.content ?? '';
+    const outcome = this.#outcomes.get(asked)?.shift();
+    if (outcome instanceof AppError) {
+      this.#answers.delete(callId);
+      throw outcome;
+    }
+    const content = `echo: ${asked}`;
     const answer = {
       runId: newId(),
       traceId: newId().replaceAll('-', ''),
       completionJson:
-        this.completions.shift() ??
+        outcome ??
         JSON.stringify({
           choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }],
           usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },

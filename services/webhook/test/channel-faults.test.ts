@@ -111,7 +111,7 @@ describe('a message', () => {
 
   it('adds no job to the one that waits through an outage, and is answered after it', async () => {
     const outage = new AppError('service_unavailable', 'Try again.');
-    webhooks.chat.failures.push(outage, outage, outage);
+    webhooks.chat.prepare('through an outage', outage, outage, outage);
     const waiting = () =>
       webhooks.rows<{ name: string; state: string }>(
         `select name, state::text from webhook_jobs.job_common

@@ -77,7 +77,8 @@ describe('Telegram', () => {
   });
 
   it('gets answers as HTML, while it shows that they are being written', async () => {
-    webhooks.chat.completions.push(
+    webhooks.chat.prepare(
+      'Compare',
       JSON.stringify({ choices: [{ finish_reason: 'stop', message: { content: '**1 < 2**' } }] }),
     );
     expect((await update({ text: 'Compare' })).status).toBe(202);
@@ -94,7 +95,8 @@ describe('Telegram', () => {
 
   it('gets a long answer in messages of 4,096 characters', async () => {
     const content = 'A sentence of some length. '.repeat(400);
-    webhooks.chat.completions.push(
+    webhooks.chat.prepare(
+      'Tell me a lot',
       JSON.stringify({ choices: [{ finish_reason: 'stop', message: { content } }] }),
     );
     await update({ text: 'Tell me a lot' });

@@ -277,7 +277,7 @@ it('answers a message of a tenant that was suspended meanwhile', async () => {
 
 describe('an agent that fails', () => {
   it('is answered with a sentence', async () => {
-    webhooks.chat.failures.push(new AppError('agent_disabled', 'The agent is disabled.'));
+    webhooks.chat.prepare('fails', new AppError('agent_disabled', 'The agent is disabled.'));
     const own = await generic({ replies: { failure: 'Oh no.' } });
     await write(webhooks, own, written('fails'));
     expect((await replies(1, own))[0]?.text).toBe('Oh no.');
@@ -285,7 +285,7 @@ describe('an agent that fails', () => {
 
   it('because a budget is spent says so once', async () => {
     for (const text of ['one', 'two']) {
-      webhooks.chat.failures.push(new AppError('insufficient_quota', 'The budget is spent.'));
+      webhooks.chat.prepare(text, new AppError('insufficient_quota', 'The budget is spent.'));
       await write(webhooks, channel, written(text));
       await eventually(async () => {
         const messages = await messagesOf(webhooks, channel);

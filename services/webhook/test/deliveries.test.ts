@@ -345,7 +345,7 @@ describe('repeats', () => {
   });
 
   it('of a failed delivery run again', async () => {
-    webhooks.chat.failures.push(new AppError('provider_error', 'The provider failed.'));
+    webhooks.chat.prepare('fails once', new AppError('provider_error', 'The provider failed.'));
     const deliver = () => webhooks.deliver(endpoint, { body: { input: 'fails once' }, id: 'fails' });
     const failed = await deliver();
     expect([failed.status, failed.body.error.code]).toEqual([502, 'provider_error']);

@@ -136,7 +136,7 @@ describe('the result of an async call', () => {
   });
 
   it('says why a call failed', async () => {
-    webhooks.chat.failures.push(new AppError('agent_disabled', 'The agent is disabled.'));
+    webhooks.chat.prepare('will fail', new AppError('agent_disabled', 'The agent is disabled.'));
     const { body } = await deliver(await makeEndpoint('/failed'), 'will fail');
     await eventually(() => expect(receiver.at('/failed')).toHaveLength(1));
     expect(JSON.parse(receiver.at('/failed')[0]?.body ?? '')).toMatchObject({
@@ -270,7 +270,7 @@ describe('the result of an async call', () => {
   });
 
   it('says that the answer of the provider could not be read, at once', async () => {
-    webhooks.chat.completions.push('{"choices":[]}');
+    webhooks.chat.prepare('unreadable', '{"choices":[]}');
     const { body } = await deliver(await makeEndpoint('/unreadable'), 'unreadable');
     await eventually(() => expect(receiver.at('/unreadable')).toHaveLength(1));
     expect(JSON.parse(receiver.at('/unreadable')[0]?.body ?? '')).toMatchObject({
