@@ -16,7 +16,7 @@ export class AnsweringChat {
   /** Runs wait for it. */
   gate: Promise<unknown> = Promise.resolve();
   readonly #answers = new Map<string, CompleteResponse | null>();
-  /** By what is asked, so that no run of another call takes it. */
+  /** Keyed by the text that is asked, so that no run of another call takes one. */
   readonly #outcomes = new Map<string, (AppError | string)[]>();
   #server: StandIn | undefined;
 
