@@ -1,7 +1,9 @@
-import type { ChatRequest, FunctionTool, ToolChoice } from './chat-request.ts';
+import { echo, jsonText, textPieces } from './answer-text.ts';
+import type { ChatRequest } from './chat-request.ts';
 import type { Fault, UsageOverride } from './faults.ts';
-import { documentFor } from './json-document.ts';
-import { firstCharacters, splitEvenly, splitIntoWords } from './values.ts';
+import { argumentPieces, chosenCalls, scriptedCalls } from './tool-calls.ts';
+import type { PlannedCall, ToolChoice, ToolTurn } from './tool-calls.ts';
+import { splitIntoWords } from './values.ts';
 
 /** A choice before serialization. Text is in the pieces of a stream. */
 export interface AnswerChoice {
@@ -13,10 +15,8 @@ export interface AnswerChoice {
   finishReason: 'stop' | 'length' | 'tool_calls' | 'function_call';
 }
 
-export interface AnsweredCall {
+export interface AnsweredCall extends PlannedCall {
   id: string;
-  name: string;
-  arguments: string;
 }
 
 export interface ChatAnswer {
@@ -42,14 +42,9 @@ export interface Usage {
   };
 }
 
-const echoLimit = 2000;
-
-/** Number of pieces in which the arguments of a call are streamed. */
-export const argumentPieces = 4;
-
 /** Equal requests and faults get equal answers; only `id` and `created` differ. */
 export function answerChat(request: ChatRequest, fault: Fault, id: string): ChatAnswer {
-  const calls = scriptedCalls(request, fault, id) ?? chosenCalls(request, fault, id);
+  const calls = callsOf(request, fault, id);
   const choices = Array.from({ length: request.n }, (_, index) =>
     answerChoice(request, fault, { index, calls }),
   );
@@ -81,82 +76,35 @@ function answerChoice(
     );
     return { index, pieces: null, toolCalls, functionCall: calls.function, finishReason };
   }
-  const wanted = answerPieces(request, fault, index);
+  const wanted = textPieces(fault, () => defaultText(request, index));
   const limit = fault.content === undefined ? request.maxWords : null;
   const cut = limit !== null && wanted.length > limit;
   const pieces = cut ? wanted.slice(0, limit) : wanted;
   return { index, pieces, toolCalls: [], functionCall: null, finishReason: cut ? 'length' : 'stop' };
 }
 
-function answerPieces(request: ChatRequest, fault: Fault, index: number): string[] {
-  if (fault.huge_chunk_bytes !== undefined) {
-    return fault.huge_chunk_bytes === 0 ? [] : ['x'.repeat(fault.huge_chunk_bytes)];
-  }
-  if (fault.content !== undefined) {
-    return fault.chunks === undefined
-      ? splitIntoWords(fault.content)
-      : splitEvenly(fault.content, fault.chunks);
-  }
-  if (fault.chunks !== undefined) {
-    return Array.from({ length: fault.chunks }, (_, word) => (word === 0 ? 'w1' : ` w${word + 1}`));
-  }
-  return splitIntoWords(defaultText(request, index));
-}
-
 function defaultText(request: ChatRequest, index: number): string {
-  let text = 'This is the Gatehouse provider simulator.';
-  if (request.lastUserText !== null) text += ` You said: ${firstCharacters(request.lastUserText, echoLimit)}`;
-  if (request.toolAnswers.length > 0) {
-    text += ` The tools said: ${firstCharacters(request.toolAnswers.join(' | '), echoLimit)}`;
-  }
-  if (index > 0) text += ` (choice ${index})`;
+  const text = echo(request) + (index > 0 ? ` (choice ${index})` : '');
   if (request.responseFormat.kind === 'text') return text;
-  const { schema } = request.responseFormat;
-  // Indented, so that a document has words to stream like any other text.
-  return JSON.stringify(schema === null ? { message: text } : documentFor(schema), null, 2);
+  return jsonText(request.responseFormat.schema, text);
 }
 
-function scriptedCalls(request: ChatRequest, fault: Fault, id: string): Calls | null {
-  if (fault.tool_calls === undefined || request.toolChoice.kind === 'none') return null;
-  const rounds = fault.tool_rounds ?? 1;
-  if (request.toolRounds >= rounds) return null;
+function callsOf(request: ChatRequest, fault: Fault, id: string): Calls | null {
+  const withId = (call: PlannedCall, index: number): AnsweredCall => ({ id: callId(id, index), ...call });
+  const scripted = scriptedCalls(fault, request.toolChoice, request.toolRounds);
+  if (scripted !== null) return { tools: scripted.map(withId), function: null };
+  const tools = chosenCalls(request.tools, turnOf(request, request.toolChoice), fault);
+  if (tools.length > 0) return { tools: tools.slice(0, request.maxToolCalls).map(withId), function: null };
+  const [chosen] = chosenCalls(request.functions, turnOf(request, request.functionChoice), fault);
+  return chosen === undefined ? null : { tools: [], function: withId(chosen, 0) };
+}
+
+function turnOf({ lastRole, lastUserText }: ChatRequest, choice: ToolChoice): ToolTurn {
   return {
-    function: null,
-    tools: fault.tool_calls.map((call, index) => ({
-      id: callId(id, index),
-      name: call.name,
-      arguments: typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments),
-    })),
+    choice,
+    afterTools: lastRole === 'tool' || lastRole === 'function',
+    userText: lastRole === 'user' ? lastUserText : null,
   };
-}
-
-function chosenCalls(request: ChatRequest, fault: Fault, id: string): Calls | null {
-  const textWanted = fault.content ?? fault.chunks ?? fault.huge_chunk_bytes;
-  if (textWanted !== undefined) return null;
-  const answer = (tool: FunctionTool, index: number): AnsweredCall => ({
-    id: callId(id, index),
-    name: tool.name,
-    arguments: JSON.stringify(documentFor(tool.parameters) ?? {}),
-  });
-  const tools = toolsToCall(request, request.tools, request.toolChoice).slice(0, request.maxToolCalls);
-  if (tools.length > 0) return { tools: tools.map(answer), function: null };
-  const [chosen] = toolsToCall(request, request.functions, request.functionChoice);
-  return chosen === undefined ? null : { tools: [], function: answer(chosen, 0) };
-}
-
-/** Calls a tool if the last message contains "tool" or if the request requires it. */
-function toolsToCall(request: ChatRequest, tools: FunctionTool[], choice: ToolChoice): FunctionTool[] {
-  if (tools.length === 0 || request.lastRole === 'tool' || request.lastRole === 'function') return [];
-  switch (choice.kind) {
-    case 'none':
-      return [];
-    case 'named':
-      return tools.filter((tool) => tool.name === choice.name).slice(0, 1);
-    case 'required':
-      return tools;
-    case 'auto':
-      return request.lastRole === 'user' && /tool|function/i.test(request.lastUserText ?? '') ? tools : [];
-  }
 }
 
 function callId(answerId: string, index: number): string {

@@ -1,4 +1,5 @@
 import { RefusedRequest } from './errors.ts';
+import type { FunctionTool, ToolChoice } from './tool-calls.ts';
 import { isObject, isWholeNumber, objectsIn } from './values.ts';
 import type { JsonObject } from './values.ts';
 
@@ -26,13 +27,6 @@ export interface ChatRequest {
   logprobs: { top: number } | null;
   promptTokens: number;
 }
-
-export interface FunctionTool {
-  name: string;
-  parameters: unknown;
-}
-
-export type ToolChoice = { kind: 'none' | 'auto' | 'required' } | { kind: 'named'; name: string };
 
 /** @throws RefusedRequest (400) for requests that OpenAI rejects; accepts unknown fields. */
 export function readChatRequest(body: unknown): ChatRequest {

@@ -1,6 +1,7 @@
+import type { AnswerFormat } from './answer-format.ts';
 import type { Carried } from './exchange.ts';
-import { errorBody } from './errors.ts';
 import { errorOf, type Fault } from './faults.ts';
+import { eventText } from './frame.ts';
 import type { Frame } from './frame.ts';
 
 export type Step = WriteStep | { kind: Ending };
@@ -39,7 +40,7 @@ export function planUnary(body: string, usage: boolean, fault: Fault): { length:
 }
 
 /** Plans the writes of a stream, including its faults. */
-export function planStream(frames: Frame[], fault: Fault): Step[] {
+export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat): Step[] {
   const contentFrames = frames.filter((frame) => frame.kind === 'content').length;
   const eol = fault.crlf === true ? '\r\n' : '\n';
   const steps: Step[] = [];
@@ -47,25 +48,33 @@ export function planStream(frames: Frame[], fault: Fault): Step[] {
   let checkedAt = -1;
   for (const frame of frames) {
     // A position is "after k content chunks": checked once, before the next frame.
-    if (frame.kind !== 'role' && contentSent > checkedAt) {
+    if (frame.kind !== 'opening' && contentSent > checkedAt) {
       checkedAt = contentSent;
       if (fault.malformed !== undefined && contentSent === Math.floor(contentFrames / 2)) {
         steps.push(text(brokenEvent(frame, fault.malformed, eol)));
       }
       const ending = endingAt(contentSent, contentFrames, fault);
-      if (ending !== null)
-        return [...steps, ...ending.last.map((data) => text(data + eol + eol)), ending.step];
+      if (ending === 'error') return [...steps, text(errorEvent(fault, format, eol)), { kind: 'end' }];
+      if (ending !== null) return [...steps, { kind: ending }];
     }
-    if (frame.kind === 'done') break;
+    if (frame.kind === 'done') return [...steps, ...lastSteps(frame, fault, eol)];
     if (fault.comments === true) steps.push(text(`: comment${eol}${eol}`));
     const carried = { chunks: 1, usage: frame.carriesUsage };
-    const data = `data: ${frame.data}${eol}${eol}`;
-    steps.push({ kind: 'write', data, carried, paced: frame.kind === 'content' });
+    steps.push({ kind: 'write', data: eventText(frame, eol), carried, paced: frame.kind === 'content' });
     if (frame.kind === 'content') contentSent++;
   }
-  if (fault.cut === 'before_done') return [...steps, { kind: 'cut' }];
-  if (fault.end_without_done === true) return [...steps, { kind: 'end' }];
-  return [...steps, text(`data: [DONE]${eol}${eol}`), { kind: 'end' }];
+  return [...steps, { kind: 'end' }];
+}
+
+function lastSteps(done: Frame, fault: Fault, eol: string): Step[] {
+  if (fault.cut === 'before_done') return [{ kind: 'cut' }];
+  if (fault.end_without_done === true) return [{ kind: 'end' }];
+  return [text(eventText(done, eol)), { kind: 'end' }];
+}
+
+function errorEvent(fault: Fault, format: AnswerFormat, eol: string): string {
+  const data = format.errorBody(errorOf(format.defaultError(500), fault));
+  return eventText({ event: format.errorEvent, data }, eol);
 }
 
 function text(data: string): Step {
@@ -77,20 +86,15 @@ function midStreamStop(fault: Fault): 'cut' | 'hang' | null {
   return fault.silent === 'mid_stream' ? 'hang' : null;
 }
 
-/** Whether the stream ends after this many content chunks, and with which last events. */
-function endingAt(sent: number, total: number, fault: Fault): { last: string[]; step: Step } | null {
+/** Whether and how the stream ends after this many content chunks; `error` ends it in order after an error event. */
+function endingAt(sent: number, total: number, fault: Fault): Ending | 'error' | null {
   const reached = (wanted: number | undefined, otherwise: number): boolean =>
     sent === Math.min(wanted ?? otherwise, total);
   if (fault.error_event_after_chunks !== undefined && reached(fault.error_event_after_chunks, 0)) {
-    return { last: [`data: ${errorBody(errorOf(500, fault))}`], step: { kind: 'end' } };
+    return 'error';
   }
-  if (fault.end_after_chunks !== undefined && reached(fault.end_after_chunks, 0)) {
-    return { last: [], step: { kind: 'end' } };
-  }
-  const stop = midStreamStop(fault);
-  return stop !== null && reached(fault.cut_after_chunks, Math.floor(total / 2))
-    ? { last: [], step: { kind: stop } }
-    : null;
+  if (fault.end_after_chunks !== undefined && reached(fault.end_after_chunks, 0)) return 'end';
+  return reached(fault.cut_after_chunks, Math.floor(total / 2)) ? midStreamStop(fault) : null;
 }
 
 function brokenJson(body: string): string {
@@ -99,7 +103,9 @@ function brokenJson(body: string): string {
 
 /** `json`: an event whose data is half a chunk. `sse`: lines that are not valid in the event stream format. */
 function brokenEvent(frame: Frame, kind: 'json' | 'sse', eol: string): string {
-  if (kind === 'json') return `data: ${frame.data.slice(0, Math.floor(frame.data.length / 2))}${eol}${eol}`;
+  if (kind === 'json') {
+    return eventText({ ...frame, data: frame.data.slice(0, Math.floor(frame.data.length / 2)) }, eol);
+  }
   return `this is not an event stream${eol}<html>502 Bad Gateway</html>${eol}${eol}`;
 }
 

@@ -1,8 +1,10 @@
+import type { Answer } from './answer-format.ts';
 import { joinWrites, planStream, planUnary, splitAwkwardly } from './delivery-plan.ts';
 import type { Step, WriteStep } from './delivery-plan.ts';
 import type { Exchange } from './exchange.ts';
 import { noFault } from './faults.ts';
 import type { Fault } from './faults.ts';
+import { eventText } from './frame.ts';
 import type { Frame } from './frame.ts';
 
 type Headers = Record<string, string | number>;
@@ -17,29 +19,46 @@ const streamHeaders: Headers = {
 /** The first pieces of a split body are sent 1 ms apart, so that they arrive separately. */
 const unhurriedPieces = 100;
 
+/** Sends an answer as its client wants it, or as the fault does. */
+export function sendAnswer(exchange: Exchange, answer: Answer, fault: Fault): void {
+  exchange.record.response_id = answer.id;
+  exchange.record.usage = answer.usage;
+  const { frames } = answer;
+  if (frames !== null && answer.streamed !== (fault.other_kind === true)) {
+    sendStream(exchange, frames(), fault);
+  } else sendJson(exchange, { status: 200, body: answer.whole() }, fault);
+}
+
 /** Sends a JSON body with the given fault. */
 export function sendJson(exchange: Exchange, answer: { status: number; body: string }, fault: Fault): void {
   const { status, body } = answer;
   if (fault === noFault) {
-    exchange.respond(status, { 'content-type': jsonType, 'content-length': Buffer.byteLength(body) }, body);
+    const headers = {
+      ...exchange.format.headers,
+      'content-type': jsonType,
+      'content-length': Buffer.byteLength(body),
+    };
+    exchange.respond(status, headers, body);
     return;
   }
   const usage = exchange.record.usage !== null && fault.no_usage !== true && fault.malformed === undefined;
   const { length, steps } = planUnary(body, usage, fault);
-  const headers = { 'content-type': jsonType, 'content-length': length };
+  const headers = { ...exchange.format.headers, 'content-type': jsonType, 'content-length': length };
   void play(exchange, { status, headers, steps }, fault);
 }
 
 /** Sends an event stream with the given fault. */
-export function sendStream(exchange: Exchange, frames: Frame[], fault: Fault): void {
+function sendStream(exchange: Exchange, frames: Frame[], fault: Fault): void {
+  const headers = { ...exchange.format.headers, ...streamHeaders };
   if (fault !== noFault) {
-    void play(exchange, { status: 200, headers: streamHeaders, steps: planStream(frames, fault) }, fault);
+    const steps = planStream(frames, fault, exchange.format);
+    void play(exchange, { status: 200, headers, steps }, fault);
     return;
   }
-  exchange.start(200, streamHeaders);
+  exchange.start(200, headers);
   for (const frame of frames) {
     const chunks = frame.kind === 'done' ? 0 : 1;
-    exchange.push(`data: ${frame.data}\n\n`, { chunks, usage: frame.carriesUsage });
+    exchange.push(eventText(frame), { chunks, usage: frame.carriesUsage });
   }
   exchange.end();
 }

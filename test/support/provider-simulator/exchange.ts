@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AnswerFormat } from './answer-format.ts';
 import type { Recorder, SimulatorRequest } from './records.ts';
 
 /** The content of a write, for the record. */
@@ -11,6 +12,7 @@ export interface Carried {
 /** One request and its response. Records what was actually sent. */
 export class Exchange {
   readonly record: SimulatorRequest;
+  readonly format: AnswerFormat;
   readonly #response: ServerResponse;
   readonly #recorder: Recorder;
   readonly #isStopping: () => boolean;
@@ -23,9 +25,10 @@ export class Exchange {
   constructor(
     response: ServerResponse,
     record: SimulatorRequest,
-    context: { recorder: Recorder; isStopping: () => boolean },
+    context: { format: AnswerFormat; recorder: Recorder; isStopping: () => boolean },
   ) {
     this.record = record;
+    this.format = context.format;
     this.#response = response;
     this.#recorder = context.recorder;
     this.#isStopping = context.isStopping;

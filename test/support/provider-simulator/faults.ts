@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-import { RefusedRequest, defaultErrorFor } from './errors.ts';
+import { RefusedRequest } from './errors.ts';
 import type { WireError } from './errors.ts';
 import { isObject, isWholeNumber } from './values.ts';
 
@@ -252,9 +252,9 @@ export function resolveFault(
   return Object.keys(fault).length === 0 ? noFault : fault;
 }
 
-/** The error of a fault, with this status. */
-export function errorOf(status: number, fault: Fault): WireError {
-  const error = { ...defaultErrorFor(status), ...fault.error };
+/** The error of a fault: the default one, with the fields that the fault sets. */
+export function errorOf(defaultError: WireError, fault: Fault): WireError {
+  const error = { ...defaultError, ...fault.error };
   if (fault.huge_error_bytes === undefined) return error;
   const huge = 'x'.repeat(fault.huge_error_bytes);
   return { ...error, message: huge, code: huge, param: huge };

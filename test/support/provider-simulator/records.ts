@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Usage } from './chat-answer.ts';
 import type { EmbeddingUsage } from './embeddings.ts';
 
+export type ChargedUsage = Usage | EmbeddingUsage;
+
 /** The record of one request to `/v1`. Only one of `finished_at` and `client_closed_at` is set. */
 export interface SimulatorRequest {
   seq: number;
@@ -26,11 +28,11 @@ export interface SimulatorRequest {
   response_id: string | null;
   /** Null until the headers are written. */
   status: number | null;
-  /** Number of `chat.completion.chunk` events written. */
+  /** Number of events written, without the last one of a stream (`[DONE]`). */
   chunks_sent: number;
   /** The usage that the provider charges, even if it was not delivered; null for errors. */
-  usage: Usage | EmbeddingUsage | null;
-  /** Whether the usage was delivered: the whole unary body, or the chunk that contains it. */
+  usage: ChargedUsage | null;
+  /** Whether the usage was delivered: the whole unary body, or the event that contains all of it. */
   usage_delivered: boolean;
   /** Time at which the simulator ended the response, in order or by cutting the connection. */
   finished_at: number | null;

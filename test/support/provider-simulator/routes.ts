@@ -1,8 +1,9 @@
+import type { Answer } from './answer-format.ts';
 import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
-import { sendJson, sendStream } from './delivery.ts';
+import { sendAnswer, sendJson } from './delivery.ts';
 import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embeddings.ts';
-import { RefusedRequest, errorBody } from './errors.ts';
+import { RefusedRequest } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { errorOf, type Fault } from './faults.ts';
 import { completionBody, streamFrames } from './wire.ts';
@@ -10,8 +11,16 @@ import { completionBody, streamFrames } from './wire.ts';
 export interface RouteContext {
   exchange: Exchange;
   fault: Fault;
-  newResponseId: () => string;
+  /** A new id that begins with the prefix. */
+  newId: (prefix: string) => string;
 }
+
+type Route = (context: RouteContext) => Answer;
+
+const routes: Record<string, Route> = {
+  'POST /v1/chat/completions': answerChatCompletion,
+  'POST /v1/embeddings': answerEmbeddings,
+};
 
 const models = ['gpt-4o', 'gpt-4o-mini', 'text-embedding-3-small'];
 
@@ -19,43 +28,45 @@ const modelObject = (id: string) => ({ id, object: 'model', created: 1_735_689_6
 
 const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject) });
 
-/** Answers one authenticated request. @throws RefusedRequest for requests that OpenAI rejects. */
+/** Answers one authenticated request. @throws RefusedRequest for requests that the provider rejects. */
 export function answer(context: RouteContext): void {
   const { exchange, fault } = context;
   const { method, path } = exchange.record;
-  const route = `${method} ${path.split('?', 1)[0] ?? ''}`;
+  const name = `${method} ${path.split('?', 1)[0] ?? ''}`;
+  const route = routes[name];
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
-  else if (route === 'POST /v1/chat/completions') answerChatCompletion(context);
-  else if (route === 'POST /v1/embeddings') answerEmbeddings(context);
-  else if (route === 'GET /v1/models') sendJson(exchange, { status: 200, body: modelList }, fault);
-  else if (route.startsWith('GET /v1/models/')) {
-    const id = decodeURIComponent(route.slice('GET /v1/models/'.length));
+  else if (route !== undefined) sendAnswer(exchange, route(context), fault);
+  else if (name === 'GET /v1/models') sendJson(exchange, { status: 200, body: modelList }, fault);
+  else if (name.startsWith('GET /v1/models/')) {
+    const id = decodeURIComponent(name.slice('GET /v1/models/'.length));
     sendJson(exchange, { status: 200, body: JSON.stringify(modelObject(id)) }, fault);
   } else {
-    throw new RefusedRequest(`Invalid URL (${route})`, { status: 404 });
+    throw new RefusedRequest(`Invalid URL (${name})`, { status: 404 });
   }
 }
 
 function sendFaultStatus(exchange: Exchange, fault: Fault, status: number): void {
-  sendJson(exchange, { status, body: errorBody(errorOf(status, fault)) }, fault);
+  const { format } = exchange;
+  const body = format.errorBody(errorOf(format.defaultError(status), fault));
+  sendJson(exchange, { status, body }, fault);
 }
 
-function answerChatCompletion({ exchange, fault, newResponseId }: RouteContext): void {
-  const { record } = exchange;
-  const request = readChatRequest(record.body);
-  const chat = answerChat(request, fault, newResponseId());
-  record.response_id = chat.id;
-  record.usage = chat.usage;
-  const isOther = fault.other_kind === true;
-  if (request.stream !== isOther)
-    sendStream(exchange, streamFrames(chat, request.includeUsage || isOther, fault), fault);
-  else sendJson(exchange, { status: 200, body: completionBody(chat, fault) }, fault);
+function answerChatCompletion({ exchange, fault, newId }: RouteContext): Answer {
+  const request = readChatRequest(exchange.record.body);
+  const chat = answerChat(request, fault, newId('chatcmpl-'));
+  return {
+    id: chat.id,
+    usage: chat.usage,
+    streamed: request.stream,
+    // A stream that was not requested has no options either, so it includes usage.
+    frames: () => streamFrames(chat, request.includeUsage || !request.stream, fault),
+    whole: () => completionBody(chat, fault),
+  };
 }
 
-function answerEmbeddings({ exchange, fault }: RouteContext): void {
-  const { record } = exchange;
-  const request = readEmbeddingRequest(record.body);
+function answerEmbeddings({ exchange, fault }: RouteContext): Answer {
+  const request = readEmbeddingRequest(exchange.record.body);
   const usage = embeddingUsage(request, fault);
-  record.usage = usage;
-  sendJson(exchange, { status: 200, body: embeddingBody(request, usage, fault) }, fault);
+  const whole = (): string => embeddingBody(request, usage, fault);
+  return { id: null, usage, streamed: false, frames: null, whole };
 }

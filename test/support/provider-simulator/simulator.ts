@@ -3,12 +3,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { openAiFormat } from './answer-format.ts';
 import { answerControl } from './control.ts';
 import { sendJson } from './delivery.ts';
-import { RefusedRequest, errorBody } from './errors.ts';
+import { RefusedRequest } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { noFault, parseInstructions, parseStandingFault, resolveFault } from './faults.ts';
 import type { Fault, StandingFault } from './faults.ts';
+import { ProviderKey } from './provider-key.ts';
 import { Recorder } from './records.ts';
 import type { Ledger, SimulatorRequest } from './records.ts';
 import { answer } from './routes.ts';
@@ -82,18 +84,18 @@ const maxCountedIds = 20_000;
 
 class Provider {
   readonly recorder: Recorder;
-  readonly #authorization: string | null;
+  readonly #key: ProviderKey;
   readonly #latencyMs: number;
   readonly #attempts = new Map<string, number>();
   /** Random, so that ids stay unique after a restart of the simulator. */
-  readonly #idPrefix = `chatcmpl-${randomBytes(4).toString('hex')}`;
-  #answers = 0;
+  readonly #idSpace = randomBytes(4).toString('hex');
+  #lastId = 0;
   #standing: StandingFault | null = null;
   #stopping = false;
 
   constructor({ apiKey, latencyMs = 0, record = true }: ProviderSimulatorOptions) {
     this.recorder = new Recorder(record);
-    this.#authorization = apiKey === undefined ? null : `Bearer ${apiKey}`;
+    this.#key = new ProviderKey(apiKey);
     this.#latencyMs = latencyMs;
   }
 
@@ -139,18 +141,24 @@ class Provider {
 
   #answer(request: IncomingMessage, response: ServerResponse, received: { at: number; body: Buffer }): void {
     const record = this.#makeRecord(request, received);
+    const newId = (prefix: string): string => this.#newId(prefix);
+    const format = openAiFormat;
     const exchange = new Exchange(response, record, {
+      format,
       recorder: this.recorder,
       isStopping: () => this.#stopping,
     });
     this.recorder.add(record);
     try {
-      this.#checkKey(request);
-      const fault = this.#faultFor(record);
-      answer({ exchange, fault, newResponseId: () => this.#newResponseId() });
+      if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
+      answer({ exchange, fault: this.#faultFor(record), newId });
     } catch (error) {
       const refusal = error instanceof RefusedRequest ? error : internalError(error);
-      sendJson(exchange, { status: refusal.status, body: errorBody(refusal.toWire()) }, noFault);
+      sendJson(
+        exchange,
+        { status: refusal.status, body: format.errorBody(format.refusal(refusal)) },
+        noFault,
+      );
     }
     this.recorder.changed(record);
   }
@@ -162,7 +170,7 @@ class Provider {
       at,
       method: request.method ?? '',
       path: request.url ?? '',
-      headers: this.#redact(request),
+      headers: this.#key.redact(request.headers),
       raw_body: text.length > maxRawText ? text.slice(0, maxRawText) : text,
       raw_bytes: body,
       body: parseJson(text),
@@ -177,27 +185,6 @@ class Provider {
       finished_at: null,
       client_closed_at: null,
     };
-  }
-
-  #redact({ headers }: IncomingMessage): SimulatorRequest['headers'] {
-    const redacted = { ...headers };
-    if (headers.authorization !== undefined) redacted.authorization = this.#judge(headers.authorization);
-    for (const name of ['api-key', 'x-api-key', 'cookie']) {
-      if (headers[name] !== undefined) redacted[name] = 'present';
-    }
-    return redacted;
-  }
-
-  #judge(authorization: string): string {
-    if (this.#authorization === null) return 'present';
-    return authorization === this.#authorization ? 'matched' : 'mismatched';
-  }
-
-  #checkKey(request: IncomingMessage): void {
-    if (this.#authorization === null || request.headers.authorization === this.#authorization) return;
-    const message =
-      'Incorrect API key provided. You can find your API key in the test that started the simulator.';
-    throw new RefusedRequest(message, { status: 401, code: 'invalid_api_key' });
   }
 
   #faultFor(record: SimulatorRequest): Fault {
@@ -222,8 +209,8 @@ class Provider {
     return attempt;
   }
 
-  #newResponseId(): string {
-    return this.#idPrefix + (++this.#answers).toString(36).padStart(8, '0');
+  #newId(prefix: string): string {
+    return prefix + this.#idSpace + (++this.#lastId).toString(36).padStart(8, '0');
   }
 }
 

@@ -10,8 +10,13 @@ export function isWholeNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0;
 }
 
+/** The entries of an array; none of anything else. */
+export function entriesIn(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
 export function objectsIn(value: unknown): JsonObject[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return entriesIn(value).filter(isObject);
 }
 
 /** Splits into words with their white space, so that joining them restores the text. */

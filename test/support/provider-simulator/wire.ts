@@ -1,8 +1,8 @@
-import { argumentPieces } from './chat-answer.ts';
 import type { AnswerChoice, ChatAnswer } from './chat-answer.ts';
 import type { Fault } from './faults.ts';
 import type { Frame } from './frame.ts';
 import { oddFrames } from './odd-frames.ts';
+import { argumentPieces } from './tool-calls.ts';
 import { splitEvenly } from './values.ts';
 import type { JsonObject } from './values.ts';
 
@@ -55,7 +55,7 @@ export function streamFrames(answer: ChatAnswer, includeUsage: boolean, fault: F
   const push = (kind: Frame['kind'], data: string, carriesUsage = false): void => {
     frames.push({ kind, data, carriesUsage });
   };
-  for (const choice of answer.choices) push('role', encode(choice.index, roleDelta(choice)));
+  for (const choice of answer.choices) push('opening', encode(choice.index, roleDelta(choice)));
   for (const [index, delta] of inTurns(answer)) push('content', encode(index, delta.delta, delta.logprobs));
   const inLastChunk = fault.usage_in_last_choice_chunk === true && fault.no_usage !== true;
   for (const choice of answer.choices) {
