@@ -57,6 +57,8 @@ export interface UsageOverride {
   completion_tokens?: number;
   cached_tokens?: number;
   reasoning_tokens?: number;
+  /** Messages only; like `cached_tokens`, a part of `prompt_tokens`. */
+  cache_write_tokens?: number;
 }
 
 /** The body of `POST /control/fault` and the argument of `setFault`: applies to every request until cleared. */
@@ -155,6 +157,7 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
     completion_tokens: isWholeNumber,
     cached_tokens: isWholeNumber,
     reasoning_tokens: isWholeNumber,
+    cache_write_tokens: isWholeNumber,
   }),
   usage_in_last_choice_chunk: flag,
   ignore_include_usage: flag,
