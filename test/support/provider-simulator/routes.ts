@@ -1,4 +1,5 @@
-import type { Answer } from './answer-format.ts';
+import { openAiFormat } from './answer-format.ts';
+import type { Answer, AnswerFormat } from './answer-format.ts';
 import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
 import { sendAnswer, sendJson } from './delivery.ts';
@@ -6,20 +7,15 @@ import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embedding
 import { RefusedRequest } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { errorOf, type Fault } from './faults.ts';
+import { messagesFormat } from './messages/messages-format.ts';
+import { messagesRoutes } from './messages/messages-routes.ts';
+import type { Route, RouteContext } from './route.ts';
 import { completionBody, streamFrames } from './wire.ts';
-
-export interface RouteContext {
-  exchange: Exchange;
-  fault: Fault;
-  /** A new id that begins with the prefix. */
-  newId: (prefix: string) => string;
-}
-
-type Route = (context: RouteContext) => Answer;
 
 const routes: Record<string, Route> = {
   'POST /v1/chat/completions': answerChatCompletion,
   'POST /v1/embeddings': answerEmbeddings,
+  ...messagesRoutes,
 };
 
 const models = ['gpt-4o', 'gpt-4o-mini', 'text-embedding-3-small'];
@@ -27,6 +23,11 @@ const models = ['gpt-4o', 'gpt-4o-mini', 'text-embedding-3-small'];
 const modelObject = (id: string) => ({ id, object: 'model', created: 1_735_689_600, owned_by: 'simulator' });
 
 const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject) });
+
+/** The format of the API that has this path. */
+export function formatOf(path: string, newId: RouteContext['newId']): AnswerFormat {
+  return path.startsWith('/v1/messages') ? messagesFormat(newId('req_')) : openAiFormat;
+}
 
 /** Answers one authenticated request. @throws RefusedRequest for requests that the provider rejects. */
 export function answer(context: RouteContext): void {

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openAiFormat } from './answer-format.ts';
 import { answerControl } from './control.ts';
 import { sendJson } from './delivery.ts';
 import { RefusedRequest } from './errors.ts';
@@ -13,14 +12,14 @@ import type { Fault, StandingFault } from './faults.ts';
 import { ProviderKey } from './provider-key.ts';
 import { Recorder } from './records.ts';
 import type { Ledger, SimulatorRequest } from './records.ts';
-import { answer } from './routes.ts';
+import { answer, formatOf } from './routes.ts';
 import { isObject } from './values.ts';
 
 export interface ProviderSimulatorOptions {
   /** 0, the default, selects a free port. */
   port?: number;
   host?: string;
-  /** Requires `Authorization: Bearer <apiKey>`; if unset, accepts any key. */
+  /** Required as a bearer token, or in `x-api-key` by Anthropic's API; if unset, accepts any key. */
   apiKey?: string;
   /** Delay before the headers of every response in milliseconds, in addition to `delay_ms` of a fault. */
   latencyMs?: number;
@@ -31,7 +30,7 @@ export interface ProviderSimulatorOptions {
 export interface ProviderSimulator {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** `url` with `/v1`: the base URL for OpenAI clients. */
+  /** `url` with `/v1`: the base URL for OpenAI clients. Anthropic clients take `url`. */
   baseUrl: string;
   port: number;
   /** The newest requests, oldest first; entries change until their connection is finished. */
@@ -50,18 +49,17 @@ export interface ProviderSimulator {
   close: () => Promise<void>;
 }
 
-/** Starts a provider with the OpenAI API and configurable faults (see README.md). */
+/** Starts a provider with the APIs of OpenAI and Anthropic and configurable faults (see README.md). */
 export async function startProviderSimulator(
   options: ProviderSimulatorOptions = {},
 ): Promise<ProviderSimulator> {
-  const provider = new Provider(options);
   const { host = '127.0.0.1', port = 0 } = options;
-  const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 }, (request, response) =>
-    provider.receive(request, response),
-  );
+  const server = createServer({ noDelay: true, keepAliveTimeout: 75_000 });
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo; // a listening TCP server has an address
+  const provider = new Provider(options);
+  server.on('request', (request, response) => provider.receive(request, response));
   const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${address.port}`;
   return {
     url,
@@ -142,7 +140,7 @@ class Provider {
   #answer(request: IncomingMessage, response: ServerResponse, received: { at: number; body: Buffer }): void {
     const record = this.#makeRecord(request, received);
     const newId = (prefix: string): string => this.#newId(prefix);
-    const format = openAiFormat;
+    const format = formatOf(record.path, newId);
     const exchange = new Exchange(response, record, {
       format,
       recorder: this.recorder,
@@ -151,7 +149,8 @@ class Provider {
     this.recorder.add(record);
     try {
       if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
-      answer({ exchange, fault: this.#faultFor(record), newId });
+      const fault = this.#faultFor(record);
+      answer({ exchange, fault, newId });
     } catch (error) {
       const refusal = error instanceof RefusedRequest ? error : internalError(error);
       sendJson(
