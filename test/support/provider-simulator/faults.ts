@@ -45,6 +45,12 @@ export interface Fault {
   empty_finish_reasons?: boolean;
   other_kind?: boolean;
   content?: string;
+  /** Messages only: thinking of this many pieces, requested or not. */
+  thinking?: number;
+  /** Messages only: a block of redacted thinking. */
+  redacted_thinking?: boolean;
+  /** Messages only: the event of a stream that alone has the input tokens. */
+  input_usage?: 'start' | 'delta';
   /** Calls exactly these tools, until they have answered `tool_rounds` times. A string is sent unchanged. */
   tool_calls?: { name: string; arguments: unknown }[];
   /** Default: 1. */
@@ -166,6 +172,9 @@ const faultChecks: { [Field in keyof Required<Fault>]: Check } = {
   empty_finish_reasons: flag,
   other_kind: flag,
   content: text,
+  thinking: wholeNumber,
+  redacted_thinking: flag,
+  input_usage: oneOf('start', 'delta'),
   tool_calls: {
     accepts: (value) =>
       Array.isArray(value) &&

@@ -1,6 +1,8 @@
 import type { Answer } from './answer-format.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fault } from './faults.ts';
+import type { PromptCache } from './messages/prompt-cache.ts';
+import type { ThinkingSigner } from './messages/thinking-signer.ts';
 
 /** One authenticated request, and what the provider has for its answer. */
 export interface RouteContext {
@@ -8,6 +10,8 @@ export interface RouteContext {
   fault: Fault;
   /** A new id that begins with the prefix. */
   newId: (prefix: string) => string;
+  signer: ThinkingSigner;
+  cache: PromptCache;
 }
 
 /** @throws RefusedRequest for requests that the API rejects. */

@@ -9,6 +9,8 @@ import { RefusedRequest } from './errors.ts';
 import { Exchange } from './exchange.ts';
 import { noFault, parseInstructions, parseStandingFault, resolveFault } from './faults.ts';
 import type { Fault, StandingFault } from './faults.ts';
+import { PromptCache } from './messages/prompt-cache.ts';
+import { ThinkingSigner } from './messages/thinking-signer.ts';
 import { ProviderKey } from './provider-key.ts';
 import { Recorder } from './records.ts';
 import type { Ledger, SimulatorRequest } from './records.ts';
@@ -58,7 +60,7 @@ export async function startProviderSimulator(
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address() as AddressInfo; // a listening TCP server has an address
-  const provider = new Provider(options);
+  const provider = new Provider(options, address.port);
   server.on('request', (request, response) => provider.receive(request, response));
   const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${address.port}`;
   return {
@@ -83,6 +85,8 @@ const maxCountedIds = 20_000;
 class Provider {
   readonly recorder: Recorder;
   readonly #key: ProviderKey;
+  readonly #signer: ThinkingSigner;
+  readonly #cache = new PromptCache();
   readonly #latencyMs: number;
   readonly #attempts = new Map<string, number>();
   /** Random, so that ids stay unique after a restart of the simulator. */
@@ -91,10 +95,12 @@ class Provider {
   #standing: StandingFault | null = null;
   #stopping = false;
 
-  constructor({ apiKey, latencyMs = 0, record = true }: ProviderSimulatorOptions) {
+  constructor({ apiKey, latencyMs = 0, record = true }: ProviderSimulatorOptions, port: number) {
     this.recorder = new Recorder(record);
     this.#key = new ProviderKey(apiKey);
     this.#latencyMs = latencyMs;
+    // By port, so that thinking is valid after a restart and at no other simulator of the machine.
+    this.#signer = new ThinkingSigner(`simulator ${port}`);
   }
 
   get standingFault(): StandingFault | null {
@@ -109,6 +115,7 @@ class Provider {
   reset(): void {
     this.recorder.reset();
     this.#attempts.clear();
+    this.#cache.clear();
     this.#standing = null;
   }
 
@@ -150,7 +157,7 @@ class Provider {
     try {
       if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
       const fault = this.#faultFor(record);
-      answer({ exchange, fault, newId });
+      answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache });
     } catch (error) {
       const refusal = error instanceof RefusedRequest ? error : internalError(error);
       sendJson(

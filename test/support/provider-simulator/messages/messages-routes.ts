@@ -1,17 +1,40 @@
 import type { Answer } from '../answer-format.ts';
 import type { Route, RouteContext } from '../route.ts';
+import type { JsonObject } from '../values.ts';
 import { countTokens, inputSegments } from './input-segments.ts';
+import { answerMessages } from './messages-answer.ts';
+import { readMessagesRequest } from './messages-request.ts';
+import { messageBody, messageFrames } from './messages-wire.ts';
 import { checkVersion, readBody } from './request-body.ts';
 
 /** Anthropic's Messages API: https://platform.claude.com/docs/en/api/messages. */
 export const messagesRoutes: Record<string, Route> = {
+  'POST /v1/messages': answerMessage,
   'POST /v1/messages/count_tokens': countInputTokens,
 };
 
+function answerMessage(context: RouteContext): Answer {
+  const { fault } = context;
+  const request = readMessagesRequest(checkedBody(context));
+  const answer = answerMessages(request, fault, context);
+  return {
+    id: answer.id,
+    usage: answer.charged,
+    streamed: request.stream,
+    frames: () => messageFrames(answer, fault),
+    whole: () => messageBody(answer, fault),
+  };
+}
+
 /** Counts without charge. */
-function countInputTokens({ exchange }: RouteContext): Answer {
-  checkVersion(exchange.record.headers['anthropic-version']);
-  const tokens = countTokens(inputSegments(readBody(exchange.record.body)));
+function countInputTokens(context: RouteContext): Answer {
+  const tokens = countTokens(inputSegments(checkedBody(context)));
   const whole = (): string => JSON.stringify({ input_tokens: tokens });
   return { id: null, usage: null, streamed: false, frames: null, whole };
+}
+
+/** @throws RefusedRequest (400) without a version, a model or messages. */
+function checkedBody({ exchange }: RouteContext): JsonObject {
+  checkVersion(exchange.record.headers['anthropic-version']);
+  return readBody(exchange.record.body);
 }
