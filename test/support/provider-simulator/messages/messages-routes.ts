@@ -6,6 +6,7 @@ import { answerMessages } from './messages-answer.ts';
 import { readMessagesRequest } from './messages-request.ts';
 import { messageBody, messageFrames } from './messages-wire.ts';
 import { checkVersion, readBody } from './request-body.ts';
+import { checkParameters } from './request-checks.ts';
 
 /** Anthropic's Messages API: https://platform.claude.com/docs/en/api/messages. */
 export const messagesRoutes: Record<string, Route> = {
@@ -33,8 +34,11 @@ function countInputTokens(context: RouteContext): Answer {
   return { id: null, usage: null, streamed: false, frames: null, whole };
 }
 
-/** @throws RefusedRequest (400) without a version, a model or messages. */
+/** @throws RefusedRequest (400) for all that Anthropic refuses, apart from `max_tokens`, which only messages need. */
 function checkedBody({ exchange }: RouteContext): JsonObject {
-  checkVersion(exchange.record.headers['anthropic-version']);
-  return readBody(exchange.record.body);
+  const version = exchange.record.headers['anthropic-version'];
+  checkVersion(version);
+  const body = readBody(exchange.record.body);
+  checkParameters(body, version);
+  return body;
 }
