@@ -1,6 +1,7 @@
 import type { Answer } from '../answer-format.ts';
 import type { Route, RouteContext } from '../route.ts';
 import type { JsonObject } from '../values.ts';
+import { checkConversation } from './conversation-checks.ts';
 import { countTokens, inputSegments } from './input-segments.ts';
 import { answerMessages } from './messages-answer.ts';
 import { readMessagesRequest } from './messages-request.ts';
@@ -35,10 +36,11 @@ function countInputTokens(context: RouteContext): Answer {
 }
 
 /** @throws RefusedRequest (400) for all that Anthropic refuses, apart from `max_tokens`, which only messages need. */
-function checkedBody({ exchange }: RouteContext): JsonObject {
+function checkedBody({ exchange, signer }: RouteContext): JsonObject {
   const version = exchange.record.headers['anthropic-version'];
   checkVersion(version);
   const body = readBody(exchange.record.body);
   checkParameters(body, version);
+  checkConversation(body, signer);
   return body;
 }
