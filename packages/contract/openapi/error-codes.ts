@@ -1,4 +1,5 @@
 import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
+import { keyHeaders } from '../src/dialects.ts';
 import type { Route } from '../src/routes.ts';
 
 type When = (route: Route) => boolean;
@@ -27,6 +28,8 @@ const takesActingUser: When = ({ actingUser }) => actingUser;
 const takesIdempotencyKey: When = ({ idempotencyKey }) => idempotencyKey;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
+/** Its key may stand in several places. */
+const hasOwnKeys: When = ({ dialects = [] }) => dialects.some((name) => keyHeaders[name].length > 0);
 const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
@@ -70,6 +73,7 @@ const when: Record<ErrorCode, When> = {
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: callsProvider,
+  conflicting_credentials: hasOwnKeys,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,
@@ -137,6 +141,8 @@ const when: Record<ErrorCode, When> = {
   mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh', 'mcp.servers.consent-links.create'),
   template_failed: at('webhooks.llm'),
   provider_unprocessable: callsProvider,
+  // On every path, for any request for a WebSocket.
+  upgrade_required: never,
   insufficient_quota: callsProvider,
   provider_rate_limited: callsProvider,
   rate_limit_exceeded: either(

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { errorBody } from '../src/error-body.ts';
+import { anthropicErrorBody, errorBody, googleErrorBody } from '../src/error-body.ts';
 import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
@@ -81,7 +81,8 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
   if (route.response.revalidated === true) {
     responses.set(304, { description: 'Not modified', headers: headerRefs(['ETag', 'Cache-Control']) });
   }
-  for (const [status, codes] of errorsOf(route)) responses.set(status, failure(status, codes, schemas));
+  for (const [status, codes] of errorsOf(route))
+    responses.set(status, failure(route, { status, codes }, schemas));
   const { also, shape } = route.response;
   if (also !== undefined && shape !== null) {
     const content = { 'application/json': { schema: responseSchema(route, shape, schemas) } };
@@ -180,14 +181,33 @@ const errorHeaders: Readonly<Record<number, readonly string[]>> = {
   503: ['retry-after', 'retry-after-ms'],
 };
 
-function failure(status: number, codes: readonly string[], schemas: Schemas): JsonObject {
+function failure(
+  route: Route,
+  { status, codes }: { status: number; codes: readonly string[] },
+  schemas: Schemas,
+): JsonObject {
   const limited =
     status === 429 ? ['retry-after', 'retry-after-ms', 'x-should-retry', ...rateLimitHeaders] : [];
   return {
     description: `${meanings[status] ?? 'An error'}: ${codes.map((code) => `\`${code}\``).join(', ')}`,
     headers: headerRefs([...(errorHeaders[status] ?? []), ...limited]),
-    content: { 'application/json': { schema: schemas.named(errorBody, 'output', 'an error') } },
+    content: { 'application/json': { schema: errorSchema(route, codes, schemas) } },
   };
+}
+
+const errorShapes = {
+  chat: errorBody,
+  responses: errorBody,
+  messages: anthropicErrorBody,
+  gemini: googleErrorBody,
+};
+
+/** The HTTP server writes errors before it knows the path, so those have OpenAI's shape on every route. */
+function errorSchema({ dialects = ['chat'] }: Route, codes: readonly string[], schemas: Schemas): JsonObject {
+  const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
+  const shapes = new Set([...(early ? [errorBody] : []), ...dialects.map((name) => errorShapes[name])]);
+  const [first, ...others] = [...shapes].map((shape) => schemas.named(shape, 'output', 'an error'));
+  return first !== undefined && others.length === 0 ? first : { anyOf: [first, ...others] };
 }
 
 /** Every response has the request id. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { DialectName } from './dialects.ts';
 import { isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
 import type { ServiceName } from './services.ts';
@@ -52,6 +53,8 @@ export interface Route {
   /** `{name}` matches one path segment, `{name+}` one or more, `{name*}` the rest of the path, unchanged. */
   path: string;
   service: ServiceName;
+  /** The dialects of its clients, if they are not those of `chat` alone. Keys and errors are as each of them has it. */
+  dialects?: readonly DialectName[];
   access: Access;
   /** Whether `X-Service-User-Id` sets the acting user; other routes ignore it. */
   actingUser: boolean;

@@ -353,9 +353,10 @@ describe('a raw handler', () => {
     const raw: RawHandler = async (_request, response, { route, principal }) => {
       response.end(`${route.id} for ${principal.role}`);
     };
+    const handled = routes.filter(({ service, passThrough }) => service === 'chat' && !passThrough);
     const options = await optionsOf({
       service: 'chat',
-      handlers: { 'models.list': handler, 'models.get': handler },
+      handlers: Object.fromEntries(handled.map(({ id }) => [id, handler])),
       rawHandlers: {
         'chat.completions': raw,
         'embeddings.create': () => Promise.reject(new AppError('not_found', 'No.')),

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { dialectHeader, dialectNamed, type DialectName } from '@gatehouse/contract/dialects';
 import type { Match } from '@gatehouse/contract/match';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
@@ -38,6 +39,8 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
   principal: Principal;
   /** The assertion of the principal by the edge, to pass on to other services. */
   assertion: Assertion;
+  /** The dialect that the client speaks. */
+  dialect: DialectName;
   route: Route;
   params: Record<string, string>;
   body: Body;
@@ -57,7 +60,7 @@ export type Handler = (call: Call<any, any>) => Promise<Reply>;
  * twice.
  */
 export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
-export type RawCall = RequestContext & Pick<Call, 'route' | 'params' | 'principal' | 'assertion'>;
+export type RawCall = RequestContext & Pick<Call, 'dialect' | 'route' | 'params' | 'principal' | 'assertion'>;
 
 export interface AppOptions {
   service: ServiceName;
@@ -142,15 +145,16 @@ class RouteServer {
 
   async answer(request: IncomingMessage, response: ServerResponse, match: Match): Promise<void> {
     const context = requestContext(request);
+    const dialect = dialectNamed(request.headers[dialectHeader]);
     const startedAt = monotonicMs();
     const matched = match.kind === 'route' ? match.route : null;
     try {
       if (match.kind !== 'route') throw noRoute(match, request.method ?? '');
       const { route, params } = match;
       const identity = await checkPrincipal(request, route, this.#options.verifier);
-      await this.#serve(request, response, { ...context, ...identity, route, params });
+      await this.#serve(request, response, { ...context, ...identity, dialect, route, params });
     } catch (error) {
-      this.#fail(response, error, context);
+      this.#fail(response, error, { ...context, dialect });
     } finally {
       const endedAt = monotonicMs();
       const status = response.statusCode;
@@ -226,9 +230,13 @@ class RouteServer {
     );
   }
 
-  #fail(response: ServerResponse, error: unknown, context: RequestContext): void {
-    logFailure(this.#options.log, { request_id: context.requestId, trace_id: context.trace.traceId }, error);
-    sendError(response, toAppError(error), context.requestId);
+  #fail(
+    response: ServerResponse,
+    error: unknown,
+    { requestId, trace, dialect }: RequestContext & Pick<Call, 'dialect'>,
+  ): void {
+    logFailure(this.#options.log, { request_id: requestId, trace_id: trace.traceId }, error);
+    sendError(response, toAppError(error), requestId, dialect);
   }
 }
 

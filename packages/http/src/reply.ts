@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorBody, type AppError } from '@gatehouse/kit/errors';
+import type { DialectName } from '@gatehouse/contract/dialects';
+import type { AppError } from '@gatehouse/kit/errors';
 import { hasBody } from './body.ts';
+import { writeError } from './dialect-error.ts';
 import { isUninvited } from './expect-continue.ts';
 import { requestIdHeader } from './request-context.ts';
 
@@ -94,17 +96,32 @@ function isArriving(request: IncomingMessage): boolean {
 }
 
 /** Headers of every response of the gateway, whichever component created it. */
-export function doorHeaders(requestId: string): Record<string, string> {
-  return { [requestIdHeader]: requestId, 'x-content-type-options': 'nosniff' };
+export function doorHeaders(requestId: string, dialect: DialectName = 'chat'): Record<string, string> {
+  const inDialect = dialect === 'messages' ? { 'request-id': requestId } : {};
+  return { [requestIdHeader]: requestId, ...inDialect, 'x-content-type-options': 'nosniff' };
 }
 
-/** Sends an error response. Destroys the response instead when it has begun or the client has disconnected. */
-export function sendError(response: AnswerTarget, error: AppError, requestId: string): void {
+/**
+ * Sends an error response in the shape of a dialect. Destroys the response instead when it has begun or the client has
+ * disconnected.
+ */
+export function sendError(
+  response: AnswerTarget,
+  error: AppError,
+  requestId: string,
+  dialect: DialectName = 'chat',
+): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
   const authenticate: Record<string, string> = error.status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  const headers = { ...error.headers, ...authenticate, ...doorHeaders(requestId) };
-  sendJson(response, error.status, errorBody(error, requestId), headers);
+  const written = writeError(dialect, error, requestId);
+  const headers = {
+    ...error.headers,
+    ...authenticate,
+    ...written.headers,
+    ...doorHeaders(requestId, dialect),
+  };
+  sendJson(response, error.status, written.body, headers);
 }

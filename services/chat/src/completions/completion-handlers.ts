@@ -41,7 +41,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
 /** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
-type CompletionCall = RawCall & { dialect: Dialect; operation: Operation };
+type CompletionCall = Omit<RawCall, 'dialect'> & { dialect: Dialect; operation: Operation };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(

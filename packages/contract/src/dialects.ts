@@ -1,0 +1,21 @@
+/**
+ * The formats in which clients ask, and get answers and errors. `chat` is OpenAI's chat completions; every route that
+ * no dialect has of its own writes errors as it does.
+ */
+export type DialectName = 'chat' | 'responses' | 'messages' | 'gemini';
+
+/** The headers in which the clients of a dialect send their key, besides `Authorization`. */
+export const keyHeaders: Readonly<Record<DialectName, readonly string[]>> = {
+  chat: [],
+  responses: [],
+  messages: ['x-api-key'],
+  gemini: ['x-goog-api-key'],
+};
+
+/** The internal header by which the edge names the dialect of a request to a service; absent for `chat`. */
+export const dialectHeader = 'x-gatehouse-dialect';
+
+/** The dialect that a value of `dialectHeader` names; `chat` for any other value. */
+export function dialectNamed(value: unknown): DialectName {
+  return typeof value === 'string' && Object.hasOwn(keyHeaders, value) ? (value as DialectName) : 'chat';
+}
