@@ -16,7 +16,7 @@ const about = [
   'All errors have the same shape. Ids are UUIDs, times are RFC 3339 in UTC with milliseconds, money is decimal text in',
   'USD. To read a list page by page, set `limit`, and set `cursor` to the `next_cursor` of the previous page. Unknown',
   'fields and query parameters are rejected, except in requests that are passed to a provider. Every response has an',
-  '`x-request-id`.',
+  '`x-request-id`. A request for a WebSocket returns 426 on every path.',
   '',
   'Request bodies must not be encoded (`Content-Encoding`). Web pages of other origins can call endpoints that take a',
   'tenant key if the operator allows their origin (CORS), but never with credentials.',

@@ -11,6 +11,9 @@ export const health = z.strictObject({
 });
 export type Health = z.output<typeof health>;
 
+/** `GET /api/hello`. */
+export const hello = z.strictObject({});
+
 export const routes: readonly Route[] = [
   route({
     id: 'health',
@@ -27,5 +30,17 @@ export const routes: readonly Route[] = [
         response: { status: 'ok', protocol: protocolVersion, version: '0.2.0' },
       },
     },
+  }),
+  route({
+    id: 'hello',
+    method: 'GET',
+    path: '/api/hello',
+    service: 'edge',
+    access: { kind: 'public' },
+    response: ok(hello),
+    summary: 'Sign of life for coding agents',
+    description:
+      'Claude Code sends HEAD when it starts. Use `/health` to check whether the gateway is ready.',
+    examples: { hello: { summary: 'The gateway can be reached', response: {} } },
   }),
 ];

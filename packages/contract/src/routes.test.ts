@@ -13,21 +13,21 @@ describe('the route table', () => {
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 
-  it('names for every route which keys may call it; only the health probe, the documentation and the console are public', () => {
+  it('names for every route which keys may call it; only probes, the documentation and the console are public', () => {
     for (const { access, id } of routes) {
       expect(['public', 'signed', 'ticket', 'key', 'scope', 'admin', 'owner']).toContain(access.kind);
       if (access.kind === 'scope')
         expect(scopes).toEqual(expect.arrayContaining([access.scope, access.also ?? access.scope]));
       if (access.kind === 'signed') expect(['webhooks.llm', 'webhooks.message']).toContain(id);
       if (access.kind === 'public')
-        expect(['health', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
+        expect(['health', 'hello', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
     }
   });
 
   it('keeps owner routes under /internal, and everything else out of there', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
-      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|openapi\.json|api-docs)(\/|$)/);
+      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|api\/hello|openapi\.json|api-docs)(\/|$)/);
     }
   });
 
@@ -71,6 +71,7 @@ describe('the route table', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
         /^\/v1\/(chat|embeddings|models|agents|browser|traces|usage|costs)(\/|$)/.test(path) ||
+          /^\/v1beta\/models(\/|$)/.test(path) ||
           path === '/v1/mcp/servers/{id}/consent-links' ||
           (path === '/v1/mcp/servers/{id}' && method === 'GET'),
       );
@@ -93,8 +94,8 @@ describe('the route table', () => {
   });
 
   it('refuses unknown fields in every body and query that it describes', () => {
-    // The query of a callback is made by the provider.
-    for (const { body, query } of routes.filter(({ id }) => !id.endsWith('.callback'))) {
+    // The query of a callback is made by the provider, and clients of other APIs send theirs to lists of models.
+    for (const { body, query } of routes.filter(({ id }) => !/\.callback$|(^|\.)models\./.test(id))) {
       for (const shape of [body, query].filter((candidate) => candidate !== undefined)) {
         const parsed = shape.safeParse({ 'no such field': 1 });
         expect(parsed.error?.issues.map((issue) => issue.code)).toContain('unrecognized_keys');
@@ -103,7 +104,7 @@ describe('the route table', () => {
   });
 
   it('lists in pages of 1 to 200, 50 by default', () => {
-    const lists = routes.filter((route) => route.id.endsWith('.list') && route.query !== undefined);
+    const lists = routes.filter(({ id, query }) => /(?<!\bmodels)\.list$/.test(id) && query !== undefined);
     expect(lists.map((route) => route.id)).toEqual(
       expect.arrayContaining(['agents.list', 'api-keys.list', 'owner.api-keys.list', 'owner.tenants.list']),
     );

@@ -1,5 +1,6 @@
 import { relayId } from '@gatehouse/contract/console';
 import { routes } from '@gatehouse/contract/routes';
+import { sendJson } from '@gatehouse/http/reply';
 import { consoleHandlers } from './console-handlers.ts';
 import type { DocumentHandler } from './document.ts';
 import { healthHandler } from './health-handlers.ts';
@@ -9,6 +10,7 @@ import { openApiHandler } from './openapi-handlers.ts';
 export function documentHandlers(isReady: () => boolean): ReadonlyMap<string, DocumentHandler> {
   const handlers = new Map<string, DocumentHandler>([
     ['health', healthHandler(isReady)],
+    ['hello', (_request, response) => sendJson(response, 200, {})],
     ['openapi', openApiHandler()],
     ...consoleHandlers(),
   ]);

@@ -9,7 +9,7 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
 import type { Principal } from '@gatehouse/identity/principal';
 import type { Signer } from '@gatehouse/identity/signer';
-import { toAppError } from '@gatehouse/kit/errors';
+import { AppError, toAppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { withActingUser } from '../auth/acting-user.ts';
@@ -74,6 +74,7 @@ export class Gateway {
 
   async #serve(request: IncomingMessage, response: ServerResponse, entry: AccessEntry): Promise<void> {
     const { authenticator, cors, forwarder } = this.#options;
+    refuseUpgrade(request);
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
     if (preflight !== null) {
       entry.route = preflight.route;
@@ -146,6 +147,14 @@ export class Gateway {
     const { signer } = this.#options;
     return principal === null ? signer.localAnonymous(route.id) : signer.localAssertion(principal);
   }
+}
+
+/** Clients that open a WebSocket first go on by POST after this answer, and end or repeat for seconds after others. */
+function refuseUpgrade({ headers }: IncomingMessage): void {
+  if (headers.upgrade === undefined || !/(^|,)\s*websocket\s*($|,)/i.test(headers.upgrade)) return;
+  throw new AppError('upgrade_required', 'WebSockets are not supported. Send the request by POST.', {
+    headers: { connection: 'close' },
+  });
 }
 
 /** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */
