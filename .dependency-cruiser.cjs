@@ -11,7 +11,7 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 
 /** The rooms of services, from the lowest: a room imports those before it. */
 const rooms = {
-  edge: ['shared', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
+  edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
     ...['shared', 'usage', 'wire', 'dialects', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
     ...['recording', 'memory', 'tools', 'turns', 'completions'],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
+import { keyHeaders } from '../src/dialects.ts';
 import { jsonLines, MiB } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
@@ -13,14 +14,28 @@ const about = [
   'One API for the models of many providers, for many tenants. Use any OpenAI client with this base URL and a key of',
   'the gateway.',
   '',
-  'All errors have the same shape. Ids are UUIDs, times are RFC 3339 in UTC with milliseconds, money is decimal text in',
-  'USD. To read a list page by page, set `limit`, and set `cursor` to the `next_cursor` of the previous page. Unknown',
-  'fields and query parameters are rejected, except in requests that are passed to a provider. Every response has an',
-  '`x-request-id`. A request for a WebSocket returns 426 on every path.',
+  "All errors have the same shape, except for clients of Anthropic's and Google's APIs, which get errors in theirs. Ids",
+  'are UUIDs, times are RFC 3339 in UTC with milliseconds, money is decimal text in USD. To read a list page by page,',
+  'set `limit`, and set `cursor` to the `next_cursor` of the previous page. Unknown fields and query parameters are',
+  'rejected, except in requests that are passed to a provider. Every response has an `x-request-id`. A request for a WebSocket returns 426 on every path.',
   '',
   'Request bodies must not be encoded (`Content-Encoding`). Web pages of other origins can call endpoints that take a',
   'tenant key if the operator allows their origin (CORS), but never with credentials.',
 ].join('\n');
+
+const bearer = { bearer: [] };
+
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'An API key of the gateway: `gwk_…`' },
+  'x-api-key': { type: 'apiKey', in: 'header', name: 'x-api-key', description: "For Anthropic's clients" },
+  'x-goog-api-key': {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-goog-api-key',
+    description: "For Google's clients",
+  },
+  key: { type: 'apiKey', in: 'query', name: 'key', description: "For Google's clients" },
+};
 
 /** Generates the OpenAPI 3.1 document of a route table. */
 export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject {
@@ -39,13 +54,11 @@ export function openApiDocument(table: readonly Route[] = apiRoutes): JsonObject
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    security: [{ bearer: [] }],
+    security: [bearer],
     tags: tagsOf(table.map(({ id }) => id)),
     paths,
     components: {
-      securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer', description: 'An API key of the gateway: `gwk_…`' },
-      },
+      securitySchemes,
       parameters: sharedParameters,
       headers: sharedHeaders,
       schemas: schemas.components,
@@ -61,7 +74,7 @@ function operation(route: Route, schemas: Schemas): JsonObject {
     tags: [tagOf(route.id).name],
     summary: route.summary,
     description: describe(route),
-    ...((route.access.kind === 'public' || route.access.kind === 'signed') && { security: [] }),
+    ...securityOf(route),
     ...((route.access.kind === 'scope' || route.access.kind === 'ticket') && {
       'x-required-scope': route.access.scope,
     }),
@@ -76,6 +89,15 @@ function operation(route: Route, schemas: Schemas): JsonObject {
     ...(body !== null && { requestBody: body }),
     responses: responsesOf(route, examples, schemas),
   };
+}
+
+/** The places of a key, where they are not those of the whole document. */
+function securityOf({ access, dialects = [] }: Route): JsonObject {
+  if (access.kind === 'public' || access.kind === 'signed') return { security: [] };
+  const headers = dialects.flatMap((name) => keyHeaders[name]);
+  if (headers.length === 0) return {};
+  const query = dialects.includes('gemini') ? ['key'] : [];
+  return { security: [bearer, ...[...headers, ...query].map((name) => ({ [name]: [] }))] };
 }
 
 function describe(route: Route): string {

@@ -58,6 +58,13 @@ describe('a request for a WebSocket', () => {
     expect(edge.arrivals).toEqual([]);
   });
 
+  it('of messages gets its error', async () => {
+    expect(JSON.parse((await upgrade('/v1/messages', 'websocket')).body)).toMatchObject({
+      type: 'error',
+      error: { details: { error_code: 'upgrade_required' } },
+    });
+  });
+
   it('is none for another protocol', async () => {
     expect((await upgrade('/v1/agents', 'h2c')).status).toBe(200);
   });

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Route } from '@gatehouse/contract/routes';
 import { requestContext, type RequestContext } from '@gatehouse/http/request-context';
 import { requestSpan } from '@gatehouse/http/request-span';
@@ -14,6 +15,8 @@ export interface AccessEntry extends RequestContext {
   /** Null until one matches; the relay's own route for requests that the relay rejects. */
   route: Route | null;
   relayed: boolean;
+  /** The dialect in which the client gets errors. */
+  dialect: DialectName;
   principal: Principal | null;
 }
 
@@ -37,6 +40,7 @@ export class AccessLog {
       arrivedAt: monotonicMs(),
       route: null,
       relayed: false,
+      dialect: 'chat',
       principal: null,
     };
     response.on('close', () => this.#record(request, response, entry));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { relayId } from '@gatehouse/contract/console';
+import { dialectHeader } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { clientIpHeader } from '@gatehouse/http/client-ip';
@@ -22,9 +23,16 @@ import type { DocumentHandler } from '../documents/document.ts';
 import { documentHandlers } from '../documents/document-handlers.ts';
 import type { Forwarder } from '../proxy/forwarder-http.ts';
 import { requestHeaders, type HeaderList } from '../proxy/headers.ts';
+import { carriedKey } from '../dialects/carried-key.ts';
+import {
+  callsGoogleMethod,
+  clientDialect,
+  dialectOfUnknown,
+  type Asked,
+} from '../dialects/client-dialect.ts';
 import { BrowserRelay } from '../relay/browser-relay.ts';
 import { checkRequest } from './request-checks-http.ts';
-import { matchRoute, pathOf, targetOf, type Target } from '../shared/target.ts';
+import { matchRoute, pathOf, queryOf, targetOf, unknownPath, type Target } from '../shared/target.ts';
 import type { AccessEntry, AccessLog } from './access-log-http.ts';
 
 export interface GatewayOptions {
@@ -62,13 +70,15 @@ export class Gateway {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const entry = this.#options.accessLog.open(request, response);
+    const asked = askedOf(request);
+    entry.dialect = clientDialect(asked);
     try {
       await this.#serve(request, response, entry);
     } catch (error) {
-      const known = toAppError(error);
+      const known = inDialect(toAppError(error), entry, asked);
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
-      sendError(response, known, entry.requestId);
+      sendError(response, known, entry.requestId, entry.dialect);
     }
   }
 
@@ -78,11 +88,11 @@ export class Gateway {
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
     if (preflight !== null) {
       entry.route = preflight.route;
-      answerPreflight(response, preflight, entry.requestId);
+      answerPreflight(response, preflight, entry);
       return;
     }
     const target = this.#route(request, entry);
-    const { route, url, headers } = target;
+    const { route, headers } = target;
     if (cors !== null && !entry.relayed && isOpenToBrowsers(route))
       response.setHeaders(new Headers(cors.responseHeaders(request.headers.origin)));
     const document = this.#documents.get(route.id);
@@ -93,8 +103,9 @@ export class Gateway {
       return;
     }
     const isAnonymous = needsNoKey(target);
+    const { authorization, url } = carriedKey(entry.dialect, target);
     if (!isAnonymous) {
-      entry.principal = await authenticator.authenticate(headers.authorization, request.socket, entry);
+      entry.principal = await authenticator.authenticate(authorization, request.socket, entry);
       checkAccess(entry.principal, route.access);
       entry.principal = withActingUser(entry.principal, route, target.valuesOf);
     }
@@ -112,6 +123,7 @@ export class Gateway {
         anonymousAddress: clientIp(request, this.#options.isTrustedProxy) ?? '',
       }),
       requestId: entry.requestId,
+      dialect: entry.dialect,
     });
   }
 
@@ -122,7 +134,10 @@ export class Gateway {
     entry.route = route;
     if (route.id !== relayId) return targetOf(request, route);
     entry.relayed = true;
-    const target = this.#relay.targetOf(request, params['target'] ?? '');
+    const rest = params['target'] ?? '';
+    // The relay passes on none of the headers that show a dialect.
+    entry.dialect = clientDialect({ method, url: `/${rest}${queryOf(url)}`, headers: {} });
+    const target = this.#relay.targetOf(request, rest);
     entry.route = target.route;
     return target;
   }
@@ -132,12 +147,13 @@ export class Gateway {
     request: IncomingMessage,
     target: Target,
     principal: Principal | null,
-    { requestId, trace }: AccessEntry,
+    { requestId, trace, dialect }: AccessEntry,
   ): HeaderList {
     const address = clientIp(request, this.#options.isTrustedProxy);
     return requestHeaders(target.headers, [
       ...(address === null ? [] : [clientIpHeader, address]),
       ...(principal === null ? provingHeaders(target) : []),
+      ...(dialect === 'chat' ? [] : [dialectHeader, dialect]),
       ...[requestIdHeader, requestId],
       ...['traceparent', toTraceparent(trace)],
     ]);
@@ -149,12 +165,23 @@ export class Gateway {
   }
 }
 
+function askedOf({ method = '', url = '', headers }: IncomingMessage): Asked {
+  return { method, url, headers };
+}
+
 /** Clients that open a WebSocket first go on by POST after this answer, and end or repeat for seconds after others. */
 function refuseUpgrade({ headers }: IncomingMessage): void {
   if (headers.upgrade === undefined || !/(^|,)\s*websocket\s*($|,)/i.test(headers.upgrade)) return;
   throw new AppError('upgrade_required', 'WebSockets are not supported. Send the request by POST.', {
     headers: { connection: 'close' },
   });
+}
+
+/** Google's API has no 405 for a method of a resource, and its clients ask for resources that no route has. */
+function inDialect(error: AppError, entry: AccessEntry, asked: Asked): AppError {
+  if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(asked);
+  const isGoogle = entry.dialect === 'gemini' && callsGoogleMethod(asked);
+  return isGoogle && error.code === 'method_not_allowed' ? unknownPath() : error;
 }
 
 /** Whether a request is verified by its handler: by a signature, or by a ticket where it has no key. */

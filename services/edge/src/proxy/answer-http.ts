@@ -1,11 +1,12 @@
 import type { Route } from '@gatehouse/contract/routes';
+import { errorEvent } from '@gatehouse/http/dialect-error';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
 import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { ForwardedRequest } from './forwarded-request.ts';
 import { responseHeaders, type ServiceHeaders } from './headers.ts';
-import { errorEvent, rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
+import { rejectedAssertion, upstreamError, wasRefused } from './upstream-error.ts';
 
 /** The source of the bytes of an answer. */
 export interface AnswerSource {
@@ -68,7 +69,7 @@ export class Answer {
 
   /** The final status and the headers arrived. */
   begin(status: number, headers: ServiceHeaders): void {
-    const { request, response, requestId, route } = this.#forwarded;
+    const { request, response, requestId, route, dialect } = this.#forwarded;
     // A service also closes the connection after an answer that it gives before the request's end.
     if (headers['connection'] === 'close' && request.complete) this.#onStop();
     if (isForEdge(route, status, headers)) {
@@ -78,7 +79,7 @@ export class Answer {
     closeWhenEarly(response);
     try {
       // All at once: headers that were set one by one before cost each of these twice what it takes.
-      response.writeHead(status, responseHeaders(headers, doorHeaders(requestId)));
+      response.writeHead(status, responseHeaders(headers, doorHeaders(requestId, dialect)));
     } catch (error) {
       this.#abort(error);
       return;
@@ -108,7 +109,7 @@ export class Answer {
   fail(error: unknown): void {
     if (this.#failed) return;
     this.#failed = true;
-    const { response, requestId, route } = this.#forwarded;
+    const { response, requestId, route, dialect } = this.#forwarded;
     if (response.destroyed) {
       // Its 'close' may have come before this answer listened.
       this.#settle(null);
@@ -122,7 +123,7 @@ export class Answer {
     if (known.status >= 500)
       this.#log.error({ err: error, request_id: requestId, service: route.service }, 'forwarding failed');
     if (this.#begun && this.#streams) this.#endStream(known);
-    else sendError(response, known, requestId);
+    else sendError(response, known, requestId, dialect);
   }
 
   #abort(error: unknown): void {
@@ -132,8 +133,8 @@ export class Answer {
 
   /** A stream that the service could not end itself: the error as an event and a normal close. */
   #endStream(error: AppError): void {
-    const { response, requestId } = this.#forwarded;
-    const event = errorEvent(error, requestId);
+    const { response, requestId, dialect } = this.#forwarded;
+    const event = errorEvent(dialect, error, requestId);
     response.end(this.#atBoundary ? event : `\n\n${event}`);
   }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { LocalAssertion } from '@gatehouse/identity/local-assertion';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Route } from '@gatehouse/contract/routes';
 import type { HeaderList } from './headers.ts';
 
@@ -19,4 +20,6 @@ export interface ForwardedRequest {
   /** On routes without a key: the client's address, or `''` if it is not known. */
   anonymousAddress?: string | undefined;
   requestId: string;
+  /** The dialect in which the client gets errors. */
+  dialect: DialectName;
 }

@@ -89,7 +89,15 @@ describe.each(senders)('$name', ({ route, create }) => {
       return Promise.resolve('token');
     });
     const port = await listen((incoming, response) => {
-      const forwarded = { request: incoming, response, route, url: '/x?y', tenantId: 't', requestId: 'r' };
+      const forwarded = {
+        request: incoming,
+        response,
+        route,
+        url: '/x?y',
+        tenantId: 't',
+        requestId: 'r',
+        dialect: 'chat' as const,
+      };
       forwarder
         .forward({ ...forwarded, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));

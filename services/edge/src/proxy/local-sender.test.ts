@@ -67,7 +67,7 @@ async function door(handler: RequestListener | null, headers: string[] = []): Pr
       assertion,
     };
     forwarder
-      .forward({ ...forwarded, tenantId: 't', requestId: 'r' })
+      .forward({ ...forwarded, tenantId: 't', requestId: 'r', dialect: 'chat' as const })
       .catch((error: unknown) => sendError(response, toAppError(error), 'r'));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -223,7 +223,13 @@ describe('a client that leaves', () => {
       url: '/',
       headers: [],
     };
-    await forwarder.forward({ ...forwarded, assertion, tenantId: 't', requestId: 'r' });
+    await forwarder.forward({
+      ...forwarded,
+      assertion,
+      tenantId: 't',
+      requestId: 'r',
+      dialect: 'chat' as const,
+    });
     expect(handled).toBe(0);
   });
 

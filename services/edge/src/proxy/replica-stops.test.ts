@@ -70,7 +70,15 @@ describe.each([
     const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, response) => {
       const headers = ['content-length', '2'];
       const assertion = new LocalAssertion('edge', { anonymousRoute: '' }, () => Promise.resolve('token'));
-      const forwarded = { request: incoming, response, route, url: '/x', tenantId: 't', requestId: 'r' };
+      const forwarded = {
+        request: incoming,
+        response,
+        route,
+        url: '/x',
+        tenantId: 't',
+        requestId: 'r',
+        dialect: 'chat' as const,
+      };
       forwarder
         .forward({ ...forwarded, route: forwarded.route as NonNullable<typeof route>, headers, assertion })
         .catch((error: unknown) => sendError(response, toAppError(error), 'r'));

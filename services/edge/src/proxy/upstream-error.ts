@@ -1,5 +1,5 @@
 import type { ServiceName } from '@gatehouse/contract/routes';
-import { AppError, errorBody } from '@gatehouse/kit/errors';
+import { AppError } from '@gatehouse/kit/errors';
 
 /** A live replica accepts a connection within a millisecond; TCP resends one lost packet after a second. */
 export const connectTimeoutMs = 1_500;
@@ -34,11 +34,6 @@ export function unreachable(service: ServiceName, cause?: unknown): AppError {
     cause,
     headers: { 'retry-after': '1' },
   });
-}
-
-/** The last event of a stream that ends with an error. */
-export function errorEvent(error: AppError, requestId: string): string {
-  return `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`;
 }
 
 /** For a 401 of a service: it rejects the edge's own assertion. The client's key is valid, so the client gets no 401. */

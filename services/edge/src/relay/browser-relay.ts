@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
-import { matchRoute, pathOf, unknownPath, type Target } from '../shared/target.ts';
+import { matchRoute, queryOf, unknownPath, type Target } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 import { relayedHeaders } from './relayed-headers.ts';
 
@@ -25,10 +25,9 @@ export class BrowserRelay {
     const { route } = matchRoute(this.#matcher, method, path);
     // Checked again by the route that matched, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
-    const query = url.slice(pathOf(url).length);
     const relayed = relayedHeaders(headers);
     const valuesOf = (header: string): string[] | undefined =>
       relayed[header] === undefined ? undefined : [relayed[header]].flat();
-    return { route, url: path + query, headers: relayed, valuesOf };
+    return { route, url: path + queryOf(url), headers: relayed, valuesOf };
   }
 }

@@ -42,3 +42,8 @@ export function unknownPath(): AppError {
 export function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? '';
 }
+
+/** The query of a URL with its question mark; empty for none. */
+export function queryOf(url: string): string {
+  return url.slice(pathOf(url).length);
+}
