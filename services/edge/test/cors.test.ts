@@ -138,6 +138,27 @@ describe('with CORS_ORIGINS', () => {
     expect(Object.keys(headers)).not.toContain('access-control-allow-credentials');
   });
 
+  it('allows the headers of Anthropic’s and Google’s SDKs, and shows pages the headers of messages', async () => {
+    const headers = [
+      'anthropic-beta,anthropic-dangerous-direct-browser-access,anthropic-version,x-api-key',
+      'x-goog-api-client,x-goog-api-key,x-stainless-helper-method',
+    ].join(',');
+    const response = await ask(edge, preflight('/v1/models', 'GET', named, headers));
+    expect(response.headers.get('access-control-allow-headers')?.split(', ')).toEqual(
+      expect.arrayContaining(headers.split(',')),
+    );
+    const answer = await ask(edge, {
+      path: '/v1/models',
+      origin: named,
+      headers: { 'anthropic-version': 'x' },
+    });
+    await answer.arrayBuffer();
+    expect(answer.headers.has('request-id')).toBe(true);
+    expect(corsHeaders(answer)['access-control-expose-headers']?.split(', ')).toEqual(
+      expect.arrayContaining(['request-id', 'anthropic-ratelimit-unified-reset']),
+    );
+  });
+
   it('needs no key for a preflight, since browsers send none', async () => {
     const { method, headers } = preflight('/v1/models', 'GET');
     const response = await fetch(`${edge.url}/v1/models`, {

@@ -1,8 +1,11 @@
 import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import type { Route } from '@gatehouse/contract/routes';
 
-/** The headers that the API reads and those that OpenAI's SDK sends from browsers, apart from `x-stainless-*`. */
+/** The headers that the API reads and those that clients' SDKs send from browsers, apart from `x-stainless-*`. */
 const requestHeaders = [
+  'anthropic-beta',
+  'anthropic-dangerous-direct-browser-access',
+  'anthropic-version',
   'authorization',
   'content-type',
   'accept',
@@ -13,6 +16,9 @@ const requestHeaders = [
   'traceparent',
   'tracestate',
   'user-agent',
+  'x-api-key',
+  'x-goog-api-client',
+  'x-goog-api-key',
   'x-request-id',
   'x-service-user-id',
   'x-session-id',
@@ -21,8 +27,11 @@ const requestHeaders = [
 const sdkHeader = /^x-stainless-[a-z-]{1,50}$/;
 
 const responseHeaders = [
+  'anthropic-ratelimit-unified-reset',
+  'anthropic-ratelimit-unified-status',
   'idempotency-replayed',
   'location',
+  'request-id',
   'retry-after',
   'retry-after-ms',
   'x-gateway-max-tokens',
