@@ -1,4 +1,5 @@
 import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
+import { errorCode } from '@gatehouse/test/error-code';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
@@ -131,7 +132,7 @@ export class DocumentCheck {
 
 /** An error's code is one of those that its response lists. */
 function codeProblems({ description }: DocumentedResponse, { status, body }: Answered): string[] {
-  const code = status < 400 ? undefined : (body as { error?: { code?: string } }).error?.code;
+  const code = status < 400 ? undefined : errorCode(body);
   return code === undefined || description.includes(`\`${code}\``)
     ? []
     : [`the code ${code} is not documented`];

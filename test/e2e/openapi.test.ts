@@ -309,7 +309,10 @@ describe('what goes wrong is documented too', () => {
     await expectDocumented(operation, { body, params: unknownIds(operation) }, 404);
   });
 
-  it.each(named(secured))('%s with an unknown query parameter', async (_id, operation) => {
+  // Clients of other APIs send lists of models parameters that only those read.
+  const strict = secured.filter(({ operationId }) => !/(^|\.)models\./.test(operationId));
+
+  it.each(named(strict))('%s with an unknown query parameter', async (_id, operation) => {
     const [[, body] = []] = bodiesOf(operation);
     const sent = { body, params: unknownIds(operation), query: { no_such_parameter: '1' } };
     await expectDocumented(operation, sent, 400);

@@ -3,8 +3,9 @@ import { isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { routes } from '@gatehouse/contract/routes';
 import { newId } from '@gatehouse/kit/ids';
 import { endedTrace } from '@gatehouse/test/ended-trace';
+import { errorCode } from '@gatehouse/test/error-code';
 import { openGateway } from '@gatehouse/test/open-gateway';
-import type { Answer, SomeGateway } from '@gatehouse/test/some-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** The browser relay in front of the whole gateway. */
@@ -19,9 +20,6 @@ beforeAll(async () => {
 afterAll(async () => gateway.stop());
 
 const relay = '/api-docs/proxy';
-
-const codeOf = (answer: Answer): string | undefined =>
-  (answer.body as { error?: { code: string } }).error?.code;
 
 describe.each(
   routes
@@ -48,7 +46,7 @@ describe.each(
       }
       const direct = await gateway.call(path, { ...call, key: key ?? null });
       expect(relayed.status).toBe(direct.status);
-      expect(codeOf(relayed)).toBe(codeOf(direct));
+      expect(errorCode(relayed.body)).toBe(errorCode(direct.body));
     },
   );
 });

@@ -28,9 +28,11 @@ const takesActingUser: When = ({ actingUser }) => actingUser;
 const takesIdempotencyKey: When = ({ idempotencyKey }) => idempotencyKey;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
+const ofModels: When = ({ id }) => /(^|\.)models\./.test(id);
+const namesModel: When = (route) => callsProvider(route) || (ofModels(route) && namesResource(route));
 /** Its key may stand in several places. */
 const hasOwnKeys: When = ({ dialects = [] }) => dialects.some((name) => keyHeaders[name].length > 0);
-const namesModel: When = (route) => callsProvider(route) || route.id === 'models.get';
+const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
@@ -61,8 +63,8 @@ const when: Record<ErrorCode, When> = {
   invalid_type: either(takesBody, takesQuery),
   invalid_value: servedBehindEdge,
   missing_required_parameter: takesBody,
-  unknown_parameter: servedBehindEdge,
-  invalid_cursor: takesCursor,
+  unknown_parameter: (route) => servedBehindEdge(route) && !ofModels(route),
+  invalid_cursor: either(takesCursor, listsModels),
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
   acting_user_required: either(at('agents.create', 'agents.patch'), ofCookies, writesMemory),

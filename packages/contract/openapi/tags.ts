@@ -3,6 +3,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['chat', 'Chat', 'Chat completions of the OpenAI API'],
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
   ['models', 'Models', 'Values for `model`'],
+  ['gemini.models', 'Models', 'Values for `model`'],
   ['agents', 'Agents', 'A model with a system prompt and parameters, used as `model: "agent:<key>"`'],
   ['memory', 'Memory', 'Documents that an agent remembers, and search in them'],
   ['memory.documents', 'Memory', 'Documents that an agent remembers, and search in them'],

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { utcTime } from './fields.ts';
 import { ok, route, scope, type Route } from './route.ts';
 
 /**
- * The parts of the OpenAI API that the gateway itself serves: `/v1/models*`. For requests passed to providers see
+ * Lists of models, which the gateway itself serves, in the shapes of three APIs. For requests passed to providers see
  * `openai.ts`.
  */
 
@@ -21,44 +22,146 @@ export const modelList = z.strictObject({
     .literal(true)
     .optional()
     .describe('Present only if the response reached its size limit of 4 MiB and agents are missing'),
+  models: z.array(z.never()).optional().describe('Empty, for clients that send `client_version`'),
 });
+
+/** Anthropic's shape (https://docs.claude.com/en/api/models-list). */
+export const anthropicModel = z.strictObject({
+  type: z.literal('model'),
+  id: z.string(),
+  display_name: z.string(),
+  created_at: utcTime,
+});
+export type AnthropicModel = z.output<typeof anthropicModel>;
+
+export const anthropicModelList = z.strictObject({
+  data: z.array(anthropicModel),
+  has_more: z.boolean(),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+});
+
+/** Google's shape (https://ai.google.dev/api/models). */
+export const googleModel = z.strictObject({
+  name: z.string().describe('`models/` followed by the id'),
+  version: z.string(),
+  displayName: z.string(),
+  outputTokenLimit: z.int().optional(),
+});
+export type GoogleModel = z.output<typeof googleModel>;
+
+export const googleModelList = z.strictObject({
+  models: z.array(googleModel),
+  nextPageToken: z.string().optional(),
+});
+
+export const anyModel = z.union([model, anthropicModel, googleModel]);
+export const anyModelList = z.union([modelList, anthropicModelList, googleModelList]);
+
+/** Google's clients read these, and may send any others. */
+const googleQuery = z.looseObject({
+  pageSize: z
+    .string()
+    .optional()
+    .describe("Models of a page for Google's clients; 50 by default, 1,000 at most"),
+  pageToken: z.string().optional().describe("For Google's clients: `nextPageToken` of the page before"),
+});
+
+/** Each client's own are read, and those of others ignored. */
+const modelQuery = googleQuery.extend({
+  limit: z
+    .string()
+    .optional()
+    .describe("Models of a page for Anthropic's clients, 1 to 1,000; 20 by default"),
+  before_id: z.string().optional().describe("For Anthropic's clients: the page that ends before this model"),
+  after_id: z.string().optional().describe("For Anthropic's clients: the page that begins after this model"),
+  client_version: z.string().optional().describe('Codex sends it, and reads `models`'),
+});
+export type ModelQuery = z.output<typeof modelQuery>;
+
+const shapeOfClient = [
+  "The response has the shape of the client's API: Google's with `x-goog-api-key`, `x-goog-api-client` or `?key=`,",
+  "Anthropic's with `anthropic-version`, else OpenAI's. Unknown query parameters are ignored.",
+].join('\n');
 
 const modelExample = { id: 'gpt-4.1-mini', object: 'model', created: 0, owned_by: 'openai' };
 
 const agentExample = { id: 'agent:assistant', object: 'model', created: 1_768_000_000, owned_by: 'tenant' };
 
+const anthropicExample = {
+  type: 'model',
+  id: 'agent:assistant',
+  display_name: 'agent:assistant',
+  created_at: '2026-01-09T23:06:40.000Z',
+};
+
+const googleExample = { name: 'models/gpt-4.1-mini', version: '1', displayName: 'gpt-4.1-mini' };
+
+const shared = { method: 'GET', service: 'chat', access: scope('chat'), actingUser: true } as const;
+
 export const routes: readonly Route[] = [
   route({
+    ...shared,
     id: 'models.list',
-    method: 'GET',
     path: '/v1/models',
     dialects: ['chat', 'messages', 'gemini'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    response: ok(modelList),
+    query: modelQuery,
+    response: ok(anyModelList),
     summary: 'List models and agents that the caller may use',
+    description: shapeOfClient,
     examples: {
       all: {
         summary: 'A model and an agent',
         response: { object: 'list', data: [modelExample, agentExample] },
       },
+      anthropic: {
+        summary: "An agent in Anthropic's shape",
+        response: {
+          data: [anthropicExample],
+          has_more: false,
+          first_id: anthropicExample.id,
+          last_id: anthropicExample.id,
+        },
+      },
+      google: { summary: "A model in Google's shape", response: { models: [googleExample] } },
     },
   }),
   route({
+    ...shared,
     id: 'models.get',
-    method: 'GET',
     path: '/v1/models/{id+}',
     dialects: ['chat', 'messages', 'gemini'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    response: ok(model),
+    query: z.looseObject({}),
+    response: ok(anyModel),
     summary: 'Get a model or agent',
-    description: 'An id may contain slashes, plain or percent-encoded.',
+    description: `An id may contain slashes, plain or percent-encoded. ${shapeOfClient}`,
     examples: {
       agent: { summary: 'An agent', params: { id: 'agent:assistant' }, response: agentExample },
       model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: modelExample },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'gemini.models.list',
+    path: '/v1beta/models',
+    dialects: ['gemini'],
+    query: googleQuery,
+    response: ok(googleModelList),
+    summary: "List models and agents in Google's shape",
+    description: 'Unknown query parameters are ignored.',
+    examples: { all: { summary: 'A model', response: { models: [googleExample] } } },
+  }),
+  route({
+    ...shared,
+    id: 'gemini.models.get',
+    path: '/v1beta/models/{id+}',
+    dialects: ['gemini'],
+    query: z.looseObject({}),
+    response: ok(googleModel),
+    summary: "Get a model or agent in Google's shape",
+    description: 'Unknown query parameters are ignored.',
+    examples: {
+      model: { summary: 'A model', params: { id: 'gpt-4.1-mini' }, response: googleExample },
     },
   }),
 ];

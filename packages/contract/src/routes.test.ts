@@ -27,7 +27,9 @@ describe('the route table', () => {
   it('keeps owner routes under /internal, and everything else out of there', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
-      expect(path).toMatch(/^\/(internal\/v1\/owner|v1|health|api\/hello|openapi\.json|api-docs)(\/|$)/);
+      expect(path).toMatch(
+        /^\/(internal\/v1\/owner|v1|v1beta|health|api\/hello|openapi\.json|api-docs)(\/|$)/,
+      );
     }
   });
 

@@ -206,9 +206,9 @@ export class ChatHarness {
     return made;
   }
 
-  async get(path: string, principal: Partial<Principal> = {}): Promise<Response> {
-    const assertion = await this.identity.assertion(makePrincipal(principal));
-    return fetch(`${this.url}${path}`, { headers: { 'x-gatehouse-assertion': assertion } });
+  async get(path: string, principal: Partial<Principal> = {}, dialect = 'chat'): Promise<Response> {
+    const proof = { 'x-gatehouse-assertion': await this.identity.assertion(makePrincipal(principal)) };
+    return fetch(`${this.url}${path}`, { headers: { ...proof, 'x-gatehouse-dialect': dialect } });
   }
 
   /** Rows as the superuser sees them. */

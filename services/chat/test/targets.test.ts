@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { modelList } from '@gatehouse/contract/chat';
+import {
+  anthropicModel,
+  anthropicModelList,
+  googleModel,
+  googleModelList,
+  modelList,
+} from '@gatehouse/contract/chat';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { chat, ChatHarness, makeAgent } from './chat-harness.ts';
@@ -101,6 +107,36 @@ describe('models and embeddings', () => {
       expect((await harness.get(path)).status).toBe(200);
     }
     expect((await harness.get('/v1/models/nothing')).status).toBe(404);
+  });
+
+  it('answers the clients of other APIs in their shapes', async () => {
+    harness.agents.set('lister', makeAgent({ key: 'lister' }));
+    const read = async (dialect: string, path: string): Promise<unknown> =>
+      (await harness.get(path, {}, dialect)).json();
+    for (const root of ['/v1', '/v1beta']) {
+      const list = googleModelList.parse(await read('gemini', `${root}/models?pageSize=1000`));
+      expect(list.models.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(['models/vendor/large', 'models/agent:lister']),
+      );
+      const one = googleModel.parse(await read('gemini', `${root}/models/vendor%2Flarge`));
+      expect(one.name).toBe('models/vendor/large');
+      expect(await read('gemini', `${root}/models/nothing`)).toMatchObject({
+        error: { code: 404, details: [{ reason: 'MODEL_NOT_FOUND' }, {}] },
+      });
+    }
+    const first = anthropicModelList.parse(await read('messages', '/v1/models?limit=1'));
+    const rest = anthropicModelList.parse(
+      await read('messages', `/v1/models?limit=1000&after_id=${first.last_id ?? ''}`),
+    );
+    expect(first.has_more).toBe(true);
+    expect(rest.data.map(({ id }) => id)).toContain('agent:lister');
+    const one = anthropicModel.parse(await read('messages', '/v1/models/agent:lister'));
+    expect(one.display_name).toBe('agent:lister');
+    expect(await read('messages', '/v1/models?limit=0')).toMatchObject({
+      type: 'error',
+      error: { type: 'invalid_request_error', details: { error_code: 'invalid_value', param: 'limit' } },
+    });
+    expect(await read('chat', '/v1/models?client_version=0.169.0&limit=0')).toMatchObject({ models: [] });
   });
 
   it('lists every agent, or says that there are more than fit into an answer', async () => {

@@ -37,6 +37,7 @@ describe('keys', () => {
   it.each([
     ['messages', '/v1/models', anthropic, 'x-api-key'],
     ['gemini', '/v1/models', google, 'x-goog-api-key'],
+    ['gemini', '/v1beta/models', {}, 'x-goog-api-key'],
   ])(
     'of %s at %s stand where its clients put them, or in Authorization',
     async (dialect, path, own, name) => {
@@ -52,7 +53,7 @@ describe('keys', () => {
   );
 
   it('in a query reach no service, on the way through the relay neither', async () => {
-    for (const path of ['/v1/models'])
+    for (const path of ['/v1/models', '/v1beta/models'])
       for (const name of ['key', '%6Bey', 'k%65%79'])
         for (const prefix of ['', '/api-docs/proxy']) {
           const query = `pageSize=2&${name}=${edge.key}&pageToken=a%26b`;
@@ -143,7 +144,7 @@ describe('errors', () => {
         status: 404,
         body: { error: { code: 404, status: 'NOT_FOUND' } },
       });
-    const put = await get('/v1/models', { 'x-goog-api-key': edge.key }, 'PUT');
+    const put = await get('/v1beta/models', { 'x-goog-api-key': edge.key }, 'PUT');
     expect(put).toMatchObject({ status: 405, body: { error: { code: 405 } } });
     expect(put.headers.get('allow')).toBe('GET, HEAD');
     expect((await get('/v1/models/some', {}, 'DELETE')).body).toMatchObject({

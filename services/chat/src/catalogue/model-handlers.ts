@@ -1,9 +1,10 @@
-import type { Model as WireModel } from '@gatehouse/contract/chat';
+import type { ModelQuery } from '@gatehouse/contract/chat';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from './catalogue.ts';
+import { listIn, modelIn, type UsableModel, type UsableModels } from './model-shapes.ts';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { AgentClient } from './agent-peer.ts';
@@ -19,38 +20,48 @@ export interface ModelDependencies {
 const listBytes = 1024 * 1024;
 
 /**
- * `GET /v1/models` and `GET /v1/models/{id}`: what the caller may use as `model`. Concurrent requests of callers that
- * see the same agents share one list.
+ * `GET /v1/models` and `GET /v1/models/{id}`, and the same under `/v1beta`: what the caller may use as `model`, in the
+ * shape of the client's dialect. Concurrent requests of callers that see the same agents share one list.
  */
 export function modelHandlers(dependencies: ModelDependencies): Record<string, Handler> {
-  const lists = new SharedCalls<Reply>();
+  const lists = new SharedCalls<UsableModels>();
+  const list = async (call: Call<unknown, ModelQuery>): Promise<Reply> => {
+    const actor = requestActor({ ...call, principal: tenantOf(call) });
+    const found = await lists.get(actor.sees, () => listModels(dependencies, actor));
+    return { body: listIn(call.dialect, found, call.query) };
+  };
+  const get = async (call: Call): Promise<Reply> => ({
+    body: modelIn(call.dialect, await getModel(dependencies, call)),
+  });
   return {
-    'models.list': (call) => {
-      const actor = requestActor({ ...call, principal: tenantOf(call) });
-      return lists.get(actor.sees, () => listModels(dependencies, actor));
-    },
-    'models.get': (call) => getModel(dependencies, call),
+    'models.list': list,
+    'models.get': get,
+    'gemini.models.list': list,
+    'gemini.models.get': get,
   };
 }
 
 async function listModels(
   { catalogue, agents, settings }: ModelDependencies,
   actor: ProvenActor,
-): Promise<Reply> {
+): Promise<UsableModels> {
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
   const models = [...catalogue.models.values()].filter(
     (model) => catalogue.find(model.id, allowedModels) === model,
   );
-  const list = new BoundedItems<WireModel>(listBytes);
+  const list = new BoundedItems<UsableModel>(listBytes);
   let complete = list.addAll(models, fromModel) === models.length;
   for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
   }
-  return { body: { object: 'list', data: list.items, ...(complete ? {} : { has_more: true }) } };
+  return { models: list.items, complete };
 }
 
-async function getModel({ catalogue, agents, settings }: ModelDependencies, call: Call): Promise<Reply> {
+async function getModel(
+  { catalogue, agents, settings }: ModelDependencies,
+  call: Call,
+): Promise<UsableModel> {
   const principal = tenantOf(call);
   const id = call.params['id'] ?? '';
   const ref = agentRef(id);
@@ -58,18 +69,18 @@ async function getModel({ catalogue, agents, settings }: ModelDependencies, call
     const { allowedModels } = await settings.getNow(principal.tenantId, call);
     const model = catalogue.find(id, allowedModels);
     if (model === undefined) throw modelNotFound(id);
-    return { body: fromModel(model) };
+    return fromModel(model);
   }
   const agent = await agents.resolve(requestActor({ ...call, principal }), ref);
   if (agent?.status !== 'active') throw modelNotFound(id);
-  return { body: fromAgent(agent) };
+  return fromAgent(agent);
 }
 
-/** OpenAI's shape requires a date, and the catalogue has none. */
-function fromModel(model: Model): WireModel {
-  return { id: model.id, object: 'model', created: 0, owned_by: model.provider.name };
+function fromModel({ id, provider, max_output_tokens: most }: Model): UsableModel {
+  const limit = most === undefined ? {} : { maxOutputTokens: most };
+  return { id, object: 'model', created: 0, owned_by: provider.name, ...limit };
 }
 
-function fromAgent(agent: AgentName): WireModel {
-  return { id: `agent:${agent.key}`, object: 'model', created: agent.created, owned_by: 'tenant' };
+function fromAgent({ key, created }: AgentName): UsableModel {
+  return { id: `agent:${key}`, object: 'model', created, owned_by: 'tenant' };
 }
