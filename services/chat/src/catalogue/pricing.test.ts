@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Catalogue, type Model } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
-import { readUsage } from '../dialects/openai/usage-reader.ts';
+import { readUsage } from '../usage/usage-reader.ts';
 import {
   inputClasses,
   noUsage,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { estimateTokens, guessTokens, sampleOf } from './token-estimate.ts';
-import { readUsage } from '../dialects/openai/usage-reader.ts';
+import { readUsage } from './usage-reader.ts';
 import {
   inputClasses,
   noUsage,

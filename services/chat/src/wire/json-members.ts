@@ -61,6 +61,16 @@ export function elementStart(json: Buffer, from: number, index: number): number 
   return at;
 }
 
+/** The starts of the elements of the array that opens at `from`. */
+export function* elementsOf(json: Buffer, from: number): Generator<number> {
+  let at = skipSpace(json, from + 1);
+  while (at < json.length && json[at] !== closeBracket) {
+    yield at;
+    const end = skipSpace(json, valueEndOf(json, at));
+    at = json[end] === comma ? skipSpace(json, end + 1) : end;
+  }
+}
+
 function valueEndOf(json: Buffer, from: number): number {
   const first = json[from];
   if (first === quote) return textEnd(json, from) + 1;

@@ -1,10 +1,13 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead, Share } from '../dialect.ts';
+import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
+import { sessionNamed } from '../session.ts';
+import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
-import { RequestText } from './request-text.ts';
+import { RequestText } from '../../wire/request-text.ts';
+import { rewriteRequest } from './request-rewrite.ts';
 
 /** A request whose types have been checked. */
 export class OpenAiRequest implements CompletionRequest {
@@ -29,6 +32,10 @@ export class OpenAiRequest implements CompletionRequest {
 
   get bytes(): number {
     return this.#body.length;
+  }
+
+  get session(): string | null {
+    return sessionNamed(this.#fields['prompt_cache_key']);
   }
 
   get toolNames(): readonly unknown[] {
@@ -57,7 +64,7 @@ export class OpenAiRequest implements CompletionRequest {
     }
     if (this.operation === 'chat') {
       for (const message of this.#fields['messages'] as Fields[]) sample.add(messageText(message));
-      addDefinitions(sample, this.#fields);
+      addDefinitions(sample, [this.#fields['tools'], this.#fields['functions']].flatMap(listOf));
     } else {
       sample.add(textOf(this.#fields['input']));
       sample.addTokens(tokensIn(this.#fields['input']));
@@ -77,23 +84,8 @@ export class OpenAiRequest implements CompletionRequest {
     return askedIn(this.#fields, defaults);
   }
 
-  source(share: Share): RequestText {
-    return new RequestText(this.#body, share);
-  }
-}
-
-/** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
-function addDefinitions(sample: SampleBuilder, { tools, functions }: Fields): void {
-  const definitions = [tools, functions].flatMap(listOf);
-  let chars = 0;
-  for (const [index, definition] of definitions.entries()) {
-    if (sample.isFull) {
-      sample.addChars((chars / index) * (definitions.length - index));
-      return;
-    }
-    const text = JSON.stringify(definition);
-    sample.add(text);
-    chars += text.length;
+  source(share: Share): RequestSource {
+    return new RequestText(this.#body, share, rewriteRequest);
   }
 }
 

@@ -1,11 +1,12 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
-import { errorIn, errorInChoice, errorInEvent, hasFinished } from './provider-error.ts';
+import { errorIn, errorInEvent } from '../error-words.ts';
+import { errorInChoice, hasFinished } from './provider-error.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
-import { ChunkHead, shownUsage } from './chunk-reader.ts';
+import { ChunkHead, doneFrame, shownUsage } from './chunk-reader.ts';
 import { SpokenChoice } from './spoken-choice.ts';
-import { usageIn } from './usage-reader.ts';
+import { usageIn } from '../../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { callsIn, frameOf, plainCall, type SaidMessage } from './tool-calls.ts';
@@ -33,7 +34,7 @@ export function framesOf(answer: Buffer): Buffer[] {
     frameOf({ ...head, choices: parts.map(({ said }) => said) }),
     frameOf({ ...head, choices: parts.map(({ end }) => end) }),
     ...(isFields(usage) ? [frameOf({ ...head, choices: [], usage })] : []),
-    Buffer.from('data: [DONE]\n\n'),
+    doneFrame,
   ];
 }
 

@@ -1,15 +1,7 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
 import type { Rewrite, TokenLimit, ToolRewrite } from '../dialect.ts';
+import { appendTo, applyEdits, type Edit, type Text } from '../../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
-
-/** JSON text in parts, of which a buffer is not changed into a string. */
-type Text = string | Buffer | readonly (string | Buffer)[];
-
-interface Edit {
-  at: number;
-  until: number;
-  text: Text;
-}
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
 export function rewriteRequest(
@@ -148,33 +140,4 @@ function addTools(
   const choices = members.filter(({ name }) => name === 'tool_choice');
   for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text: `"${choice}"` });
   if (choices.length === 0) added.push(`"tool_choice":"${choice}"`);
-}
-
-/** Adds elements at the end of an array, or puts an array in the place of null. */
-function appendTo(
-  body: Buffer,
-  { valueStart, valueEnd }: Member,
-  elements: string | Buffer,
-  edits: Edit[],
-): void {
-  if (body[valueStart] !== openBracket) {
-    edits.push({ at: valueStart, until: valueEnd, text: ['[', elements, ']'] });
-    return;
-  }
-  const at = valueEnd - 1;
-  const isEmpty = skipSpace(body, valueStart + 1) === at;
-  edits.push({ at, until: at, text: isEmpty ? elements : [',', elements] });
-}
-
-function applyEdits(body: Buffer, edits: Edit[]): Buffer {
-  if (edits.length === 0) return body;
-  const parts: Buffer[] = [];
-  let from = 0;
-  for (const edit of edits.sort((a, b) => a.at - b.at)) {
-    parts.push(body.subarray(from, edit.at));
-    for (const part of [edit.text].flat()) parts.push(typeof part === 'string' ? Buffer.from(part) : part);
-    from = edit.until;
-  }
-  parts.push(body.subarray(from));
-  return Buffer.concat(parts);
 }

@@ -1,6 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { addedUsage } from '../../usage/added-usage.ts';
 import type { ToolAnswers } from '../dialect.ts';
-import { addedUsage, callsIn, nameOf, plainCall, readMessage, type SaidMessage } from './tool-calls.ts';
+import { callsIn, nameOf, plainCall, readMessage, type SaidMessage } from './tool-calls.ts';
 
 /** The whole answers of a turn: the client gets the last, with the usage of all. */
 export class WholeToolAnswers implements ToolAnswers {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MessageBuilder } from './message-builder.ts';
-import { argumentsObject, chunkOf, readMessage, type SaidMessage } from './tool-calls.ts';
+import { argumentsObject } from '../tool-arguments.ts';
+import { chunkOf, readMessage, type SaidMessage } from './tool-calls.ts';
 
 it('pieces of an answer never reach the prototype of all objects', () => {
   const frame = (delta: string) => Buffer.from(`data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`);

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Said, ToolCall } from '../dialect.ts';
-import { assertReadable } from '../../wire/readable.ts';
+import { argumentsObject, argumentsObjects } from '../tool-arguments.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 
 interface FunctionCall extends ToolCall {
@@ -39,8 +39,10 @@ export class SaidMessage implements Said {
     return JSON.stringify({ ...this.message, role: 'assistant' });
   }
 
-  resultText({ id }: ToolCall, content: string): string {
-    return JSON.stringify({ role: 'tool', tool_call_id: id, content });
+  resultTexts(results: readonly string[]): string[] {
+    return this.calls.map(({ id }, index) =>
+      JSON.stringify({ role: 'tool', tool_call_id: id, content: results[index] ?? '' }),
+    );
   }
 }
 
@@ -73,11 +75,10 @@ export function plainCall({ index: _index, ...call }: Fields): Fields {
 
 function readCalls(calls: readonly Fields[]): FunctionCall[] {
   const texts = calls.map(argumentsOf);
-  const isSmall = areParsable(texts);
+  const objects = argumentsObjects(texts);
   return calls.map((fields, index) => {
     const argumentsText = texts[index] ?? '';
-    const argumentsJson =
-      isSmall || argumentsText.length <= smallChars ? argumentsObject(argumentsText) : null;
+    const argumentsJson = objects[index] ?? null;
     const name = nameOf(fields);
     const called = { ...(Object(fields['function']) as Fields), name, arguments: argumentsJson ?? '{}' };
     return {
@@ -87,41 +88,9 @@ function readCalls(calls: readonly Fields[]): FunctionCall[] {
   });
 }
 
-/** Arguments that are parsed whatever the others are. */
-const smallChars = 256;
-
-/** Whether all arguments of a message are parsed within 50 ms. */
-function areParsable(texts: readonly string[]): boolean {
-  try {
-    assertReadable(Buffer.from(texts.join(' ')));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function writtenArguments(given: unknown): string {
   if (given === undefined || given === null) return '';
   return typeof given === 'string' ? given : JSON.stringify(given);
-}
-
-/**
- * The object that a call's arguments are, as JSON; null if they are none. No arguments are an empty object. Some models
- * write the JSON of an object as a JSON text.
- */
-export function argumentsObject(text: string): string | null {
-  if (text.trim() === '') return '{}';
-  const value = parsed(text);
-  if (isFields(value)) return text;
-  return typeof value === 'string' && isFields(parsed(value)) ? value : null;
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Longer arguments come in pieces of one call. */
@@ -130,7 +99,7 @@ const maxWholeChars = 64 * 1024;
 /** Whether the arguments of a call are complete. */
 export function isWhole(call: Fields): boolean {
   const text = argumentsOf(call);
-  return text.length <= maxWholeChars && text.trimEnd().endsWith('}') && isFields(parsed(text));
+  return text.length <= maxWholeChars && text.trimEnd().endsWith('}') && argumentsObject(text) !== null;
 }
 
 /** Some servers number ids. */
@@ -161,14 +130,6 @@ export function chunkOf(frame: Buffer): Fields | null {
 
 export function frameOf(chunk: Fields): Buffer {
   return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
-}
-
-/** Adds the numbers of usage objects, member by member. */
-export function addedUsage(one: unknown, other: unknown): unknown {
-  if (typeof one === 'number' && typeof other === 'number') return one + other;
-  if (!isFields(one) || !isFields(other)) return one ?? other;
-  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
-  return Object.fromEntries([...names].map((name) => [name, addedUsage(one[name], other[name])]));
 }
 
 function textOf(value: unknown): string {

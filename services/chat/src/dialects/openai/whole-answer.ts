@@ -12,9 +12,10 @@ import {
 } from '../../wire/json-parts.ts';
 import { KeptText } from '../../usage/kept-text.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorIn, errorInChoice } from './provider-error.ts';
+import { errorIn } from '../error-words.ts';
+import { errorInChoice } from './provider-error.ts';
 import { sampleOf } from '../../usage/token-estimate.ts';
-import { readServiceTier, usageIn } from './usage-reader.ts';
+import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
 
 /** Each is parsed by itself in an answer that is too large. */
 const maxMemberBytes = 64 * 1024;

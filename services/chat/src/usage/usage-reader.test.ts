@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readServiceTier, readUsage } from './usage-reader.ts';
-import { noUsage, partsOf, type UsageParts } from '../../usage/usage.ts';
+import { noUsage, partsOf, type UsageParts } from './usage.ts';
 
 describe('usage that a provider reports', () => {
   it('is read with its details', () => {

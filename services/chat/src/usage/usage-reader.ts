@@ -1,4 +1,4 @@
-import { toUsage, type Media, type Usage } from '../../usage/usage.ts';
+import { toUsage, type Media, type Usage } from './usage.ts';
 
 type Fields = Record<string, unknown>;
 

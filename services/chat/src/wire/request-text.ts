@@ -1,28 +1,31 @@
 import { AppError } from '@gatehouse/kit/errors';
-import { objectMembers, type Member } from '../../wire/json-members.ts';
-import type { RequestSource, Rewrite, Share } from '../dialect.ts';
-import { rewriteRequest } from './request-rewrite.ts';
+import { objectMembers, type Member } from './json-members.ts';
 
-/** OpenAI's API has about forty. Each provider call goes through all of them. */
+/** APIs have about forty. Each provider call goes through all of them. */
 const maxMembers = 1_000;
 
+/** Writes a request anew, by its text and the places of its members. */
+export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Buffer;
+
 /** A request as the client wrote it, and where its members are. */
-export class RequestText implements RequestSource {
+export class RequestText<Rewrite> {
   #text: { body: Buffer; members: readonly Member[] } | null;
-  readonly #share: Share;
+  readonly #share: { release: () => void };
+  readonly #rewrite: RewriteText<Rewrite>;
 
   /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
-  constructor(body: Buffer, share: Share) {
+  constructor(body: Buffer, share: { release: () => void }, rewrite: RewriteText<Rewrite>) {
     const members = objectMembers(body, { max: maxMembers });
     if (members.length > maxMembers)
       throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
     this.#text = { body, members };
     this.#share = share;
+    this.#rewrite = rewrite;
   }
 
   rewritten(rewrite: Rewrite): Buffer {
     if (this.#text === null) throw new Error('the request was released already');
-    return rewriteRequest(this.#text.body, rewrite, this.#text.members);
+    return this.#rewrite(this.#text.body, rewrite, this.#text.members);
   }
 
   release(): void {

@@ -1,27 +1,27 @@
 import { expect, it } from '@jest/globals';
 import { RequestText } from './request-text.ts';
 
-const rewrite = {
-  ...{ model: 'm', includeUsage: false, systemPrompt: null, reference: null, defaults: {} },
-  maxTokens: null,
-  tools: null,
-};
+const rename = (body: Buffer, model: string): Buffer =>
+  Buffer.from(JSON.stringify({ ...(JSON.parse(body.toString()) as object), model }));
 
-function sourceOf(body: object): { source: RequestText; released: () => number } {
+function sourceOf(body: object): { source: RequestText<string>; released: () => number } {
   let released = 0;
-  const share = { grow: () => undefined, release: () => (released += 1) };
-  return { source: new RequestText(Buffer.from(JSON.stringify(body)), share), released: () => released };
+  const share = { release: () => (released += 1) };
+  return {
+    source: new RequestText(Buffer.from(JSON.stringify(body)), share, rename),
+    released: () => released,
+  };
 }
 
 it('gives the request out as often as a provider is called, and nothing once it is released', () => {
   const { source, released } = sourceOf({ model: 'x', a: 1 });
-  expect([source.rewritten(rewrite), source.rewritten(rewrite)].map(String)).toEqual(
+  expect([source.rewritten('m'), source.rewritten('m')].map(String)).toEqual(
     Array(2).fill('{"model":"m","a":1}'),
   );
   expect(released()).toBe(0);
   source.release();
   expect(released()).toBe(1);
-  expect(() => source.rewritten(rewrite)).toThrow('released');
+  expect(() => source.rewritten('m')).toThrow('released');
 });
 
 it('refuses a request of more than a thousand members', () => {

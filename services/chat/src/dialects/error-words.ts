@@ -1,0 +1,94 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from './dialect.ts';
+
+/**
+ * The error in a body or a chunk that came with status 200, or null: OpenAI's shape and those of servers that imitate it.
+ * An answer with choices is an error only if its `error` says something: some servers send an empty one beside good answers.
+ */
+export function errorIn(fields: Fields): ProviderError | null {
+  const { error } = fields;
+  if (saysSomething(error)) return errorWords(fields);
+  if (listOf(fields['choices']).length > 0 || listOf(fields['data']).length > 0) return null;
+  const { errors, detail, message, msg, object, type, success, code, status } = fields;
+  const isNamed = object === 'error' || type === 'error' || success === false;
+  const saysMore = saysSomething(errors) || saysSomething(detail);
+  const isMessage = saysSomething(message) || saysSomething(msg);
+  const isError =
+    isNamed || saysMore || (isMessage && type !== 'ping' && (isErrorCode(code) || isErrorStatus(status)));
+  return isError ? errorWords(fields) : null;
+}
+
+function isErrorCode(code: unknown): boolean {
+  return saysSomething(code) && !/^(?:0|200|ok|success)$/i.test(String(code));
+}
+
+function isErrorStatus(status: unknown): boolean {
+  return typeof status === 'number'
+    ? status >= 400
+    : typeof status === 'string' && /error|fail/i.test(status);
+}
+
+/** The error in the data of an event with the name `error`, which may be a text. */
+export function errorInEvent(data: string): ProviderError {
+  try {
+    const fields: unknown = JSON.parse(data);
+    if (isFields(fields)) return errorWords(fields);
+  } catch {
+    // It is the message itself.
+  }
+  return errorWords({ message: data });
+}
+
+/** Reads the body of an error in OpenAI's shape or a similar one. */
+export function errorWords(body: Fields): ProviderError {
+  const nested = listOf(body['errors'])[0] ?? body['error'] ?? body['detail'];
+  const error = isFields(nested) ? nested : body;
+  const message = [
+    error['message'],
+    error['msg'],
+    body['error'],
+    body['detail'],
+    body['message'],
+    nested,
+  ].find((word) => typeof word === 'string' && word !== '');
+  const { code, param, type } = error;
+  const status = statusOf(
+    [error['status'], error['status_code'], code, body['code'], body['status']],
+    [code, type],
+  );
+  return {
+    ...(status !== null && { status }),
+    message: typeof message === 'string' ? cutText(message, textLimits.error_message) : undefined,
+    code: typeof code === 'string' ? cutText(code, 100) : undefined,
+    param: typeof param === 'string' ? cutText(param, 200) : undefined,
+  };
+}
+
+/** By a number that is a status, else by the name of the error. */
+function statusOf(numbers: readonly unknown[], names: readonly unknown[]): number | null {
+  const status = numbers
+    .map(Number)
+    .find((number) => Number.isInteger(number) && number >= 400 && number < 600);
+  if (status !== undefined) return status;
+  for (const name of names)
+    for (const [pattern, meant] of statusesByName)
+      if (typeof name === 'string' && pattern.test(name)) return meant;
+  return null;
+}
+
+/** Names of OpenAI's and Anthropic's errors, and of servers that imitate them. */
+const statusesByName: readonly (readonly [RegExp, number])[] = [
+  [/overloaded/i, 529],
+  [/rate.?limit|insufficient_quota|too_many_requests|concurrency_limit/i, 429],
+  [/authentication|invalid_api_key/i, 401],
+  [/permission/i, 403],
+  [/context_length_exceeded|invalid_request/i, 400],
+];
+
+/** Not null, false, 0, empty, or a list or object of such values. */
+export function saysSomething(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return Boolean(value);
+  return depth < 3 && Object.values(value).some((member) => saysSomething(member, depth + 1));
+}

@@ -1,0 +1,67 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+
+/** Checks of the fields of requests, in every dialect. All throw 400s that name the field. */
+
+type Kind = 'string' | 'number' | 'boolean' | 'array' | 'object';
+
+/** The types of the values that a field may have, by its name. */
+export type FieldTypes = Readonly<Record<string, readonly Kind[]>>;
+
+export function objectOf(parsed: unknown): Fields {
+  if (kindOf(parsed) !== 'object')
+    throw new AppError('invalid_type', 'The request body must be a JSON object.');
+  return parsed as Fields;
+}
+
+export function modelOf(fields: Fields): string {
+  const { model } = fields;
+  if (model === undefined) throw missing('model');
+  if (typeof model !== 'string') throw wrongType('model', ['string']);
+  if (model === '') throw new AppError('invalid_value', 'model must not be empty.', { param: 'model' });
+  return model;
+}
+
+/**
+ * Checks the types of the fields that an API knows; null passes for each. `decisive`: names of further fields, which are
+ * checked elsewhere.
+ */
+export function checkTypes(fields: Fields, known: FieldTypes, decisive: readonly string[]): void {
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    const kinds = Object.hasOwn(known, name) ? known[name] : undefined;
+    if (kinds === undefined) refuseVariant(name, known, decisive);
+    // OpenAI takes null for any optional field.
+    if (kinds === undefined || value === null) continue;
+    const kind = kindOf(value);
+    if (kind === null || !kinds.includes(kind)) throw wrongType(name, kinds);
+  }
+}
+
+/**
+ * Servers that read field names in any case (Go's encoding/json does) would take `Model` for the model, and the gateway
+ * has checked and priced another one.
+ */
+function refuseVariant(name: string, known: FieldTypes, decisive: readonly string[]): void {
+  const plain = name.toUpperCase().toLowerCase();
+  if (plain === name || !(Object.hasOwn(known, plain) || decisive.includes(plain))) return;
+  const param = name.slice(0, 200);
+  throw new AppError('unknown_parameter', `Unknown field: ${param}. Did you mean ${plain}?`, { param });
+}
+
+export function kindOf(value: unknown): Kind | null {
+  if (Array.isArray(value)) return 'array';
+  if (value === null) return null;
+  const type = typeof value;
+  return type === 'string' || type === 'number' || type === 'boolean' || type === 'object' ? type : null;
+}
+
+export function missing(param: string): AppError {
+  return new AppError('missing_required_parameter', `Missing required field: ${param}.`, { param });
+}
+
+export function wrongType(param: string, kinds: readonly Kind[]): AppError {
+  return new AppError('invalid_type', `Invalid type for ${param}: expected ${kinds.join(' or ')}.`, {
+    param,
+  });
+}
