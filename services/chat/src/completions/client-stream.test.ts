@@ -40,7 +40,7 @@ async function seenBy(work: (response: ServerResponse) => void): Promise<Seen> {
 }
 
 const streamTo = (response: ServerResponse, headers: Record<string, string>, silenceMs: number) =>
-  new ClientStream(response, { marks: dialects.chat.stream, headers, silenceMs });
+  new ClientStream(response, { dialect: dialects.chat, headers, silenceMs });
 const after = (ms: number, work: () => void): void => void setTimeout(work, ms);
 const frame = (data: string): Buffer => Buffer.from(`data: ${data}\n\n`);
 
@@ -63,7 +63,7 @@ describe('the client’s end of a stream', () => {
     expect(seen).toMatchObject({
       status: 200,
       complete: true,
-      text: 'data: 1\n\ndata: 2\n\ndata: 3\n\ndata: usage\n\ndata: [DONE]\n\n',
+      text: 'data: 1\n\ndata: 2\n\ndata: 3\n\ndata: usage\n\n',
     });
     expect(seen.headers).toMatchObject({
       'content-type': 'text/event-stream',
@@ -77,9 +77,9 @@ describe('the client’s end of a stream', () => {
   it('bridges silence with comments, as often as it lasts, and not while there are frames', async () => {
     const silent = await seenBy((response) => {
       const client = streamTo(response, {}, 60);
-      after(300, () => client.finish([]));
+      after(300, () => client.finish([frame('end')]));
     });
-    expect(silent.text).toMatch(/^(: keep-alive\n\n){2,5}data: \[DONE\]\n\n$/);
+    expect(silent.text).toMatch(/^(: keep-alive\n\n){2,5}data: end\n\n$/);
     const busy = await seenBy((response) => {
       const client = streamTo(response, {}, 400);
       const writing = setInterval(() => client.write([frame('x')]), 50);

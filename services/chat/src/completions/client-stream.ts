@@ -1,27 +1,35 @@
 import type { ServerResponse } from 'node:http';
 import type { AppError } from '@gatehouse/kit/errors';
-import type { FrameSink, StreamMarks } from '../dialects/dialect.ts';
+import { errorEvent } from '@gatehouse/http/dialect-error';
+import type { Dialect, FrameSink } from '../dialects/dialect.ts';
 
 /** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;
 
+/** A dialect as far as its streams differ from others. */
+type StreamDialect = Pick<Dialect, 'name' | 'keepAlive'>;
+
 /** Writes a stream to a client. */
 export class ClientStream implements FrameSink {
   readonly #response: ServerResponse;
-  readonly #marks: StreamMarks;
+  readonly #dialect: StreamDialect;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
 
   /** Silence counts from now on; the response begins with the first byte for the client. */
   constructor(
     response: ServerResponse,
-    { marks, headers, silenceMs }: { marks: StreamMarks; headers: Record<string, string>; silenceMs: number },
+    {
+      dialect,
+      headers,
+      silenceMs,
+    }: { dialect: StreamDialect; headers: Record<string, string>; silenceMs: number },
   ) {
     this.#response = response;
-    this.#marks = marks;
+    this.#dialect = dialect;
     this.#headers = headers;
     this.#keepAlive = setTimeout(() => {
-      this.write([marks.keepAlive]);
+      this.write([dialect.keepAlive]);
       this.#keepAlive.refresh();
     }, silenceMs);
   }
@@ -50,7 +58,7 @@ export class ClientStream implements FrameSink {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(Buffer.concat([...lastFrames, this.#marks.end]));
+    this.#response.end(Buffer.concat(lastFrames));
   }
 
   /** Ends a cut stream with the error as an event and a normal close. A reset would lose the message. */
@@ -58,7 +66,7 @@ export class ClientStream implements FrameSink {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(this.#marks.errorFrame(error, requestId));
+    this.#response.end(errorEvent(this.#dialect.name, error, requestId));
   }
 
   /** Stops the keep-alive without sending anything. */

@@ -1,7 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
-import { dialects } from '../dialects/dialects.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
@@ -24,7 +23,7 @@ export interface CompletionsOptions {
 /** Turns of clients, and of services that ask for one. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
   const { pool, keyRing, instance, peers, silenceMs } = options;
-  const tools = new ToolClient(peers.agent, peers.memory, dialects.chat);
+  const tools = new ToolClient(peers.agent, peers.memory);
   const turns = { ...options.turns, tools, log };
   const completions = new Completions({ pool, instance, keyRing, log });
   return {

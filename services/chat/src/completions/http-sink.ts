@@ -84,7 +84,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
   openStream(model: Model): ClientStream {
     const { response, dialect, silenceMs = keepAliveMs } = this.#options;
     const headers = this.#answerHeaders(model);
-    this.#stream ??= new ClientStream(response, { marks: dialect.stream, headers, silenceMs });
+    this.#stream ??= new ClientStream(response, { dialect, headers, silenceMs });
     this.#stream.setHeaders(headers);
     return this.#stream;
   }
@@ -145,6 +145,7 @@ function withHeaders(error: AppError, headers: Record<string, string>): AppError
   return new AppError(error.code, error.message, {
     param: error.param ?? undefined,
     publicCode: error.publicCode,
+    body: error.body ?? undefined,
     headers: { ...error.headers, ...headers },
     cause: error.cause,
   });

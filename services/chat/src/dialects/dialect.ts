@@ -1,4 +1,4 @@
-import type { AppError } from '@gatehouse/kit/errors';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
@@ -8,13 +8,17 @@ import type { TokenClass, Usage } from '../usage/usage.ts';
  * is a folder beside `openai/` and an entry in `dialects.ts`.
  */
 export interface Dialect extends RequestFormat, AnswerFormat {
-  readonly stream: StreamMarks;
+  readonly name: DialectName;
+  /** Sent to the client of a stream while the provider is silent. */
+  readonly keepAlive: Buffer;
 }
 
 export type Operation = 'chat' | 'embeddings';
 
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
+  /** Headers of clients, in lower case, that providers of the same API get. */
+  readonly passedHeaders: readonly string[];
   /** Reads a request. `parsed` is its body as JSON. Throws 400s that name the field. */
   readRequest(operation: Operation, body: Buffer, parsed: unknown): CompletionRequest;
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
@@ -43,6 +47,8 @@ export interface RequestHead {
 export interface CompletionRequest extends RequestHead {
   /** Size of its text. */
   readonly bytes: number;
+  /** The conversation that it belongs to, where the client says so; never a user. */
+  readonly session: string | null;
   /** Names of the tools that the client brings. */
   readonly toolNames: readonly unknown[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
@@ -127,6 +133,8 @@ export interface ToolRewrite {
 
 /** Answers, as providers write them. */
 export interface AnswerFormat {
+  /** Whether clients get the body of an error that concerns their request as the provider wrote it. */
+  readonly keepsErrorBodies: boolean;
   /** Reads the body of an error. */
   errorWords(body: Fields): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
@@ -139,7 +147,11 @@ export interface AnswerFormat {
   /** The answers of a turn with calls of tools, as the client gets them. */
   toolAnswers(isOwn: (name: string) => boolean): ToolAnswers;
   toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
-  /** A whole answer for other services, in which what a model says is one text. */
+}
+
+/** Answers as other services of the gateway read them. */
+export interface ServiceFormat {
+  /** A whole answer in which what a model says is one text. */
   plainAnswer(whole: Buffer): string;
   /** The vectors of an embeddings answer, one for each text; null if they are not there. */
   readEmbeddings(
@@ -223,8 +235,8 @@ export interface StreamReader extends MeteredAnswer {
   readonly complete: boolean;
   /** The text of the model so far, cut; empty unless it is kept. */
   readonly keptText: string;
-  /** A frame of usage for a client that asked and a provider that never sent one. */
-  usageFrame(usage: Usage): Buffer;
+  /** The last frames of a complete stream for the client. `usage`: for one that asked for it, else null. */
+  endFrames(usage: Usage | null): Buffer[];
 }
 
 /** The receiver of the frames of an answer. */
@@ -251,8 +263,8 @@ export interface Said {
   identified(used: Set<string>): Said;
   /** The message for the next request, as JSON. */
   readonly text: string;
-  /** The message with the result of a call for the next request, as JSON. */
-  resultText(call: ToolCall, content: string): string;
+  /** The messages with the results of its calls for the next request, as JSON. `results`: a text for each call. */
+  resultTexts(results: readonly string[]): readonly string[];
 }
 
 /** The whole answers of a turn, in their order. */
@@ -282,15 +294,6 @@ export interface ToolStream extends FrameSink {
   show(event: ToolEvent): void;
   /** Passes on what was held: the answer is the last. */
   finish(): void;
-  usageFrame(usage: Usage): Buffer;
-}
-
-/** The parts of a stream to a client beside the frames of the provider. */
-export interface StreamMarks {
-  /** Sent while the provider is silent. */
-  readonly keepAlive: Buffer;
-  /** The last bytes of a complete stream. */
-  readonly end: Buffer;
-  /** The last bytes of one that broke off. */
-  errorFrame(error: AppError, requestId: string): Buffer;
+  /** See {@link StreamReader}. */
+  endFrames(usage: Usage | null): Buffer[];
 }

@@ -6,6 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
 import type { FrameSink } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
+import { noUsage } from '../usage/usage.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { FramePipe } from './frame-pipe.ts';
 
@@ -69,7 +70,8 @@ describe('a streamed answer', () => {
   it('keeps the usage chunk for a client that asked', async () => {
     const { stream, text } = await passed({});
     expect(text).not.toContain('"choices":[]');
-    expect(stream.usageFrame?.toString()).toContain('"choices":[]');
+    expect(String(stream.reader.endFrames(noUsage)[0])).toContain('"choices":[]');
+    expect(stream.reader.endFrames(null).map(String)).toEqual(['data: [DONE]\n\n']);
   });
 
   it.each([

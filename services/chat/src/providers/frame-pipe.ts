@@ -22,7 +22,6 @@ export class FramePipe implements FrameConsumer {
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
   #earlyBytes = 0;
-  #usageFrame: Buffer | null = null;
   /** Whether a choice of the answer has arrived. */
   #begun = false;
   #complete = false;
@@ -36,11 +35,6 @@ export class FramePipe implements FrameConsumer {
     this.#provider = provider;
     this.#source = source;
     this.reader = reader;
-  }
-
-  /** The provider's usage chunk. It is not passed on, so that the client gets it once and last, or not at all. */
-  get usageFrame(): Buffer | null {
-    return this.#usageFrame;
   }
 
   /** Begins to read. Resolves at the first choice of the answer; until then another call can take its place. */
@@ -133,9 +127,6 @@ export class FramePipe implements FrameConsumer {
 
   #read(frame: Buffer, chunks: Buffer[]): void {
     switch (this.reader.read(frame)) {
-      case 'usage':
-        this.#usageFrame = frame;
-        break;
       case 'done':
         // Generation that fails before its first token looks like this at vLLM.
         if (!this.reader.begun) throw new ProviderFailure('invalid', this.#provider);
@@ -152,6 +143,7 @@ export class FramePipe implements FrameConsumer {
         // Before the first choice they would be kept in memory, where nothing limits them.
         if (this.#begun) chunks.push(frame);
         break;
+      case 'usage':
       case 'foreign':
     }
   }

@@ -33,8 +33,8 @@ export class StreamAnswer {
     return this.#stream.reader.keptText;
   }
 
-  /** The provider's usage, or a frame with `usage` if it sent none. */
-  usageFrame(usage: Usage): Buffer {
-    return this.#stream.usageFrame ?? this.#stream.reader.usageFrame(usage);
+  /** See `StreamReader`. */
+  endFrames(usage: Usage | null): Buffer[] {
+    return this.#stream.reader.endFrames(usage);
   }
 }

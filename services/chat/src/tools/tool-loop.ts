@@ -41,7 +41,7 @@ export interface ToolLoopOptions {
 }
 
 /** A stream over several calls of a model. */
-export type LoopedStream = Pick<StreamAnswer, 'kind' | 'model' | 'passTo' | 'text' | 'usageFrame'>;
+export type LoopedStream = Pick<StreamAnswer, 'kind' | 'model' | 'passTo' | 'text' | 'endFrames'>;
 
 /** Calls of one turn that are executed; others get an error. */
 const maxCallsAtOnce = 16;
@@ -130,8 +130,8 @@ export class ToolLoop {
       get text() {
         return last.text;
       },
-      usageFrame: (usage: Usage) =>
-        last === first || stream === null ? first.usageFrame(usage) : stream.usageFrame(usage),
+      endFrames: (usage: Usage | null) =>
+        last === first || stream === null ? first.endFrames(usage) : stream.endFrames(usage),
     };
   }
 
@@ -189,18 +189,21 @@ export class ToolLoop {
     const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add(known.text);
-    for (const [index, call] of known.calls.entries())
-      this.#add(known.resultText(call, this.#fitting(results[index] ?? '')));
+    for (const text of known.resultTexts(this.#fitting(results))) this.#add(text);
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
     this.#mayCall = this.#calls < this.#options.tools.maxIterations && !this.#isSpent && !isRepeating;
     return true;
   }
 
-  #fitting(content: string): string {
-    const room = maxAddedBytes - this.#addedBytes;
-    return Buffer.byteLength(content) <= room
-      ? content
-      : 'The result is left out: the conversation is too large for it.';
+  /** The results for which there is room. */
+  #fitting(results: readonly string[]): string[] {
+    let room = maxAddedBytes - this.#addedBytes;
+    return results.map((content) => {
+      const bytes = Buffer.byteLength(content);
+      if (bytes > room) return 'The result is left out: the conversation is too large for it.';
+      room -= bytes;
+      return content;
+    });
   }
 
   #add(text: string): void {

@@ -9,8 +9,7 @@ import type {
   ListToolsResponse,
 } from '@gatehouse/proto/agent/v1/agent';
 import type { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
-import type { RequestFormat } from '../dialects/dialect.ts';
-import { ToolSet } from './tool-set.ts';
+import { ToolSet, type ToolDialect } from './tool-set.ts';
 import type { ToolCallOf } from './tools.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 
@@ -28,25 +27,22 @@ const callSpareMs = 5_000;
 export class ToolClient {
   readonly #agent: Peer<AgentServiceClient>;
   readonly #memory: Peer<MemoryServiceClient>;
-  readonly #format: Pick<RequestFormat, 'toolText'>;
   readonly #kept = new TenantCache<ToolSet>({ ...kept, bytesOf: ({ bytes }) => bytes });
   readonly #lists = new SharedCalls<ToolSet>();
 
-  /** `format`: in which models get the tools. */
-  constructor(
-    agent: Peer<AgentServiceClient>,
-    memory: Peer<MemoryServiceClient>,
-    format: Pick<RequestFormat, 'toolText'>,
-  ) {
-    this.#format = format;
+  constructor(agent: Peer<AgentServiceClient>, memory: Peer<MemoryServiceClient>) {
     this.#agent = agent;
     this.#memory = memory;
   }
 
-  /** The tools of an agent as they are now. The set is kept by its revision, which is asked for each time. */
+  /**
+   * The tools of an agent as they are now, as models of a dialect get them. The set is kept by its revision, which is
+   * asked for each time.
+   */
   async list(
     { requestId, trace, tenantId, userId, proofFor }: ProvenActor,
     agentId: string,
+    dialect: ToolDialect,
   ): Promise<ToolSet> {
     const assertion = await proofFor('agent');
     const list = (revisionOnly: boolean): Promise<ListToolsResponse> => {
@@ -55,14 +51,14 @@ export class ToolClient {
     };
     const { revision: current, tools: sent } = await list(true);
     // From a release without revisions.
-    if (current === '') return ToolSet.of(sent, this.#format);
-    const known = this.#kept.get(tenantId, current);
+    if (current === '') return ToolSet.of(sent, dialect);
+    const known = this.#kept.get(tenantId, cacheKey(dialect.name, current));
     if (known !== undefined) return known;
-    return this.#lists.get(cacheKey(tenantId, agentId, userId, current), async () => {
+    return this.#lists.get(cacheKey(dialect.name, tenantId, agentId, userId, current), async () => {
       const { revision, tools } = await list(false);
       // Takes 10 ms for 2 MB.
-      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, this.#format));
-      this.#kept.set(tenantId, revision, set);
+      const set = await inLoopTurn(tenantId, () => ToolSet.of(tools, dialect));
+      this.#kept.set(tenantId, cacheKey(dialect.name, revision), set);
       return set;
     });
   }

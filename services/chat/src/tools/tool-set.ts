@@ -1,9 +1,12 @@
 import type { Tool } from '@gatehouse/proto/agent/v1/agent';
-import type { RequestFormat } from '../dialects/dialect.ts';
+import type { Dialect } from '../dialects/dialect.ts';
 import { sampleOf, type TextSample } from '../usage/token-estimate.ts';
 
 /** A tool that another service calls. */
 export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;
+
+/** A dialect as far as it defines tools. */
+export type ToolDialect = Pick<Dialect, 'name' | 'toolText'>;
 
 /** Tools as models get them. */
 export interface ToolDefinitions {
@@ -34,7 +37,7 @@ export class ToolSet {
     this.byName = new Map(parts.map((part) => [part.name, part]));
   }
 
-  static of(tools: readonly Tool[], { toolText }: Pick<RequestFormat, 'toolText'>): ToolSet {
+  static of(tools: readonly Tool[], { toolText }: ToolDialect): ToolSet {
     const parts: Part[] = [];
     const texts: string[] = [];
     let at = 0;

@@ -4,7 +4,7 @@ import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ProvenActor } from '../shared/actor.ts';
-import type { ServerTool, ToolDefinitions, ToolSet } from './tool-set.ts';
+import type { ServerTool, ToolDefinitions, ToolDialect, ToolSet } from './tool-set.ts';
 
 /** Tools that the gateway calls itself in a turn. */
 export interface TurnTools {
@@ -31,13 +31,14 @@ export interface ToolCallOf {
 
 export interface ToolDependencies {
   tools: {
-    list: (actor: ProvenActor, agentId: string) => Promise<ToolSet>;
+    list: (actor: ProvenActor, agentId: string, dialect: ToolDialect) => Promise<ToolSet>;
     call: (actor: ProvenActor, call: ToolCallOf, signal: AbortSignal) => Promise<CallToolResponse>;
   };
   log: Logger;
 }
 
 export interface ToolTurn {
+  dialect: ToolDialect;
   request: CompletionRequest;
   actor: ProvenActor;
   target: Target;
@@ -53,14 +54,14 @@ export interface ToolTurn {
  */
 export async function withTools(
   { tools, log }: ToolDependencies,
-  { request, actor, target, shown = false, act }: ToolTurn,
+  { dialect, request, actor, target, shown = false, act }: ToolTurn,
 ): Promise<TurnTools | null> {
   const { agentId, tools: settings } = target;
   if (settings === null || agentId === null) return null;
   const { analyser, ...limits } = settings;
   if (request.choicesWith(target.defaults) > 1)
     throw new AppError('invalid_value', 'An agent with tools gives one answer: n must be 1.', { param: 'n' });
-  const offered = await tools.list(actor, agentId).catch((error: unknown) => {
+  const offered = await tools.list(actor, agentId, dialect).catch((error: unknown) => {
     log.warn(
       { err: error, request_id: actor.requestId, agent_id: agentId },
       'an agent answers without its tools',

@@ -99,7 +99,14 @@ async function setUp(
   const run = new ActiveRun({
     identity: {
       ...{ id: newId(), tenantId: newId(), operation: 'chat', channel: 'webhook', requestId: 'r', ...trace },
-      ...{ apiKeyId: newId(), userId: null, sessionId: null, agentId: null, requestModel: 'm' },
+      ...{
+        apiKeyId: newId(),
+        userId: null,
+        sessionId: null,
+        agentId: null,
+        requestModel: 'm',
+        dialect: 'chat',
+      },
       ...{ streamed: request.stream, inputPreview: null, recall: null, charges: null },
     },
     recorder: {
@@ -119,6 +126,7 @@ async function setUp(
   const log = createLogger('test', 'silent');
   const turn = new Turn({
     dialect: dialects.chat,
+    headers: {},
     request,
     source,
     target,

@@ -14,6 +14,8 @@ import type { TurnTools } from '../tools/tools.ts';
 
 export interface TurnOptions {
   dialect: Dialect;
+  /** Headers of the client that its API passes on. */
+  headers: Readonly<Record<string, string>>;
   request: RequestHead;
   source: RequestSource;
   target: Target;
@@ -63,7 +65,7 @@ export class Turn {
         await answer.passTo(sink.openStream(answer.model));
         const end = await run.finish('ok');
         this.#logEnd(end);
-        sink.endStream(request.wantsUsage && end !== null ? [answer.usageFrame(end.usage)] : []);
+        sink.endStream(answer.endFrames(request.wantsUsage && end !== null ? end.usage : null));
       }
       onAnswer?.({ runId: run.identity.id, text: answer.text });
     } catch (error) {
@@ -77,9 +79,9 @@ export class Turn {
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const { maxTokens } = this.#options;
+    const { maxTokens, headers } = this.#options;
     const keepsText = onAnswer !== null;
-    const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens };
+    const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens, headers };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     const { admitMore, callEnded } = tools;
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });

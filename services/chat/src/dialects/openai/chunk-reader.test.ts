@@ -121,12 +121,7 @@ describe('a stream that is read along', () => {
     reader.readData(chunk([delta({ content: 'x' })]));
     reader.readData(JSON.stringify({ ...empty, choices: [{ index: 0, content_filter_offsets: {} }] }));
     expect([reader.begun, reader.responseModel]).toEqual([true, head.model]);
-    const added = JSON.parse(
-      reader
-        .usageFrame({ ...reader.usage, ...noUsage })
-        .toString()
-        .slice(6),
-    ) as object;
+    const added = JSON.parse(String(reader.endFrames({ ...reader.usage, ...noUsage })[0]).slice(6)) as object;
     expect(added).toMatchObject({ id: head.id, created: head.created, model: head.model });
   });
 
@@ -201,16 +196,16 @@ describe('a stream that is read along', () => {
   it('gets a usage chunk in its own name when the provider sent none', () => {
     const reader = new ChunkReader(1);
     reader.readData(chunk([delta({ content: 'x' })]));
-    const made = reader
-      .usageFrame({
-        inputTokens: 5,
-        cacheWriteTokens: 0,
-        cachedInputTokens: 1,
-        outputTokens: 3,
-        reasoningTokens: 2,
-        estimated: true,
-      })
-      .toString();
+    const [frame, end] = reader.endFrames({
+      inputTokens: 5,
+      cacheWriteTokens: 0,
+      cachedInputTokens: 1,
+      outputTokens: 3,
+      reasoningTokens: 2,
+      estimated: true,
+    });
+    expect(String(end)).toBe('data: [DONE]\n\n');
+    const made = String(frame);
     expect(made.startsWith('data: ') && made.endsWith('\n\n')).toBe(true);
     expect(JSON.parse(made.slice(6))).toEqual({
       ...head,

@@ -4,10 +4,11 @@ import { isFields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorIn, errorInChoice, errorInEvent, hasFinished } from './provider-error.ts';
+import { errorIn, errorInEvent } from '../error-words.ts';
+import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import { readServiceTier, usageIn } from './usage-reader.ts';
+import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
@@ -23,6 +24,8 @@ export class ChunkReader implements StreamReader {
   readonly #finished = new Set<number>();
   readonly #spoken = new Map<number, SpokenChoice>();
   readonly #head = new ChunkHead();
+  /** The provider's own, which the client gets last or not at all. */
+  #usageFrame: Buffer | null = null;
   #begun = false;
   readonly #text = new SampleBuilder();
   readonly #kept: KeptText | null;
@@ -35,7 +38,9 @@ export class ChunkReader implements StreamReader {
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
-    return this.readData(frameData(frame), frameEvent(frame));
+    const kind = this.readData(frameData(frame), frameEvent(frame));
+    if (kind === 'usage') this.#usageFrame = frame;
+    return kind;
   }
 
   /** Reads the data of one frame, whose event has a name or none. Throws if it is not the JSON of an object. */
@@ -84,9 +89,10 @@ export class ChunkReader implements StreamReader {
     return this.#kept?.text ?? '';
   }
 
-  /** A usage chunk in the stream's own id, time and model. */
-  usageFrame(usage: Usage): Buffer {
-    return usageChunk(this.#head.built, usage);
+  endFrames(usage: Usage | null): Buffer[] {
+    return usage === null
+      ? [doneFrame]
+      : [this.#usageFrame ?? usageChunk(this.#head.built, usage), doneFrame];
   }
 
   #failed(error: ProviderError): 'error' {
@@ -137,6 +143,9 @@ export class ChunkHead {
     return this.#head;
   }
 }
+
+/** The end of a stream. */
+export const doneFrame = Buffer.from('data: [DONE]\n\n');
 
 /** A usage chunk in the id, time and model of `head`. */
 export function usageChunk(head: object, usage: Usage): Buffer {

@@ -1,32 +1,30 @@
-import { errorBody } from '@gatehouse/kit/errors';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, ServiceFormat } from '../dialect.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { readEmbeddings } from './embeddings-answer.ts';
 import { ChunkAssembler, framesOf } from './other-kind.ts';
 import { plainAnswer } from './plain-answer.ts';
-import { errorWords } from './provider-error.ts';
+import { errorWords } from '../error-words.ts';
 import { readRequest } from './request.ts';
 import { WholeToolAnswers } from './tool-answers.ts';
 import { ChunkToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
 /** OpenAI's chat completions and embeddings, as clients send them and servers imitate them. */
-export const openai: Dialect = {
+export const openai = {
+  name: 'chat',
+  passedHeaders: [],
   readRequest,
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
+  keepsErrorBodies: false,
   errorWords,
   readWhole,
   framesOf,
   assembler: () => new ChunkAssembler(),
-  streamReader: (choices, keepsText) => new ChunkReader(choices, keepsText),
+  streamReader: (choices: number, keepsText?: boolean) => new ChunkReader(choices, keepsText),
   toolAnswers: (isOwn) => new WholeToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ChunkToolStream(sink, isOwn),
   plainAnswer,
   readEmbeddings,
-  stream: {
-    keepAlive: Buffer.from(': keep-alive\n\n'),
-    end: Buffer.from('data: [DONE]\n\n'),
-    errorFrame: (error, requestId) => Buffer.from(`data: ${JSON.stringify(errorBody(error, requestId))}\n\n`),
-  },
-};
+  keepAlive: Buffer.from(': keep-alive\n\n'),
+} satisfies Dialect & ServiceFormat;

@@ -3,7 +3,7 @@ import { MessageBuilder } from './message-builder.ts';
 import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
 import { chunkOf, frameOf, type SaidMessage } from './tool-calls.ts';
 import { hasFinished } from './provider-error.ts';
-import { ChunkHead, usageChunk } from './chunk-reader.ts';
+import { ChunkHead, doneFrame, usageChunk } from './chunk-reader.ts';
 import type { Usage } from '../../usage/usage.ts';
 
 /** Pieces of a call before its name. */
@@ -72,8 +72,8 @@ export class ChunkToolStream implements ToolStream {
     this.#sink.write(this.#held);
   }
 
-  usageFrame(usage: Usage): Buffer {
-    return usageChunk(this.#head.built, usage);
+  endFrames(usage: Usage | null): Buffer[] {
+    return usage === null ? [doneFrame] : [usageChunk(this.#head.built, usage), doneFrame];
   }
 
   #read(frame: Buffer, chunk: Fields): Buffer[] {
