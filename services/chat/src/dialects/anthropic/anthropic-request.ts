@@ -1,0 +1,106 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
+import { RequestText } from '../../wire/request-text.ts';
+import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
+import { sessionNamed } from '../session.ts';
+import { addDefinitions } from '../tool-definitions.ts';
+import { attachmentsIn, contentText, spokenText } from './content.ts';
+import { asAnthropic } from './defaults.ts';
+import { rewriteRequest } from './request-rewrite.ts';
+
+/** A request whose types have been checked. */
+export class AnthropicRequest implements CompletionRequest {
+  readonly operation = 'chat';
+  readonly model: string;
+  readonly stream: boolean;
+  /** Streams have it unasked. */
+  readonly wantsUsage = false;
+  readonly choices = 1;
+  readonly #body: Buffer;
+  readonly #fields: Fields;
+
+  /** `fields`: the body, parsed. */
+  constructor(body: Buffer, fields: Fields, { model, stream }: Pick<RequestHead, 'model' | 'stream'>) {
+    this.model = model;
+    this.stream = stream;
+    this.#body = body;
+    this.#fields = fields;
+  }
+
+  get bytes(): number {
+    return this.#body.length;
+  }
+
+  /** Claude Code puts it into the user id: as JSON, or at the end. */
+  get session(): string | null {
+    const { user_id: userId } = Object(this.#fields['metadata']) as Fields;
+    const [, named] = /(?:"session_id": ?"|_session_)([^"]*)/.exec(String(userId)) ?? [];
+    return sessionNamed(named);
+  }
+
+  get toolNames(): readonly unknown[] {
+    return listOf(this.#fields['tools']).map((tool) => (Object(tool) as Fields)['name']);
+  }
+
+  inputPreview(maxChars: number): string {
+    const newest = this.#messages.findLast(({ role }) => role === 'user') ?? this.#messages.at(-1);
+    return cutText(spokenText(newest?.['content'], '\n'), maxChars);
+  }
+
+  /** The newest with text: after a call of a tool, a message of the user has its result alone. */
+  lastUserText(): { index: number; text: string } | null {
+    const index = this.#messages.findLastIndex(
+      ({ role, content }) => role === 'user' && spokenText(content).trim() !== '',
+    );
+    return index < 0 ? null : { index, text: spokenText(this.#messages[index]?.['content'], '\n') };
+  }
+
+  promptSample(added: readonly (string | TextSample)[] = []): TextSample {
+    const sample = new SampleBuilder();
+    for (const text of added) {
+      if (typeof text === 'string') sample.add(text);
+      else sample.addSample(text);
+    }
+    sample.add(contentText(this.#fields['system']));
+    for (const { content } of this.#messages) sample.add(contentText(content));
+    addDefinitions(sample, listOf(this.#fields['tools']));
+    return sample.built;
+  }
+
+  choicesWith(): number {
+    return 1;
+  }
+
+  thinkingTokens(): readonly number[] {
+    const { type, budget_tokens: budget } = Object(this.#fields['thinking']) as Fields;
+    return type === 'enabled' && typeof budget === 'number' ? [budget] : [];
+  }
+
+  asked(defaults: Fields): Asked {
+    const { service_tier: tier, max_tokens: given } = this.#fields;
+    const maxTokens = given ?? asAnthropic(defaults)['max_tokens'];
+    const found = this.#messages.map(({ content }) => attachmentsIn(content));
+    return {
+      choices: 1,
+      maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
+      serviceTier: typeof tier === 'string' ? tier : null,
+      classes: [],
+      attachments: {
+        count: found.reduce((sum, { count }) => sum + count, 0),
+        bytes: found.reduce((sum, { bytes }) => sum + bytes, 0),
+      },
+    };
+  }
+
+  source(share: Share): RequestSource {
+    const thinks = isFields(this.#fields['thinking']) && this.#fields['thinking']['type'] !== 'disabled';
+    return new RequestText(this.#body, share, (body, rewrite, members) =>
+      rewriteRequest(body, { ...rewrite, thinks }, members),
+    );
+  }
+
+  get #messages(): readonly Fields[] {
+    return this.#fields['messages'] as Fields[];
+  }
+}

@@ -1,0 +1,71 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+
+/** Contents of messages: a text, or blocks. Newer kinds of blocks count as nothing. */
+
+/** Deeper than blocks are nested: a document in the result of a tool. */
+const maxDepth = 4;
+
+/** The blocks of a content. */
+export function blocksOf(content: unknown): Fields[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content).filter(isFields);
+}
+
+/** The text that a content costs tokens for: what is said and thought, calls of tools and their results. */
+export function contentText(content: unknown, depth = 0): string {
+  if (depth > maxDepth) return '';
+  return blocksOf(content)
+    .map((block) => blockText(block, depth))
+    .join('');
+}
+
+function blockText(
+  { type, text, thinking, name, input, content, source, title, context }: Fields,
+  depth: number,
+): string {
+  switch (type) {
+    case 'text':
+      return textOf(text);
+    case 'thinking':
+      return textOf(thinking);
+    case 'document':
+      return textOf(title) + textOf(context) + documentText(source, depth);
+    default:
+      // Calls of tools and their results, also of those that the provider has itself.
+      return textOf(name) + (isFields(input) ? JSON.stringify(input) : '') + contentText(content, depth + 1);
+  }
+}
+
+function documentText(source: unknown, depth: number): string {
+  const { type, data, content } = Object(source) as Fields;
+  if (type === 'text') return textOf(data);
+  return type === 'content' ? contentText(content, depth + 1) : '';
+}
+
+/** What a reader sees of a content: the texts of its text blocks. */
+export function spokenText(content: unknown, separator = ''): string {
+  const texts = blocksOf(content).map(({ type, text }) => (type === 'text' ? textOf(text) : ''));
+  return texts.filter((text) => text !== '').join(separator);
+}
+
+/** Pictures and files in a content: their number, and the bytes of those that are in the request itself. */
+export function attachmentsIn(content: unknown, depth = 0): { count: number; bytes: number } {
+  const found = { count: 0, bytes: 0 };
+  if (depth > maxDepth) return found;
+  for (const { type, source, content: inner } of blocksOf(content)) {
+    if (type === 'image' || type === 'document') {
+      const { type: kind, data } = Object(source) as Fields;
+      // A document in plain text is read as text.
+      if (kind === 'text') continue;
+      found.count += 1;
+      found.bytes += kind === 'base64' ? textOf(data).length : 0;
+    }
+    const within = attachmentsIn(inner ?? (Object(source) as Fields)['content'], depth + 1);
+    found.count += within.count;
+    found.bytes += within.bytes;
+  }
+  return found;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

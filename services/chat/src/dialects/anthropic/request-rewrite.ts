@@ -1,0 +1,144 @@
+import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { appendTo, applyEdits, type Edit, type Text } from '../../wire/json-edits.ts';
+import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
+import type { Rewrite, ToolRewrite } from '../dialect.ts';
+import { asAnthropic, samplingNames } from './defaults.ts';
+
+/** Changes to the text of a request, and members to be added at its end. */
+interface Changes {
+  edits: Edit[];
+  added: Text[];
+}
+
+/**
+ * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
+ * whether the client lets the model think, beside which an agent's sampling is refused.
+ */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite & { thinks: boolean },
+  members: readonly Member[] = objectMembers(body),
+): Buffer {
+  const changes: Changes = { edits: [], added: [] };
+  const { edits, added } = changes;
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
+    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
+  if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
+  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, changes);
+  addDefaults(body, members, rewrite, changes);
+  const last = members.at(-1);
+  if (last !== undefined)
+    for (const text of added)
+      edits.push({ at: last.valueEnd, until: last.valueEnd, text: [',', text].flat() });
+  return applyEdits(body, edits);
+}
+
+function named(members: readonly Member[], name: string): Member[] {
+  return members.filter((member) => member.name === name);
+}
+
+/** Puts the agent's prompt before the system text of the client. */
+function addSystem(
+  body: Buffer,
+  members: readonly Member[],
+  prompt: string,
+  { edits, added }: Changes,
+): void {
+  const systems = named(members, 'system');
+  if (systems.length === 0) added.push(`"system":${JSON.stringify(prompt)}`);
+  for (const { valueStart, valueEnd } of systems) {
+    if (body[valueStart] === quote) {
+      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
+      edits.push({ at: valueStart + 1, until: valueStart + 1, text });
+    } else if (body[valueStart] === openBracket) {
+      const at = valueStart + 1;
+      const isEmpty = skipSpace(body, at) === valueEnd - 1;
+      edits.push({ at, until: at, text: `${textBlock(prompt)}${isEmpty ? '' : ','}` });
+    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
+  }
+}
+
+/**
+ * Puts a block before the first text of a message of the user: results of tools must come first in it. The index is of
+ * the list that `JSON.parse` takes: the last one.
+ */
+function addReference(
+  body: Buffer,
+  members: readonly Member[],
+  { index, content }: { index: number; content: string },
+  edits: Edit[],
+): void {
+  const [messages] = named(members, 'messages').slice(-1);
+  const message = elementStart(body, messages?.valueStart ?? 0, index);
+  const [own] = named(objectMembers(body, { from: message }), 'content').slice(-1);
+  if (own === undefined) return;
+  const { valueStart, valueEnd } = own;
+  const block = textBlock(content);
+  if (body[valueStart] === quote) {
+    edits.push({ at: valueStart, until: valueStart, text: `[${block},{"type":"text","text":` });
+    edits.push({ at: valueEnd, until: valueEnd, text: '}]' });
+    return;
+  }
+  for (const at of elementsOf(body, valueStart)) {
+    if (!isText(body, at)) continue;
+    edits.push({ at, until: at, text: `${block},` });
+    return;
+  }
+}
+
+/** Whether the object at a place is a text block. */
+function isText(body: Buffer, at: number): boolean {
+  if (body[at] !== openBrace) return false;
+  const [type] = named(objectMembers(body, { from: at }), 'type').slice(-1);
+  return type !== undefined && body.toString('utf8', type.valueStart, type.valueEnd) === '"text"';
+}
+
+function textBlock(text: string): string {
+  return JSON.stringify({ type: 'text', text });
+}
+
+function addTools(
+  body: Buffer,
+  members: readonly Member[],
+  { definitions, messages, choice }: ToolRewrite,
+  { edits, added }: Changes,
+): void {
+  const given = named(members, 'tools');
+  if (given.length === 0) added.push(['"tools":[', definitions, ']']);
+  for (const member of given) appendTo(body, member, definitions, edits);
+  const [list] = named(members, 'messages').slice(-1);
+  if (list !== undefined && messages.length > 0) appendTo(body, list, messages.join(','), edits);
+  if (choice === null) return;
+  const text = JSON.stringify({ type: choice });
+  const choices = named(members, 'tool_choice');
+  for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text });
+  if (choices.length === 0) added.push(`"tool_choice":${text}`);
+}
+
+/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+function addDefaults(
+  body: Buffer,
+  members: readonly Member[],
+  { defaults, maxTokens, thinks }: Rewrite & { thinks: boolean },
+  { edits, added }: Changes,
+): void {
+  const given = new Set(members.map(({ name }) => name));
+  const samples = samplingNames.some((name) => given.has(name));
+  const own = Object.entries(asAnthropic(defaults)).filter(
+    ([name]) => !given.has(name) && !((samples || thinks) && samplingNames.includes(name)),
+  );
+  const most = maxTokens?.most ?? Infinity;
+  for (const [name, value] of own)
+    added.push(
+      `${JSON.stringify(name)}:${JSON.stringify(name === 'max_tokens' ? Math.min(Number(value), most) : value)}`,
+    );
+  if (maxTokens === null) return;
+  for (const { valueStart: at, valueEnd: until } of named(members, 'max_tokens')) {
+    const asked = Number(body.toString('latin1', at, until));
+    if (!(asked > 0 && asked < most)) edits.push({ at, until, text: String(most) });
+  }
+  if (!given.has('max_tokens') && !own.some(([name]) => name === 'max_tokens'))
+    added.push(`"max_tokens":${most}`);
+}
