@@ -1,0 +1,128 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { KeptText } from '../../usage/kept-text.ts';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
+import { readUsage } from '../../usage/usage-reader.ts';
+import type { Usage } from '../../usage/usage.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { errorIn, errorWords } from '../error-words.ts';
+import { contentText, spokenText } from './content.ts';
+import { eventOf, firstUsage, mergedUsage, stopFrame } from './events.ts';
+
+/**
+ * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
+ * before the first block.
+ */
+export class EventReader implements StreamReader {
+  error: ProviderError | null = null;
+  responseModel: string | null = null;
+  begun = false;
+  complete = false;
+  #usage: Fields = {};
+  #end: Buffer = stopFrame;
+  #callsTools = false;
+  readonly #text = new SampleBuilder();
+  readonly #kept: KeptText | null;
+
+  /** `keepsText`: whether `keptText` is wanted. */
+  constructor(keepsText = false) {
+    this.#kept = keepsText ? new KeptText() : null;
+  }
+
+  read(frame: Buffer): FrameKind {
+    assertReadable(frame);
+    const event = eventOf(frame);
+    if (event === null) return 'other';
+    const { type, fields } = event;
+    switch (type) {
+      case 'message_start':
+        this.#readStart(fields['message']);
+        return 'chunk';
+      case 'content_block_start':
+        this.begun = true;
+        this.#addContent([fields['content_block']]);
+        return 'chunk';
+      case 'content_block_delta':
+        this.begun = true;
+        this.#addDelta(Object(fields['delta']) as Fields);
+        return 'chunk';
+      case 'message_delta':
+        this.begun = true;
+        this.complete ||= hasStopped(fields['delta']);
+        this.#callsTools ||= callsTools(fields['delta']);
+        this.#usage = mergedUsage(this.#usage, fields['usage']);
+        return 'chunk';
+      case 'message_stop':
+        this.#end = frame;
+        return 'done';
+      case 'error':
+        return this.#failed(errorWords(fields));
+      default: {
+        const error = errorIn(fields);
+        if (error !== null) return this.#failed(error);
+        return type === '' ? 'foreign' : 'chunk';
+      }
+    }
+  }
+
+  get usage(): Usage | null {
+    return readUsage(this.#usage);
+  }
+
+  get serviceTier(): string | null {
+    const { service_tier: tier } = this.#usage;
+    return typeof tier === 'string' && tier !== '' ? tier.slice(0, maxTierChars) : null;
+  }
+
+  get answer(): TextSample {
+    return this.#text.built;
+  }
+
+  get keptText(): string {
+    return this.#callsTools ? '' : (this.#kept?.text ?? '');
+  }
+
+  /** The provider's own end, held until the run has ended. */
+  endFrames(): Buffer[] {
+    return [this.#end];
+  }
+
+  #failed(error: ProviderError): 'error' {
+    this.error = error;
+    return 'error';
+  }
+
+  #readStart(message: unknown): void {
+    if (!isFields(message)) return;
+    const { model, content } = message;
+    if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
+    this.#usage = mergedUsage(this.#usage, firstUsage(message));
+    this.#addContent(content);
+  }
+
+  #addContent(content: unknown): void {
+    this.#text.add(contentText(content));
+    this.#kept?.add(spokenText(content));
+  }
+
+  #addDelta({ text, thinking, partial_json: json }: Fields): void {
+    for (const piece of [text, thinking, json]) if (typeof piece === 'string') this.#text.add(piece);
+    if (typeof text === 'string') this.#kept?.add(text);
+  }
+}
+
+/** Longer than any name of a tier, so that none is taken for another. */
+export const maxTierChars = 64;
+
+/** Whether the client is to call tools, so that what is said is not yet the answer. */
+export function callsTools(message: unknown): boolean {
+  return (Object(message) as Fields)['stop_reason'] === 'tool_use';
+}
+
+/** Whether a message has its end: why it stopped. */
+export function hasStopped(message: unknown): boolean {
+  const { stop_reason: reason } = Object(message) as Fields;
+  return typeof reason === 'string' && reason !== '';
+}

@@ -1,0 +1,50 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
+
+/** An event of a stream. */
+export interface MessageEvent {
+  type: string;
+  fields: Fields;
+}
+
+/**
+ * The event in a frame; null for a comment or an empty frame. Its type stands in its data, and is its name where that
+ * lacks it. Throws if the data is no JSON object.
+ */
+export function eventOf(frame: Buffer): MessageEvent | null {
+  const data = frameData(frame);
+  if (data === null || data === '') return null;
+  const name = frameEvent(frame);
+  const fields: unknown = JSON.parse(data);
+  if (!isFields(fields)) throw new Error('an event of the stream is not an object');
+  const { type } = fields;
+  return { type: typeof type === 'string' ? type : (name ?? ''), fields };
+}
+
+export function frameOf(fields: Fields & { type: string }): Buffer {
+  return Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+}
+
+/** The last event of a complete stream, where the provider sent none. */
+export const stopFrame = frameOf({ type: 'message_stop' });
+
+/**
+ * Usage after a further report of it. Reports are cumulative, and the newest figures count, but for zeros: some servers
+ * report input at the beginning and output at the end, or zeros in the last event.
+ */
+export function mergedUsage(before: Fields, now: unknown): Fields {
+  if (!isFields(now)) return before;
+  const news = Object.entries(now).filter(
+    ([name, value]) =>
+      name !== '__proto__' &&
+      value !== null &&
+      (value !== 0 || before[name] === undefined || before[name] === null),
+  );
+  return { ...before, ...Object.fromEntries(news) };
+}
+
+/** Usage at the beginning of a stream, whose output is that of the first piece alone. */
+export function firstUsage(message: unknown): Fields {
+  const { usage } = Object(message) as Fields;
+  return isFields(usage) ? { ...usage, output_tokens: 0 } : {};
+}
