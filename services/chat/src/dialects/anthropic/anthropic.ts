@@ -1,0 +1,26 @@
+import type { Dialect } from '../dialect.ts';
+import { errorWords } from '../error-words.ts';
+import { EventReader } from './event-reader.ts';
+import { EventAssembler, framesOf } from './other-kind.ts';
+import { readRequest } from './request.ts';
+import { MessageToolAnswers } from './tool-answers.ts';
+import { MessageToolStream } from './tool-stream.ts';
+import { readWhole } from './whole-answer.ts';
+
+/** Anthropic's messages. */
+export const anthropic = {
+  name: 'messages',
+  passedHeaders: ['anthropic-version', 'anthropic-beta'],
+  readRequest,
+  toolText: ({ name, description, schemaJson }) =>
+    `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
+  keepsErrorBodies: true,
+  errorWords,
+  readWhole,
+  framesOf,
+  assembler: () => new EventAssembler(),
+  streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
+  toolAnswers: (isOwn) => new MessageToolAnswers(isOwn),
+  toolStream: (sink, isOwn) => new MessageToolStream(sink, isOwn),
+  keepAlive: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
+} satisfies Dialect;

@@ -1,0 +1,128 @@
+import { type Fields } from '@gatehouse/kit/fields';
+import { addedUsage } from '../../usage/added-usage.ts';
+import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
+import { ContentBuilder } from './content-builder.ts';
+import { eventOf, firstUsage, frameOf, mergedUsage, stopFrame, type MessageEvent } from './events.ts';
+import { isCall, type SaidContent } from './said-content.ts';
+
+/**
+ * Passes the events of several calls of a model on as one message: the client sees one start, blocks that are numbered in
+ * turn, one end with the usage of all, and none of the calls that the gateway makes itself. Frames that need no change
+ * stay as they are.
+ */
+export class MessageToolStream implements ToolStream {
+  readonly #sink: FrameSink;
+  readonly #isOwn: (name: string) => boolean;
+  #isFirst = true;
+  #content = new ContentBuilder();
+  /** The index that the client gets for each block of the call under way; null for calls of the gateway. */
+  #indexes = new Map<number, number | null>();
+  #shownBlocks = 0;
+  #hasOthersCall = false;
+  #hasOwnCall = false;
+  /** The usage of the calls before, and of the one under way. */
+  #before: unknown;
+  #usage: Fields = {};
+  /** Passed on once no call of a tool follows: why the message stopped, and its usage. */
+  #held: { frame: Buffer; fields: Fields } | null = null;
+  #onDrain: () => void = () => undefined;
+
+  constructor(sink: FrameSink, isOwn: (name: string) => boolean) {
+    this.#sink = sink;
+    this.#isOwn = isOwn;
+    sink.onDrain(() => this.#onDrain());
+  }
+
+  /** The listener of the call under way. */
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
+  }
+
+  write(frames: readonly Buffer[]): boolean {
+    const passed = frames.flatMap((frame) => {
+      const event = eventOf(frame);
+      return event === null ? [frame] : this.#read(frame, event);
+    });
+    return this.#sink.write(passed);
+  }
+
+  /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
+  next(): void {
+    this.#isFirst = false;
+    this.#content = new ContentBuilder();
+    this.#indexes = new Map();
+    this.#hasOwnCall = false;
+    this.#before = addedUsage(this.#before, this.#usage);
+    this.#usage = {};
+    this.#held = null;
+  }
+
+  get answered(): SaidContent {
+    return this.#content.built;
+  }
+
+  /** Sends an event with a name that Anthropic's SDKs pass over. */
+  show(event: ToolEvent): void {
+    this.#sink.write([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
+  }
+
+  finish(): void {
+    if (this.#held === null) return;
+    const { frame, fields } = this.#held;
+    const isChanged = !this.#isFirst || this.#hasOwnCall;
+    this.#sink.write([isChanged ? frameOf({ ...this.#ended(fields), type: 'message_delta' }) : frame]);
+  }
+
+  endFrames(): Buffer[] {
+    return [stopFrame];
+  }
+
+  #ended(fields: Fields): Fields {
+    const delta = Object(fields['delta']) as Fields;
+    const isOver = this.#hasOwnCall && !this.#hasOthersCall;
+    return {
+      ...fields,
+      delta: isOver ? { ...delta, stop_reason: 'end_turn' } : delta,
+      usage: addedUsage(this.#before, this.#usage),
+    };
+  }
+
+  #read(frame: Buffer, { type, fields }: MessageEvent): Buffer[] {
+    switch (type) {
+      case 'message_start':
+        this.#usage = mergedUsage(this.#usage, firstUsage(fields['message']));
+        return this.#isFirst ? [frame] : [];
+      case 'content_block_start':
+        this.#content.start(indexOf(fields), fields['content_block']);
+        this.#open(fields);
+        break;
+      case 'content_block_delta':
+        this.#content.add(indexOf(fields), fields['delta']);
+        break;
+      case 'content_block_stop':
+        break;
+      case 'message_delta':
+        this.#usage = mergedUsage(this.#usage, fields['usage']);
+        this.#held = { frame, fields };
+        return [];
+      default:
+        return [frame];
+    }
+    const index = this.#indexes.get(indexOf(fields));
+    if (index === null || index === undefined) return [];
+    return [index === fields['index'] ? frame : frameOf({ ...fields, type, index })];
+  }
+
+  #open(fields: Fields): void {
+    const block = fields['content_block'];
+    const isOwn = isCall(block) && this.#isOwn(String(block['name']));
+    this.#hasOwnCall ||= isOwn;
+    this.#hasOthersCall ||= isCall(block) && !isOwn;
+    this.#indexes.set(indexOf(fields), isOwn ? null : this.#shownBlocks);
+    if (!isOwn) this.#shownBlocks += 1;
+  }
+}
+
+function indexOf({ index }: Fields): number {
+  return typeof index === 'number' ? index : 0;
+}
