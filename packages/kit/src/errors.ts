@@ -21,6 +21,7 @@ const table = {
   relay_path_ambiguous: [400, 3],
   provider_bad_request: [400, 3],
   conflicting_credentials: [400, 3],
+  unsupported_parameter: [400, 3],
   invalid_api_key: [401, 16],
   service_unauthenticated: [401, 16],
   signature_invalid: [401, 16],
@@ -70,6 +71,7 @@ const table = {
   extraction_failed: [502, 13],
   provider_authentication: [502, 13],
   provider_error: [502, 13],
+  provider_overloaded: [503, 14],
   provider_invalid_response: [502, 13],
   provider_unreachable: [502, 13],
   database_unavailable: [503, 14],
@@ -105,6 +107,8 @@ export interface AppErrorOptions {
    * The provider's own error code, shown instead of `code`, because clients branch on it (`context_length_exceeded`).
    */
   publicCode?: string | undefined;
+  /** JSON that the client gets in place of ours: a provider's own, for clients that speak its API. */
+  body?: Buffer | undefined;
   cause?: unknown;
 }
 
@@ -114,6 +118,7 @@ export class AppError extends Error {
   readonly param: string | null;
   readonly headers: Record<string, string>;
   readonly publicCode: string;
+  readonly body: Buffer | null;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -122,6 +127,7 @@ export class AppError extends Error {
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
     this.publicCode = options.publicCode ?? code;
+    this.body = options.body ?? null;
   }
 
   get status(): number {

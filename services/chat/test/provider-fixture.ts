@@ -8,14 +8,14 @@ import { Catalogue } from '../src/catalogue/catalogue.ts';
 import { ProviderFailure } from '../src/providers/provider-failure.ts';
 import { frameData } from '../src/wire/sse-frames.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
-import { OpenAiAdapter } from '../src/providers/openai-adapter.ts';
+import { HttpAdapter } from '../src/providers/http-adapter.ts';
 
 export const providerKey = 'sk-provider';
 
 /** Providers over real sockets for tests of what speaks to them: the simulator, or whatever a test writes. */
 export class ProviderFixture {
   readonly simulator: ProviderSimulator;
-  readonly #adapters: OpenAiAdapter[] = [];
+  readonly #adapters: HttpAdapter[] = [];
   readonly #servers: Server[] = [];
 
   private constructor(simulator: ProviderSimulator) {
@@ -27,12 +27,12 @@ export class ProviderFixture {
   }
 
   /** An adapter for the simulator, or for what `fields` of the catalogue say otherwise. */
-  adapter(fields: Record<string, unknown> = {}, apiKey: string | null = providerKey): OpenAiAdapter {
+  adapter(fields: Record<string, unknown> = {}, apiKey: string | null = providerKey): HttpAdapter {
     const entry = { name: 'acme', kind: 'openai', base_url: this.simulator.baseUrl, ...fields };
     const catalogue = Catalogue.parse({ providers: [entry], models: [{ id: 'm', provider: 'acme' }] });
     const [provider] = catalogue.providers;
     if (provider === undefined) throw new Error('the catalogue has no provider');
-    const adapter = new OpenAiAdapter(provider, apiKey ?? undefined);
+    const adapter = new HttpAdapter(provider, apiKey ?? undefined);
     this.#adapters.push(adapter);
     return adapter;
   }
@@ -79,7 +79,9 @@ export function streamCall(x_simulator: object = {}, fields: Partial<ProviderCal
 export function unaryCall(x_simulator: object = {}, body: object = {}): ProviderCall {
   const request = { model: 'm', messages: [{ role: 'user', content: 'größe 🎉' }], ...body, x_simulator };
   return {
+    api: 'chat',
     operation: 'chat',
+    headers: {},
     body: Buffer.from(JSON.stringify(request)),
     trace: continueTrace(undefined),
     signal: new AbortController().signal,

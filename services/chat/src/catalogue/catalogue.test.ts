@@ -35,10 +35,28 @@ describe('a catalogue', () => {
     ]);
     expect(models.get('small')).toEqual({
       id: 'small',
+      api: 'chat',
       provider: providers[0],
       upstreamModel: 'small',
       fallbacks: [],
     });
+  });
+
+  it('reaches models by the API of their provider, and refuses another', () => {
+    const anthropic = { ...acme, name: 'anthropic', kind: 'anthropic' };
+    const models = [small, { id: 'claude', provider: 'anthropic', api: 'messages' }];
+    const made = Catalogue.parse({ providers: [acme, anthropic], models });
+    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages']);
+    const wrong = [
+      { id: 'claude', provider: 'anthropic', api: 'chat' },
+      { ...small, api: 'messages' },
+    ];
+    expect(() => Catalogue.parse({ providers: [acme, anthropic], models: wrong })).toThrow(
+      /model claude: providers of kind anthropic have no API chat\n.*openai have no API messages/,
+    );
+    expect(() =>
+      Catalogue.parse({ providers: [acme, anthropic], models, embeddings: { model: 'claude' } }),
+    ).toThrow('embeddings: the provider of model claude has no embeddings');
   });
 
   it('keeps prices as they are written', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ApiName } from '../dialects/dialects.ts';
 import { modelPrice } from './catalogue-price.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
@@ -8,8 +9,8 @@ const waitMs = z.int().min(1).max(3_600_000);
 
 const provider = z.strictObject({
   name,
-  /** The adapter that calls it. `openai` is every server with OpenAI's wire format. */
-  kind: z.enum(['openai']),
+  /** How it is called. `openai` is every server with OpenAI's wire format. */
+  kind: z.enum(['openai', 'anthropic']),
   base_url: z
     .url({ protocol: /^https?$/ })
     .max(2_048)
@@ -26,6 +27,12 @@ const provider = z.strictObject({
 });
 export type Provider = z.output<typeof provider>;
 
+/** The APIs of each kind of provider; the first is that of a model which names none. */
+const apisOf: Record<Provider['kind'], readonly [ApiName, ...ApiName[]]> = {
+  openai: ['chat'],
+  anthropic: ['messages'],
+};
+
 const model = z.strictObject({
   id: z
     .string()
@@ -35,6 +42,8 @@ const model = z.strictObject({
   provider: name,
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
+  /** One of those that its provider's kind has; the first of them unless given. */
+  api: z.enum(['chat', 'messages']).optional(),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),
   /** The most that the model answers with. */
   max_output_tokens: z.int().min(1).max(1e9).optional(),
@@ -49,8 +58,9 @@ const document = z.strictObject({
 });
 
 /** A model of the catalogue, with its provider. */
-export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model'> {
+export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model' | 'api'> {
   provider: Provider;
+  api: ApiName;
   upstreamModel: string;
 }
 
@@ -87,16 +97,24 @@ export class Catalogue {
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
     const ids = new Set(models.map((entry) => entry.id));
     const resolved = new Map<string, Model>();
-    for (const { provider: providerName, upstream_model, ...rest } of models) {
+    for (const { provider: providerName, upstream_model, api: named, ...rest } of models) {
       const found = byName.get(providerName);
       if (found === undefined) problems.push(`model ${rest.id}: there is no provider ${providerName}`);
-      else resolved.set(rest.id, { ...rest, provider: found, upstreamModel: upstream_model ?? rest.id });
+      else {
+        const [usual, ...others] = apisOf[found.kind];
+        const api = named ?? usual;
+        if (![usual, ...others].includes(api))
+          problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
+        resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel: upstream_model ?? rest.id });
+      }
       for (const fallback of rest.fallbacks) {
         if (!ids.has(fallback)) problems.push(`model ${rest.id}: there is no fallback model ${fallback}`);
       }
     }
     if (embeddings !== undefined && !ids.has(embeddings.model))
       problems.push(`embeddings: there is no model ${embeddings.model}`);
+    else if (embeddings !== undefined && (resolved.get(embeddings.model)?.api ?? 'chat') !== 'chat')
+      problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
     if (problems.length > 0) throw new CatalogueError(problems);
     return new Catalogue(providers, resolved, embeddings?.model ?? null);
   }

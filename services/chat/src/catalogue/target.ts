@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
+import type { ApiName } from '../dialects/dialects.ts';
 import type { Catalogue, Model } from './catalogue.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -47,6 +48,19 @@ export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlyS
   const model = catalogue.find(id, allowed);
   if (model === undefined) throw modelNotFound(id);
   return { ...soleTarget(model), chain: chainOf(catalogue, model, model.fallbacks, allowed) };
+}
+
+/**
+ * The target without the models that are reached in another API than the request's: nothing translates between two of
+ * them. Throws a 400 if no model is left.
+ */
+export function targetIn(api: ApiName, target: Target): Target {
+  const [first, ...others] = target.chain.filter((model) => model.api === api);
+  if (first !== undefined) return { ...target, chain: [first, ...others] };
+  const { id, api: own } = target.chain[0];
+  throw new AppError('unsupported_parameter', `The model ${id} can't be asked in this API, but in ${own}.`, {
+    param: 'model',
+  });
 }
 
 /** A catalogue model without its fallbacks. */

@@ -60,7 +60,12 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
       return completions.once(call, async (store, act) => {
         const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
-        const target = plain(await findTarget(dependencies, { request, actor, settings: ofTenant }));
+        const target = plain(
+          await findTarget(dependencies, {
+            ...{ api: 'chat', request, actor },
+            settings: ofTenant,
+          }),
+        );
         const turn = {
           request,
           actor,

@@ -10,7 +10,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { HttpSink } from './http-sink.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Dialect, Operation } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { sessionNamed } from '../dialects/session.ts';
+import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
@@ -29,19 +30,26 @@ export interface CompletionDependencies
   silenceMs?: number | undefined;
 }
 
-/** `POST /v1/chat/completions` and `POST /v1/embeddings`: the routes whose bodies pass through unparsed. */
+/** Completions in each dialect, and embeddings: the routes whose bodies pass through unparsed. */
 export function completionHandlers(dependencies: CompletionDependencies): Record<string, RawHandler> {
-  const inChat =
-    (operation: Operation): RawHandler =>
+  const asked =
+    (api: ApiName, operation: Operation): RawHandler =>
     (request, response, call) =>
-      complete(dependencies, request, response, { ...call, dialect: dialects.chat, operation });
-  return { 'chat.completions': inChat('chat'), 'embeddings.create': inChat('embeddings') };
+      complete(dependencies, request, response, { ...call, dialect: dialects[api], operation });
+  return {
+    'chat.completions': asked('chat', 'chat'),
+    'embeddings.create': asked('chat', 'embeddings'),
+    'messages.create': asked('messages', 'chat'),
+  };
 }
 
 /** The greatest age of settings when a request is accepted. */
 const settingsGoodMs = 1_000;
 
-type CompletionCall = Omit<RawCall, 'dialect'> & { dialect: Dialect; operation: Operation };
+type CompletionCall = Omit<RawCall, 'dialect'> & {
+  dialect: Dialect & { name: ApiName };
+  operation: Operation;
+};
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
 async function complete(
@@ -94,7 +102,7 @@ interface Arrival {
 
 /** Reads and checks the body. Not part of `complete`, which would keep the parsed body as long as the run lasts. */
 async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
-  const { incoming, response, call, admission, sessionId, arrivedAt } = arrival;
+  const { incoming, response, call, admission, arrivedAt } = arrival;
   const principal = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
@@ -107,14 +115,16 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
   const actor = requestActor({ ...call, principal });
-  const found = await findTarget(dependencies, { request, actor, settings });
-  const turn = { request, actor, target: found, sessionId, arrivedAt };
+  const sessionId = arrival.sessionId ?? request.session;
+  const found = await findTarget(dependencies, { api: dialect.name, request, actor, settings });
+  const turn = { dialect, request, actor, target: found, sessionId, arrivedAt };
   const [{ target, recall, onAnswer }, tools] = await Promise.all([
     withMemory(dependencies, turn),
     withTools(dependencies, { ...turn, shown: wantsToolEvents(incoming) }),
   ]);
   return beginTurn(dependencies, {
     dialect,
+    headers: passedHeaders(incoming, dialect),
     request,
     source,
     actor,
@@ -124,11 +134,19 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     onAnswer,
     tools,
     channel: 'api',
+    clientDialect: dialect.name,
     sessionId,
     arrivedAt,
     admission,
     signal: leaving(response),
   });
+}
+
+function passedHeaders({ headers }: IncomingMessage, dialect: Dialect): Record<string, string> {
+  const passed = dialect.passedHeaders.map((name) => [name, headers[name]] as const);
+  return Object.fromEntries(
+    passed.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
 /** The optional `X-Stream-Events: tools`. */
@@ -138,11 +156,16 @@ function wantsToolEvents(incoming: IncomingMessage): boolean {
   throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
 }
 
-/** The optional `X-Session-Id`, which groups runs into a conversation. */
-function sessionOf(incoming: IncomingMessage): string | null {
-  const value = incoming.headers['x-session-id'];
-  if (value === undefined) return null;
-  if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
+/** Names of clients for the same; values that are no name are passed over. */
+const ownSessionHeaders = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity'];
+
+/** The optional `X-Session-Id`, which groups runs into a conversation, or a header in its place. */
+function sessionOf({ headers }: IncomingMessage): string | null {
+  const value = headers['x-session-id'];
+  if (value === undefined)
+    return ownSessionHeaders.map((name) => sessionNamed(headers[name])).find((name) => name !== null) ?? null;
+  const named = sessionNamed(value);
+  if (named !== null) return named;
   throw new AppError('invalid_value', 'X-Session-Id must be 1 to 255 printable ASCII characters.', {
     param: 'X-Session-Id',
   });

@@ -62,7 +62,7 @@ export async function answerAsAgent(
   const asMember = { ...turn, actor: turn.rights };
   return answer(dependencies, turn, async (arrivedAt) => ({
     ...(await withMemory(dependencies, { ...asMember, arrivedAt })),
-    tools: await withTools(dependencies, asMember),
+    tools: await withTools(dependencies, { ...asMember, dialect: dialects.chat }),
     sessionId,
   }));
 }
@@ -83,6 +83,8 @@ async function answer(
     beginTurn(dependencies, {
       ...(await prepare(arrivedAt)),
       dialect: dialects.chat,
+      headers: {},
+      clientDialect: null,
       request,
       source: request.source(noShare),
       actor,

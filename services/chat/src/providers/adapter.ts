@@ -1,11 +1,16 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerFormat, Operation } from '../dialects/dialect.ts';
+import type { ApiName } from '../dialects/dialects.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 
 /** One call of a provider. */
 export interface ProviderCall {
+  /** The API of the provider that is called. */
+  api: ApiName;
   operation: Operation;
+  /** Those of the client that its API passes on, by lower-case name. */
+  headers: Readonly<Record<string, string>>;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
   body: Buffer | null;
   trace: TraceContext;
@@ -46,8 +51,6 @@ export interface ProviderStream {
 
 /** Calls one provider. Every rejection is a `ProviderFailure`. */
 export interface ProviderAdapter {
-  /** How it answers. */
-  readonly format: AnswerFormat;
   /** The whole answer: the bytes of a JSON document. */
   complete(call: ProviderCall): Promise<Buffer>;
   /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */

@@ -22,7 +22,7 @@ const controller = {
 function callOf(): ProviderCall {
   const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
   return {
-    ...{ room: budget.open('a'), operation: 'chat' as const, body: null },
+    ...{ room: budget.open('a'), api: 'chat' as const, operation: 'chat' as const, headers: {}, body: null },
     trace: continueTrace(undefined),
     ...{ signal: new AbortController().signal, onHeaders: () => undefined },
   };

@@ -81,6 +81,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     receiver,
     keepsText: false,
     maxTokens: null,
+    headers: {},
   });
   return { chain: made, words, receiver };
 }

@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
@@ -39,6 +40,8 @@ export interface ProviderChainOptions {
   keepsText: boolean;
   /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
   maxTokens: number | null;
+  /** Headers of the client that its API passes on. */
+  headers: Readonly<Record<string, string>>;
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
 }
@@ -115,7 +118,9 @@ export class ProviderChain {
     }
     const call: ProviderCall = {
       room: receiver.openRoom(),
+      api: model.api,
       operation: request.operation,
+      headers: this.#options.headers,
       body,
       trace,
       signal: receiver.signal,
@@ -146,7 +151,7 @@ export class ProviderChain {
     try {
       const bytes = await adapter.complete(call);
       const { tenantId, keepsText } = this.#options;
-      const from = { name: model.provider.name, format: adapter.format };
+      const from = { name: model.provider.name, format: dialects[model.api] };
       const answer = await readUnaryAnswer(from, bytes, { tenantId, keepsText });
       if (answer.broken !== null) {
         const { message } = answer.broken;
@@ -168,7 +173,7 @@ export class ProviderChain {
   ): Promise<StreamAnswer | ProviderFailure> {
     const { request, source, keepsText } = this.#options;
     const open = this.#openCall(model);
-    const reader = adapter.format.streamReader(request.choices, keepsText);
+    const reader = dialects[model.api].streamReader(request.choices, keepsText);
     try {
       const stream = new FramePipe(model.provider.name, await adapter.stream(call), reader);
       await stream.open();

@@ -29,7 +29,7 @@ const rows: Row[] = [
   { status: 429, answer: '429 their_code', passes: true, retryable: true },
   { status: 500, answer: '502 provider_error', retryable: true, blame: 'tenant' },
   { status: 503, answer: '502 provider_error', retryable: true, blame: 'tenant' },
-  { status: 529, answer: '502 provider_error', retryable: true, blame: 'tenant' },
+  { status: 529, answer: '503 provider_overloaded', retryable: true, blame: 'tenant' },
   { status: 301, answer: '502 provider_error' },
   { status: 204, answer: '502 provider_error' },
 ];

@@ -34,6 +34,8 @@ export interface FailureDetails {
   message?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
+  /** The body of the response, for clients that get it as it is. */
+  body?: Buffer | undefined;
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
@@ -91,7 +93,7 @@ export class ProviderFailure extends Error {
   /** The error that the client gets. */
   toAppError(): AppError {
     const { provider, details, kind } = this;
-    const fields = { cause: this, param: details.param, publicCode: details.code };
+    const fields = { cause: this, param: details.param, publicCode: details.code, body: details.body };
     switch (kind) {
       case 'unreachable':
       case 'connection':
@@ -131,7 +133,12 @@ export class ProviderFailure extends Error {
 function statusError(
   details: FailureDetails,
   provider: string,
-  fields: { cause: unknown; param: string | undefined; publicCode: string | undefined },
+  fields: {
+    cause: unknown;
+    param: string | undefined;
+    publicCode: string | undefined;
+    body: Buffer | undefined;
+  },
 ): AppError {
   const message = details.message ?? `The provider ${provider} refused the request.`;
   switch (details.status) {
@@ -155,7 +162,12 @@ function statusError(
     case 429:
       return new AppError('provider_rate_limited', message, {
         ...fields,
-        headers: details.retryAfterMs === undefined ? {} : retryAfterHeaders(details.retryAfterMs),
+        headers: retryAfterHeaders(details),
+      });
+    case 529:
+      return new AppError('provider_overloaded', `The provider ${provider} is overloaded.`, {
+        cause: fields.cause,
+        headers: retryAfterHeaders(details),
       });
     default:
       return new AppError('provider_error', `The provider ${provider} failed.`, { cause: fields.cause });
@@ -172,6 +184,7 @@ function passedOn(status: number): boolean {
 }
 
 /** In whole seconds, and in milliseconds, which OpenAI's SDKs read first. */
-function retryAfterHeaders(ms: number): Record<string, string> {
+function retryAfterHeaders({ retryAfterMs: ms }: FailureDetails): Record<string, string> {
+  if (ms === undefined) return {};
   return { 'retry-after': String(Math.ceil(ms / 1_000)), 'retry-after-ms': String(Math.ceil(ms)) };
 }

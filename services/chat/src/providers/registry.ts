@@ -1,9 +1,9 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Catalogue, Model, Provider } from '../catalogue/catalogue.ts';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
-import { OpenAiAdapter } from './openai-adapter.ts';
+import { HttpAdapter } from './http-adapter.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -19,7 +19,7 @@ export class ProviderRegistry {
   /** `keys`: API key by provider name. */
   constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>, metrics: Registry) {
     this.#adapters = new Map(
-      catalogue.providers.map((provider) => [provider.name, createAdapter(provider, keys[provider.name])]),
+      catalogue.providers.map((provider) => [provider.name, new HttpAdapter(provider, keys[provider.name])]),
     );
     const breakers = new Map<string, Breaker>();
     for (const model of catalogue.models.values()) {
@@ -72,16 +72,4 @@ function observe(metrics: Registry, deployments: ReadonlyMap<Model, Deployment>)
       for (const [model, { breaker }] of deployments) this.set(labels(model), breaker.openTenants);
     },
   });
-}
-
-/** One constructor per kind of the catalogue: a kind without an adapter does not compile. */
-const adapters: Record<
-  Provider['kind'],
-  new (provider: Provider, apiKey: string | undefined) => ProviderAdapter
-> = {
-  openai: OpenAiAdapter,
-};
-
-function createAdapter(provider: Provider, apiKey: string | undefined): ProviderAdapter {
-  return new adapters[provider.kind](provider, apiKey);
 }

@@ -199,21 +199,33 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
 
   /** The failure with the provider's own message, if the response has one in its format. */
   #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
-    const words = this.#wordsOf(chunks.concat().toString('utf8'));
+    const bytes = chunks.concat();
+    const words = this.#wordsOf(bytes.toString('utf8'));
+    const { keepsErrorBodies } = this.format;
+    // They may name the account of the platform.
+    const isSilent = keepsErrorBodies && (status === 404 || status === 429);
+    const isKept =
+      keepsErrorBodies && words !== null && ofRequest.has(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),
       Date.now(),
     );
-    return new ProviderFailure('status', this.provider, { ...words, status, retryAfterMs });
+    return new ProviderFailure('status', this.provider, {
+      ...(isSilent ? {} : words),
+      ...(isKept && { body: bytes }),
+      status,
+      retryAfterMs,
+    });
   }
 
-  #wordsOf(text: string): ProviderError {
+  /** Null if the body is not JSON. */
+  #wordsOf(text: string): ProviderError | null {
     try {
       return this.format.errorWords(Object(JSON.parse(text)) as Fields);
     } catch {
       // For example the HTML page of a proxy, which is of no use to the client.
-      return {};
+      return null;
     }
   }
 
@@ -227,6 +239,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     return new ProviderFailure(kind, this.provider, { cause: error, code });
   }
 }
+
+/** Statuses of errors that concern the request alone: clients mend it by their words. */
+const ofRequest = new Set([400, 413, 422]);
 
 /** Codes of errors of zlib, brotli and zstd. */
 const unpacking = /^(?:Z_|ERR__|ZSTD_)/;

@@ -76,7 +76,13 @@ describe('a stream', () => {
   async function failureOf(text: string): Promise<{ failure: unknown; blocked: number }> {
     const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
     const call = {
-      ...{ room: budget.open('a'), operation: 'chat' as const, body: null },
+      ...{
+        room: budget.open('a'),
+        api: 'chat' as const,
+        operation: 'chat' as const,
+        headers: {},
+        body: null,
+      },
       trace: continueTrace(undefined),
       ...{ signal: new AbortController().signal, onHeaders: () => undefined },
     };

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { WorstHost } from '@gatehouse/test/worst-host';
 import { collect, ProviderFixture, streamCall, unaryCall } from '../../test/provider-fixture.ts';
-import type { OpenAiAdapter } from './openai-adapter.ts';
+import type { HttpAdapter } from './http-adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 const calls = 24;
@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 /** How a call ends, whose client leaves after four seconds. */
-async function ending(adapter: OpenAiAdapter, isStream: boolean): Promise<string> {
+async function ending(adapter: HttpAdapter, isStream: boolean): Promise<string> {
   const signal = AbortSignal.timeout(callMs);
   try {
     if (isStream) return (await collect(await adapter.stream(streamCall({}, { signal })))).end;

@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -37,6 +38,8 @@ export interface TurnRequest {
   target: Target;
   /** The search in memory that the target's reference is from. */
   recall: Recall | null;
+  /** The dialect of the client; null where no client's request began the turn. */
+  clientDialect: DialectName | null;
   /** The entrance of the request: `api`, `memory`, … */
   channel: string;
   sessionId: string | null;
@@ -46,6 +49,8 @@ export interface TurnRequest {
   admission: Admission;
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
+  /** Headers of the client that its API passes on. */
+  headers: Readonly<Record<string, string>>;
   /** Tools that the gateway calls; null without any. */
   tools: TurnTools | null;
   /** Aborts when the answer is no longer wanted. */
@@ -69,6 +74,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const { operation, model, stream, wantsUsage, choices } = request;
   return new Turn({
     dialect,
+    headers: asked.headers,
     request: { operation, model, stream, wantsUsage, choices },
     source,
     target,
@@ -105,6 +111,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
       tenantId,
       operation: request.operation,
       channel,
+      dialect: asked.clientDialect,
       requestId,
       traceId: trace.traceId,
       spanId: trace.spanId,

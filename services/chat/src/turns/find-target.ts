@@ -5,10 +5,12 @@ import {
   agentTarget,
   modelNotFound,
   modelTarget,
+  targetIn,
   type ResolvedAgent,
   type Target,
 } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { ApiName } from '../dialects/dialects.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 
@@ -20,8 +22,18 @@ export interface TargetDependencies {
   };
 }
 
-/** The models behind a request's `model`: a catalogue entry's, or an agent's. Throws 404 `model_not_found`. */
+/**
+ * The models behind a request's `model`, as far as they are reached in its API: those of a catalogue entry, or of an
+ * agent. Throws 404 `model_not_found`, and 400 if none is.
+ */
 export async function findTarget(
+  { catalogue, agents }: TargetDependencies,
+  asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
+): Promise<Target> {
+  return targetIn(asked.api, await namedTarget({ catalogue, agents }, asked));
+}
+
+async function namedTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {

@@ -3,13 +3,11 @@ import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/catalogue.ts';
-import type { Operation } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { AnswerOrigin, ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
+import { pathOf, providerKinds, type ProviderKind } from './provider-kinds.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
-
-const paths: Record<Operation, string> = { chat: '/chat/completions', embeddings: '/embeddings' };
 
 const connectTimeoutMs = 10_000;
 
@@ -39,21 +37,22 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes);
 }
 
-/** Passes requests to a server with OpenAI's wire format, whose answers stay byte for byte. */
-export class OpenAiAdapter implements ProviderAdapter {
-  readonly format = dialects.chat;
-  readonly #origin: AnswerOrigin;
+/** Passes requests to a provider, whose answers stay byte for byte. */
+export class HttpAdapter implements ProviderAdapter {
+  readonly #name: string;
+  readonly #kind: ProviderKind;
   readonly #pool: Pool;
   readonly #unpacking: Dispatcher;
   readonly #basePath: string;
-  readonly #authorization: string | null;
+  readonly #apiKey: string | undefined;
 
   /** `apiKey`: undefined for servers that want none. */
   constructor(provider: Provider, apiKey: string | undefined) {
     const url = new URL(provider.base_url);
-    this.#origin = { name: provider.name, format: this.format };
+    this.#name = provider.name;
+    this.#kind = providerKinds[provider.kind];
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
-    this.#authorization = apiKey === undefined ? null : `Bearer ${apiKey}`;
+    this.#apiKey = apiKey;
     this.#pool = new Pool(url.origin, {
       headersTimeout: provider.timeout_ms,
       bodyTimeout: provider.idle_timeout_ms,
@@ -65,19 +64,23 @@ export class OpenAiAdapter implements ProviderAdapter {
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
-    const handler = new UnaryHandler(this.#origin, call);
+    const handler = new UnaryHandler(this.#originOf(call), call);
     this.#dispatch(call, handler);
     return handler.answer;
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
-    const handler = new StreamHandler(this.#origin, call);
+    const handler = new StreamHandler(this.#originOf(call), call);
     this.#dispatch(call, handler);
     return handler.opened;
   }
 
   async close(): Promise<void> {
     await this.#pool.destroy();
+  }
+
+  #originOf({ api }: ProviderCall): AnswerOrigin {
+    return { name: this.#name, format: dialects[api] };
   }
 
   #dispatch(call: ProviderCall, handler: Dispatcher.DispatchHandler): void {
@@ -87,8 +90,9 @@ export class OpenAiAdapter implements ProviderAdapter {
       // Without it, any is accepted (RFC 9110, 12.5.3). Some servers compress anyway.
       'accept-encoding': 'identity',
       traceparent: toTraceparent(call.trace),
+      ...this.#kind.headers(this.#apiKey),
+      ...call.headers,
     };
-    if (this.#authorization !== null) headers['authorization'] = this.#authorization;
     const bytes = call.body ?? nothing;
     call.body = null;
     const isLarge = bytes.length > largeBytes;
@@ -96,9 +100,6 @@ export class OpenAiAdapter implements ProviderAdapter {
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
     const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
-    this.#unpacking.dispatch(
-      { method: 'POST', path: this.#basePath + paths[call.operation], headers, body },
-      handler,
-    );
+    this.#unpacking.dispatch({ method: 'POST', path: this.#basePath + pathOf(call), headers, body }, handler);
   }
 }

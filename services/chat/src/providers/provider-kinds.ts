@@ -1,0 +1,29 @@
+import type { Provider } from '../catalogue/catalogue.ts';
+import type { ProviderCall } from './adapter.ts';
+
+/** How providers of a kind are called. */
+export interface ProviderKind {
+  /** Headers of each call. `apiKey`: undefined for servers that want none. */
+  headers(apiKey: string | undefined): Record<string, string>;
+}
+
+/** Those of the catalogue: a kind without an entry does not compile. */
+export const providerKinds: Record<Provider['kind'], ProviderKind> = {
+  openai: {
+    headers: (apiKey): Record<string, string> =>
+      apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` },
+  },
+  anthropic: {
+    // Clients name another version where they know one.
+    headers: (apiKey) => ({
+      ...(apiKey !== undefined && { 'x-api-key': apiKey }),
+      'anthropic-version': '2023-06-01',
+    }),
+  },
+};
+
+/** Behind the base address, which is what a provider's own SDK takes. */
+export function pathOf({ api, operation }: Pick<ProviderCall, 'api' | 'operation'>): string {
+  if (api === 'messages') return '/v1/messages';
+  return operation === 'embeddings' ? '/embeddings' : '/chat/completions';
+}
