@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { anthropicErrorBody, errorBody, googleErrorBody } from '../src/error-body.ts';
+import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } from '../src/error-body.ts';
 import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
@@ -191,7 +191,7 @@ function failure(
   return {
     description: `${meanings[status] ?? 'An error'}: ${codes.map((code) => `\`${code}\``).join(', ')}`,
     headers: headerRefs([...(errorHeaders[status] ?? []), ...limited]),
-    content: { 'application/json': { schema: errorSchema(route, codes, schemas) } },
+    content: { 'application/json': { schema: errorSchema(route, { status, codes }, schemas) } },
   };
 }
 
@@ -202,10 +202,22 @@ const errorShapes = {
   gemini: googleErrorBody,
 };
 
-/** The HTTP server writes errors before it knows the path, so those have OpenAI's shape on every route. */
-function errorSchema({ dialects = ['chat'] }: Route, codes: readonly string[], schemas: Schemas): JsonObject {
+/**
+ * The HTTP server writes errors before it knows the path, so those have OpenAI's shape on every route. Some errors of
+ * providers keep their own body, for clients that speak their API.
+ */
+function errorSchema(
+  { dialects = ['chat'], passThrough }: Route,
+  { status, codes }: { status: number; codes: readonly string[] },
+  schemas: Schemas,
+): JsonObject {
+  const isKept = passThrough && dialects.includes('messages') && [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
-  const shapes = new Set([...(early ? [errorBody] : []), ...dialects.map((name) => errorShapes[name])]);
+  const shapes = new Set([
+    ...(early ? [errorBody] : []),
+    ...dialects.map((name) => errorShapes[name]),
+    ...(isKept ? [providerErrorBody] : []),
+  ]);
   const [first, ...others] = [...shapes].map((shape) => schemas.named(shape, 'output', 'an error'));
   return first !== undefined && others.length === 0 ? first : { anyOf: [first, ...others] };
 }

@@ -53,6 +53,9 @@ export const anthropicErrorBody = z
   })
   .describe("The body of an error for clients of Anthropic's API");
 
+/** The body of an error of a provider, as it wrote it. */
+export const providerErrorBody = z.looseObject({}).describe("A provider's own error");
+
 function detail(type: string, fields: z.ZodRawShape): z.ZodObject {
   return z.strictObject({ '@type': z.literal(`type.googleapis.com/google.rpc.${type}`), ...fields });
 }

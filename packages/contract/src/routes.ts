@@ -12,6 +12,7 @@ import * as keys from './keys.ts';
 import * as limits from './limits.ts';
 import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
+import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
@@ -33,6 +34,7 @@ export const resources = [
   health,
   openapi,
   openai,
+  messages,
   chat,
   agents,
   mcpServers,

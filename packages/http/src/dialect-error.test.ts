@@ -87,6 +87,7 @@ describe('errors of gemini', () => {
     ['provider_timeout', 504, 'DEADLINE_EXCEEDED'],
   ] as const)('have Google’s status, reason and request id: %s', (code, status, name) => {
     expect(writeError('gemini', error(code), 'r-1')).toEqual({
+      status,
       body: {
         error: {
           code: status,

@@ -3,6 +3,8 @@ import { errorBody, type AppError } from '@gatehouse/kit/errors';
 
 /** An error as a client of a dialect reads it. */
 export interface WrittenError {
+  status: number;
+  /** A buffer is JSON text. */
   body: unknown;
   /** Beside those of the error. */
   headers: Record<string, string>;
@@ -10,14 +12,16 @@ export interface WrittenError {
 
 /** Writes an error in the shape of a dialect. */
 export function writeError(dialect: DialectName, error: AppError, requestId: string): WrittenError {
+  const { status, body } = error;
+  if (body !== null) return { status, body, headers: {} };
   switch (dialect) {
     case 'messages':
       return anthropicError(error, requestId);
     case 'gemini':
-      return { body: googleError(error, requestId), headers: {} };
+      return { status, body: googleError(error, requestId), headers: {} };
     case 'chat':
     case 'responses':
-      return { body: errorBody(error, requestId), headers: {} };
+      return { status, body: errorBody(error, requestId), headers: {} };
   }
 }
 
@@ -46,13 +50,18 @@ const anthropicTypes: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 };
 
+/** Anthropic's own status for it, which its clients know. */
+const overloaded = 529;
+
 function anthropicError(error: AppError, requestId: string): WrittenError {
   const isSpent = error.code === 'insufficient_quota';
+  const status = error.code === 'provider_overloaded' ? overloaded : error.status;
   const type = isSpent
     ? 'billing_error'
-    : (anthropicTypes[error.status] ?? (error.status >= 500 ? 'api_error' : 'invalid_request_error'));
+    : (anthropicTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error'));
   const { publicCode: error_code, param } = error;
   return {
+    status,
     body: {
       type: 'error',
       error: { type, message: messageOf(error), details: { error_code, param } },

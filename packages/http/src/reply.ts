@@ -123,5 +123,6 @@ export function sendError(
     ...written.headers,
     ...doorHeaders(requestId, dialect),
   };
-  sendJson(response, error.status, written.body, headers);
+  const { status, body } = written;
+  sendJsonText(response, status, Buffer.isBuffer(body) ? body : jsonText(body), headers);
 }

@@ -7,11 +7,17 @@ import type { IncomingHttpHeaders, OutgoingHttpHeader } from 'node:http';
  */
 const passedOn = [
   'accept',
+  'anthropic-beta',
+  'anthropic-version',
   'content-length',
   'content-type',
   'idempotency-key',
+  'session-id',
+  'session_id',
   'tracestate',
   'user-agent',
+  'x-claude-code-session-id',
+  'x-session-affinity',
   'x-session-id',
   'x-stream-events',
 ] as const;
