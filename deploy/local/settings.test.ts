@@ -52,12 +52,13 @@ describe('the settings of make up', () => {
     expect(settings.modelsFile).toBe('/etc/models.yaml');
   });
 
-  it.each([{ OPENAI_API_KEY: 'sk-1' }, { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' }])(
-    'use a provider instead of the simulator when there is %o',
-    (environment) => {
-      expect(loadSettings(environment).simulated).toBe(false);
-    },
-  );
+  it.each([
+    { OPENAI_API_KEY: 'sk-1' },
+    { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' },
+    { ANTHROPIC_API_KEY: 'sk-ant-1' },
+  ])('use a provider instead of the simulator when there is %o', (environment) => {
+    expect(loadSettings(environment).simulated).toBe(false);
+  });
 
   it('take the number of processes of each service, with spaces and a last comma', () => {
     const { replicas } = loadSettings({ GATEHOUSE_REPLICAS: 'edge=2, chat=3,' });

@@ -29,6 +29,9 @@ export const allServices = 'all';
 const lastPort = 65_535;
 const maxReplicas = 16;
 
+/** Those of the catalogue of `make up`. */
+const providerVariables = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL'];
+
 /** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first thing that is wrong. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {
   const replicas = parseReplicas(
@@ -48,9 +51,7 @@ export function loadSettings(environment: Record<string, string | undefined>): L
     port,
     stateFolder: resolve('GATEHOUSE_STATE', '.gatehouse'),
     modelsFile: resolve('GATEHOUSE_MODELS', 'deploy/local/models.yaml'),
-    simulated:
-      valueOf(environment, 'OPENAI_API_KEY') === undefined &&
-      valueOf(environment, 'OPENAI_BASE_URL') === undefined,
+    simulated: providerVariables.every((name) => valueOf(environment, name) === undefined),
     kafka: parseSwitch('KAFKA', valueOf(environment, 'KAFKA') ?? '0') && kafkaBrokers === undefined,
     kafkaBrokers,
     replicas,

@@ -220,7 +220,10 @@ export class LocalSystem {
   /** Starts the simulator and returns the provider settings for the catalogue. */
   async #startSimulator(): Promise<Record<string, string>> {
     const { log, caller } = this.#options;
-    log.say('OPENAI_API_KEY is not set: the bundled simulator answers, not a model.', 'WARN');
+    log.say(
+      'OPENAI_API_KEY and ANTHROPIC_API_KEY are not set: the bundled simulator answers, not a model.',
+      'WARN',
+    );
     const port = await freePort();
     const url = `http://${loopback}:${port}`;
     const environment = { ...sharedEnvironment(caller), HOST: loopback, PORT: String(port) };
@@ -239,7 +242,10 @@ export class LocalSystem {
         isReady: () => answers(`${url}/control/ledger`),
       },
     ]);
-    return { OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' };
+    return {
+      ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' },
+      ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'simulator' },
+    };
   }
 
   async #startServices(environment: EnvironmentOptions): Promise<void> {

@@ -57,7 +57,7 @@ describe('make up', () => {
   }
 
   it('says plainly that answers come from the simulator when no provider is set', () => {
-    expect(system.output).toContain('OPENAI_API_KEY is not set: the bundled simulator answers, not a model.');
+    expect(system.output).toContain('are not set: the bundled simulator answers, not a model.');
   });
 
   it('writes keys that work to a file that only its owner may read', async () => {

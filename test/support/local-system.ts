@@ -28,9 +28,9 @@ export class LocalSystem {
 
   constructor(stateFolder: string, settings: Record<string, string>, parameters: readonly string[] = []) {
     this.stateFolder = stateFolder;
-    const { OPENAI_API_KEY: _key, OPENAI_BASE_URL: _url, ...environment } = process.env;
+    const environment = Object.entries(process.env).filter(([name]) => !/^(OPENAI|ANTHROPIC)_/.test(name));
     this.#child = spawn(process.execPath, [up, ...parameters], {
-      env: { ...environment, ...settings, GATEHOUSE_STATE: stateFolder },
+      env: { ...Object.fromEntries(environment), ...settings, GATEHOUSE_STATE: stateFolder },
       // The IPC channel makes it stop when the test process dies.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
