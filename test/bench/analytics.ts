@@ -160,6 +160,7 @@ function makeEvent(index: number): Buffer {
     tenant_id: tenant,
     operation: 'chat',
     channel: 'api',
+    dialect: 'chat',
     request_id: id,
     trace_id: '0af7651916cd43dd8448eb211c80319c',
     span_id: 'b7ad6b7169203331',

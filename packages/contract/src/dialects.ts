@@ -2,7 +2,8 @@
  * The formats in which clients ask, and get answers and errors. `chat` is OpenAI's chat completions; every route that
  * no dialect has of its own writes errors as it does.
  */
-export type DialectName = 'chat' | 'responses' | 'messages' | 'gemini';
+export const dialectNames = ['chat', 'responses', 'messages', 'gemini'] as const;
+export type DialectName = (typeof dialectNames)[number];
 
 /** The headers in which the clients of a dialect send their key, besides `Authorization`. */
 export const keyHeaders: Readonly<Record<DialectName, readonly string[]>> = {

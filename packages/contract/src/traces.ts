@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dialectNames } from './dialects.ts';
 import {
   count,
   queryCursor,
@@ -52,6 +53,10 @@ export const trace = z.strictObject({
   name: z.string(),
   status: traceStatus,
   channel: z.string(),
+  dialect: z
+    .enum(dialectNames)
+    .nullable()
+    .describe('The format in which the client asked; null for runs that no request of a client began'),
   agent_id: uuid.nullable(),
   user_id: z.string().nullable(),
   session_id: z.string().nullable(),
@@ -113,6 +118,7 @@ const traceExample = {
   name: 'chat gpt-4.1-mini',
   status: 'ok',
   channel: 'api',
+  dialect: 'chat',
   agent_id: null,
   user_id: 'ada',
   session_id: 'order-4711',

@@ -1,3 +1,4 @@
+import { dialectNames } from '@gatehouse/contract/dialects';
 import { z } from 'zod';
 import { withData } from './cloud-event.ts';
 import { cutText } from './cut-text.ts';
@@ -81,6 +82,8 @@ const identity = {
   tenant_id: z.uuid(),
   operation: z.enum(['chat', 'embeddings']),
   channel: text('channel'),
+  /** The format in which its client asked; null or absent for runs that no client's request began. */
+  dialect: z.enum(dialectNames).nullish(),
   request_id: text('request_id'),
   trace_id: text('trace_id'),
   span_id: text('span_id'),

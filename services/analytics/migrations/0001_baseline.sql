@@ -41,6 +41,8 @@ create table analytics.traces (
     check (status in ('running', 'ok', 'error', 'cancelled', 'interrupted')),
   operation text not null,
   channel text not null,
+  -- Null for runs that no request of a client began.
+  dialect text,
   request_id text not null,
   trace_id text not null,
   span_id text not null,

@@ -10,6 +10,7 @@ export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
     tenant_id: newId(),
     operation: 'chat',
     channel: 'api',
+    dialect: 'chat',
     request_id: newId(),
     trace_id: '0af7651916cd43dd8448eb211c80319c',
     span_id: 'b7ad6b7169203331',

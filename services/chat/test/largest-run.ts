@@ -44,6 +44,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       spanId: text,
       apiKeyId: newId(),
       userId: text,
+      dialect: 'responses' as const,
       sessionId: text,
       agentId: newId(),
       requestModel: text,

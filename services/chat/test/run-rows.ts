@@ -43,6 +43,7 @@ export function someRun(): StartedRun {
     apiKeyId: newId(),
     userId: null,
     sessionId: null,
+    dialect: null,
     agentId: null,
     requestModel: 'small',
     streamed: false,

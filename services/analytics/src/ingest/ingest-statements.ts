@@ -6,7 +6,7 @@ import { unpricedModelsOf } from './unpriced-models.ts';
 
 /** The parts of the statements that store runs and count them. */
 
-export const columns = `operation, channel, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
+export const columns = `operation, channel, dialect, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
@@ -42,7 +42,7 @@ export const input = `
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
   from json_to_recordset($1::json) as i (
-    run_id uuid, tenant_id uuid, status text, operation text, channel text, request_id text, trace_id text,
+    run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, request_id text, trace_id text,
     span_id text, api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text,
     streamed boolean, input_preview text, started_at timestamptz, ended_at timestamptz, duration_ms integer,
     time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,

@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall, Span, ToolSpan } from '@gatehouse/events/run-event';
 
 /** A stored run. Bigints and exact amounts are text. */
@@ -6,6 +7,7 @@ export interface TraceRow {
   status: 'running' | 'ok' | 'error' | 'cancelled' | 'interrupted';
   operation: string;
   channel: string;
+  dialect: DialectName | null;
   trace_id: string;
   api_key_id: string | null;
   user_id: string | null;

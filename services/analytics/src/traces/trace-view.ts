@@ -14,6 +14,7 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     name: nameOf(row.operation, row.request_model),
     status: row.status,
     channel: row.channel,
+    dialect: row.dialect,
     agent_id: row.agent_id,
     user_id: row.user_id,
     session_id: row.session_id,

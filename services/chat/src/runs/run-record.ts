@@ -37,6 +37,7 @@ export function startedRun(run: RunIdentity): StartedRun {
     tenant_id: run.tenantId,
     operation: run.operation,
     channel: cutText(run.channel, textLimits.channel),
+    dialect: run.dialect,
     request_id: cutText(run.requestId, textLimits.request_id),
     trace_id: cutText(run.traceId, textLimits.trace_id),
     span_id: cutText(run.spanId, textLimits.span_id),

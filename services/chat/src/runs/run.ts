@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
 import type { Operation } from '../dialects/dialect.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
@@ -20,6 +21,8 @@ export interface RunIdentity {
   apiKeyId: string | null;
   userId: string | null;
   sessionId: string | null;
+  /** The format in which its client asked; null if no client's request began it. */
+  dialect: DialectName | null;
   agentId: string | null;
   requestModel: string;
   streamed: boolean;
