@@ -7,7 +7,7 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { HttpSink } from './http-sink.ts';
+import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Dialect, Operation } from '../dialects/dialect.ts';
 import { sessionNamed } from '../dialects/session.ts';

@@ -41,7 +41,7 @@ function documentText(source: unknown, depth: number): string {
   return type === 'content' ? contentText(content, depth + 1) : '';
 }
 
-/** What a reader sees of a content: the texts of its text blocks. */
+/** The texts that a reader sees of a content: those of its text blocks. */
 export function spokenText(content: unknown, separator = ''): string {
   const texts = blocksOf(content).map(({ type, text }) => (type === 'text' ? textOf(text) : ''));
   return texts.filter((text) => text !== '').join(separator);

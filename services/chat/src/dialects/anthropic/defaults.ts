@@ -4,8 +4,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 const maxTemperature = 1;
 
 /**
- * The parameters of an agent, which have OpenAI's names, as Anthropic's API has them. What it has no field for is left
- * out, and `top_p` beside `temperature`, which its newer models refuse.
+ * The parameters of an agent, which have OpenAI's names, as Anthropic's API has them. Those that it has no field for are
+ * left out, and `top_p` beside `temperature`, which its newer models refuse.
  */
 export function asAnthropic(defaults: Fields): Fields {
   const { max_completion_tokens, max_tokens, temperature, top_p, stop } = defaults;
@@ -20,5 +20,5 @@ export function asAnthropic(defaults: Fields): Fields {
   };
 }
 
-/** Of those, what is refused beside thinking. */
+/** Those of them that are refused beside thinking. */
 export const samplingNames: readonly string[] = ['temperature', 'top_p'];

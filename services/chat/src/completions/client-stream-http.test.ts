@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { dialects } from '../dialects/dialects.ts';
-import { ClientStream } from './client-stream.ts';
+import { ClientStream } from './client-stream-http.ts';
 
 let server: Server;
 let serve: (response: ServerResponse) => void = () => undefined;

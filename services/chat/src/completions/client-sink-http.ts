@@ -7,7 +7,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';
-import { ClientStream, keepAliveMs } from './client-stream.ts';
+import { ClientStream, keepAliveMs } from './client-stream-http.ts';
 
 export interface HttpSinkOptions {
   response: ServerResponse;
