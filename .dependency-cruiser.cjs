@@ -147,6 +147,13 @@ module.exports = {
       from: { path: '^services/edge/src/main' },
       to: { path: '(^|/)node_modules/pg/|^packages/(pg|audited-changes|secrets)/', reachable: true },
     },
+    {
+      name: 'programs-run-without-jest',
+      comment: 'plain Node runs the drills, the bench and the audit of statements, where @jest/globals fails',
+      severity: 'error',
+      from: { path: '^test/(cluster|bench|statements)/(run|audit)\\.ts$' },
+      to: { path: '(^|/)node_modules/@jest/globals/', reachable: true },
+    },
     ...roomRules,
     ...layerRules,
     {

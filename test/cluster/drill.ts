@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
-import { auditRuns, allArrived } from '../chaos/audit.ts';
+import { allArrived, auditRuns, throwComplaints } from '../chaos/audit.ts';
 import type { ClusterSystem } from './cluster-system.ts';
 import { failuresOf, SteadyLoad, type Sent } from './steady-load.ts';
 
@@ -39,9 +39,7 @@ export async function underLoad(cluster: ClusterSystem, change: () => Promise<vo
     sent = await load.stop();
   }
   await within(90_000, 'every run has its end and has arrived', () => allArrived(cluster));
-  const { complaints } = await auditRuns(cluster, tenant.id);
-  if (complaints.length > 0)
-    throw new Error(`the ledger and the provider disagree:\n${complaints.slice(0, 10).join('\n')}`);
+  throwComplaints(await auditRuns(cluster, tenant.id));
   return sent;
 }
 
