@@ -5,9 +5,13 @@ import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
-import { attachmentsIn, contentText, spokenText } from './content.ts';
+import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
 import { rewriteRequest } from './request-rewrite.ts';
+import { isSealed } from './said-content.ts';
+
+/** Longer than any client's. */
+const maxUserIdChars = 4_096;
 
 /** A request whose types have been checked. */
 export class AnthropicRequest implements CompletionRequest {
@@ -35,8 +39,15 @@ export class AnthropicRequest implements CompletionRequest {
   /** Claude Code puts it into the user id: as JSON, or at the end. */
   get session(): string | null {
     const { user_id: userId } = Object(this.#fields['metadata']) as Fields;
-    const [, named] = /(?:"session_id": ?"|_session_)([^"]*)/.exec(String(userId)) ?? [];
+    if (typeof userId !== 'string') return null;
+    const [, named] = /(?:"session_id": ?"|_session_)([^"]*)/.exec(userId.slice(0, maxUserIdChars)) ?? [];
     return sessionNamed(named);
+  }
+
+  get hasSealedReasoning(): boolean {
+    return this.#messages.some(
+      ({ role, content }) => role === 'assistant' && blocksOf(content).some(isSealed),
+    );
   }
 
   get toolNames(): readonly unknown[] {

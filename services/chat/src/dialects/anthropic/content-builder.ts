@@ -1,27 +1,32 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { SaidContent } from './said-content.ts';
+import { isCall, SaidContent } from './said-content.ts';
 
-/** All texts of a message, and as many for each of its pieces. */
-const maxChars = 16 * 1024 * 1024;
+/** All texts of a message, and as many for each of its pieces: put together and read within 50 ms. */
+const maxChars = 2 * 1024 * 1024;
 const charsEach = 8;
 const maxBlocks = 4_096;
+const maxCalls = 128;
 
 interface OpenBlock {
   fields: Fields;
   /** The input of a call of a tool, as it comes in pieces. */
   json: string[];
+  citations: unknown[];
 }
 
 /** Puts the content of a streamed message together. */
 export class ContentBuilder {
   readonly #blocks = new Map<number, OpenBlock>();
   #chars = 0;
+  #calls = 0;
 
   /** A `content_block_start`. Throws at more than an answer may have. */
   start(index: number, block: unknown): void {
     const fields = isFields(block) ? block : {};
     this.#count(Object.values(fields));
-    this.#blocks.set(index, { fields: { ...fields }, json: [] });
+    this.#blocks.set(index, { fields: { ...fields }, json: [], citations: [] });
+    this.#calls += isCall(fields) ? 1 : 0;
+    if (this.#calls > maxCalls) throw new Error('the answer has too many calls of tools');
     if (this.#blocks.size > maxBlocks) throw new Error('the answer has too many blocks');
   }
 
@@ -30,7 +35,7 @@ export class ContentBuilder {
     const block = this.#blocks.get(index);
     if (block === undefined || !isFields(delta)) return;
     const { type: _type, partial_json: json, citation, ...texts } = delta;
-    this.#count([json, ...Object.values(texts)]);
+    this.#count([json, citation, ...Object.values(texts)]);
     if (typeof json === 'string') block.json.push(json);
     if (citation !== undefined)
       block.fields['citations'] = [block.fields['citations'] ?? [], citation].flat();
@@ -41,7 +46,15 @@ export class ContentBuilder {
 
   get built(): SaidContent {
     const blocks = [...this.#blocks].toSorted(([a], [b]) => a - b);
-    return SaidContent.of(blocks.map(([, { fields, json }]) => ({ fields, json: json.join('') })));
+    return SaidContent.of(
+      blocks.map(([, { fields, json, citations }]) => ({
+        fields:
+          citations.length === 0
+            ? fields
+            : { ...fields, citations: [fields['citations'] ?? [], citations].flat(2) },
+        json: json.join(''),
+      })),
+    );
   }
 
   #count(values: readonly unknown[]): void {

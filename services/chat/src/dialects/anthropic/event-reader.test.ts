@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EventReader } from './event-reader.ts';
+import { mergedUsage } from './events.ts';
 
 const frame = (fields: { type: string } & Record<string, unknown>): Buffer =>
   Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
@@ -72,6 +73,17 @@ describe('a stream of events', () => {
     });
   });
 
+  it('keeps the hour of cache writes beside zeros, and no more names than a usage has', () => {
+    const writes = { cache_creation_input_tokens: 5, cache_creation: { ephemeral_1h_input_tokens: 5 } };
+    const zeros = { output_tokens: 2, cache_creation: { ephemeral_1h_input_tokens: 0 } };
+    expect(reading(start({ input_tokens: 1, ...writes }), end(zeros)).reader.usage).toMatchObject({
+      ...{ inputTokens: 6, cacheWriteTokens: 5, parts: { cacheWrite1h: 5 } },
+    });
+    const names = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`n${n}`, 'x'.repeat(10)]));
+    const first = Object.keys(mergedUsage({ input_tokens: 1 }, { ...names, long: 'x'.repeat(1_000) }));
+    expect(first).toHaveLength(64);
+  });
+
   it('that was cut has the input that was reported, and no output', () => {
     const { reader } = reading(start(), text('some'));
     expect(reader).toMatchObject({ complete: false, usage: { inputTokens: 10, outputTokens: 0 } });
@@ -79,11 +91,13 @@ describe('a stream of events', () => {
 
   it.each([
     [{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 529],
-    [{ type: 'error', error: { type: 'rate_limit_error', message: 'Slow down' } }, 429],
+    [{ type: 'error', error: { type: 'rate_limit_error', message: 'org-1 waits' } }, 429],
     [{ type: 'error', error: { type: 'invalid_request_error', message: 'no' } }, 400],
   ])('fails with the error %j', (fields, status) => {
     const { reader, kinds } = reading(start(), frame(fields));
     expect([kinds[1], reader.error?.status]).toEqual(['error', status]);
+    // The words of others may name the account of the platform.
+    expect(reader.error?.message).toBe(status === 400 ? 'no' : undefined);
   });
 
   it('passes comments and events that it does not know, and none that is no event', () => {

@@ -7,8 +7,8 @@ import { readUsage } from '../../usage/usage-reader.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
-import { errorIn, errorWords } from '../error-words.ts';
 import { contentText, spokenText } from './content.ts';
+import { publicErrorIn, publicWords } from './errors.ts';
 import { eventOf, firstUsage, mergedUsage, stopFrame } from './events.ts';
 
 /**
@@ -38,6 +38,8 @@ export class EventReader implements StreamReader {
     const { type, fields } = event;
     switch (type) {
       case 'message_start':
+        // It is kept until the first block comes.
+        if (frame.length > maxStartBytes) throw new Error('the start of the message is too large');
         this.#readStart(fields['message']);
         return 'chunk';
       case 'content_block_start':
@@ -58,9 +60,9 @@ export class EventReader implements StreamReader {
         this.#end = frame;
         return 'done';
       case 'error':
-        return this.#failed(errorWords(fields));
+        return this.#failed(publicWords(fields));
       default: {
-        const error = errorIn(fields);
+        const error = publicErrorIn(fields);
         if (error !== null) return this.#failed(error);
         return type === '' ? 'foreign' : 'chunk';
       }
@@ -112,6 +114,8 @@ export class EventReader implements StreamReader {
     if (typeof text === 'string') this.#kept?.add(text);
   }
 }
+
+const maxStartBytes = 32 * 1024;
 
 /** Longer than any name of a tier, so that none is taken for another. */
 export const maxTierChars = 64;

@@ -1,8 +1,8 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { assertReadable } from '../../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
-import { errorIn, errorWords } from '../error-words.ts';
 import { ContentBuilder } from './content-builder.ts';
+import { publicErrorIn, publicWords } from './errors.ts';
 import { hasStopped } from './event-reader.ts';
 import { eventOf, firstUsage, frameOf, mergedUsage, stopFrame } from './events.ts';
 import { isCall } from './said-content.ts';
@@ -13,13 +13,16 @@ import { isCall } from './said-content.ts';
 export function framesOf(answer: Buffer): Buffer[] {
   const whole: unknown = JSON.parse(answer.toString('utf8'));
   if (!isFields(whole)) throw new Error('the answer is not an object');
-  if (errorIn(whole) !== null) return [frameOf({ ...whole, type: 'error' })];
+  const error = publicErrorIn(whole);
+  const isBegun = listOf(whole['content']).length > 0;
+  if (error !== null && !isBegun) return [frameOf({ ...whole, type: 'error' })];
   const { content, stop_reason, stop_sequence = null, usage, ...others } = whole;
   if (!Array.isArray(content)) throw new Error('the answer has no content');
   const message = { ...others, content: [], stop_reason: null, stop_sequence: null, usage: usage ?? {} };
   return [
     frameOf({ type: 'message_start', message }),
     ...listOf(content).filter(isFields).flatMap(blockFrames),
+    ...(error === null ? [] : [frameOf({ type: 'error', error: whole['error'] })]),
     frameOf({
       ...{ type: 'message_delta', delta: { stop_reason: stop_reason ?? 'end_turn', stop_sequence } },
       usage: usage ?? {},
@@ -71,7 +74,7 @@ export class EventAssembler implements AnswerAssembler {
     switch (type) {
       case 'message_start':
         this.#message = isFields(fields['message']) ? { ...fields['message'] } : {};
-        this.#usage = firstUsage(this.#message);
+        this.#usage = mergedUsage({}, firstUsage(this.#message));
         break;
       case 'content_block_start':
         this.#content.start(index, fields['content_block']);
@@ -87,10 +90,10 @@ export class EventAssembler implements AnswerAssembler {
         this.#isOver = true;
         break;
       case 'error':
-        this.#error = errorWords(fields);
+        this.#error = publicWords(fields);
         break;
       default:
-        this.#error = errorIn(fields);
+        this.#error = publicErrorIn(fields);
     }
   }
 

@@ -88,11 +88,15 @@ function addReference(
   }
 }
 
+/** Each letter may be escaped. */
+const maxTypeBytes = 64;
+
 /** Whether the object at a place is a text block. */
 function isText(body: Buffer, at: number): boolean {
   if (body[at] !== openBrace) return false;
   const [type] = named(objectMembers(body, { from: at }), 'type').slice(-1);
-  return type !== undefined && body.toString('utf8', type.valueStart, type.valueEnd) === '"text"';
+  if (type === undefined || type.valueEnd - type.valueStart > maxTypeBytes) return false;
+  return JSON.parse(body.toString('utf8', type.valueStart, type.valueEnd)) === 'text';
 }
 
 function textBlock(text: string): string {
@@ -111,10 +115,21 @@ function addTools(
   const [list] = named(members, 'messages').slice(-1);
   if (list !== undefined && messages.length > 0) appendTo(body, list, messages.join(','), edits);
   if (choice === null) return;
-  const text = JSON.stringify({ type: choice });
   const choices = named(members, 'tool_choice');
-  for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text });
-  if (choices.length === 0) added.push(`"tool_choice":${text}`);
+  for (const { valueStart: at, valueEnd: until } of choices)
+    edits.push({ at, until, text: choiceText(choice, choice === 'auto' && isSerial(body, at)) });
+  if (choices.length === 0) added.push(`"tool_choice":${choiceText(choice, false)}`);
+}
+
+function choiceText(type: 'auto' | 'none', serial: boolean): string {
+  return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
+}
+
+/** Whether the client's choice of tools allows one call at a time. */
+function isSerial(body: Buffer, at: number): boolean {
+  if (body[at] !== openBrace) return false;
+  const [given] = named(objectMembers(body, { from: at }), 'disable_parallel_tool_use').slice(-1);
+  return given !== undefined && body.toString('latin1', given.valueStart, given.valueEnd) === 'true';
 }
 
 /** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
@@ -137,7 +152,7 @@ function addDefaults(
   if (maxTokens === null) return;
   for (const { valueStart: at, valueEnd: until } of named(members, 'max_tokens')) {
     const asked = Number(body.toString('latin1', at, until));
-    if (!(asked > 0 && asked < most)) edits.push({ at, until, text: String(most) });
+    if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
   }
   if (!given.has('max_tokens') && !own.some(([name]) => name === 'max_tokens'))
     added.push(`"max_tokens":${most}`);

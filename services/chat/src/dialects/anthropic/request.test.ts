@@ -98,6 +98,7 @@ describe('a request', () => {
     ['user_9_account__session_1b-2', '1b-2'],
     ['somebody', null],
     [undefined, null],
+    [{ toString: 1 }, null],
   ])('with the user id %j is of the session %j', (user_id, session) => {
     expect(read({ ...usual, metadata: { user_id } }).session).toBe(session);
   });
@@ -180,6 +181,22 @@ describe('a request for the provider', () => {
     expect(made['messages']).toEqual([...messages.slice(0, 2), { role: 'user', content: expected }]);
   });
 
+  it('has the reference before a text whose type is written with escapes', () => {
+    const text = String.raw`{"model":"m","messages":[{"role":"user","content":[{"type":"te\u0078t","text":"x"}]}]}`;
+    expect(rewritten(text, { reference: { index: 0, content: 'REF' } })).toContain(
+      '[{"type":"text","text":"REF"},{',
+    );
+  });
+
+  it('says whether it has reasoning of a vendor', () => {
+    const thought = { type: 'thinking', thinking: 'x', signature: 's' };
+    const messages = [...usual.messages, { role: 'assistant', content: [thought] }];
+    expect([read(usual).hasSealedReasoning, read({ ...usual, messages }).hasSealedReasoning]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
   it('has tools of the gateway, and the conversation with them', () => {
     const tools = {
       definitions: Buffer.from('{"name":"own"}'),
@@ -192,6 +209,11 @@ describe('a request for the provider', () => {
       tools: [{ name: 'theirs' }, { name: 'own' }],
       messages: [...usual.messages, { role: 'assistant', content: [] }, { role: 'user', content: [] }],
       tool_choice: { type: 'auto' },
+    });
+    const serial = { type: 'any', disable_parallel_tool_use: true };
+    expect(after({ ...usual, tool_choice: serial }, { tools })['tool_choice']).toEqual({
+      ...serial,
+      type: 'auto',
     });
     expect(after(usual, { tools: { ...tools, messages: [], choice: null } })).toEqual({
       ...usual,
@@ -217,6 +239,7 @@ describe('a request for the provider', () => {
   it.each([
     [{ max_tokens: 100 }, {}, 40],
     [{ max_tokens: 30 }, {}, 30],
+    [{ max_tokens: 0 }, {}, 0],
     [{ max_tokens: undefined }, {}, 40],
     [{ max_tokens: undefined }, { max_tokens: 20 }, 20],
     [{ max_tokens: undefined }, { max_completion_tokens: 200 }, 40],

@@ -37,10 +37,22 @@ export class SaidContent implements Said {
     }));
     const inputs = new Map(called.map((block, index) => [block, calls[index]?.argumentsJson ?? '{}']));
     const blocks = written.map((block) => {
-      const input = inputs.get(block);
-      return input === undefined ? block.fields : { ...block.fields, input: JSON.parse(input) as unknown };
+      // Tools of the provider have inputs in pieces too.
+      const input =
+        inputs.get(block) ?? (block.json === '' ? null : (argumentsObjects([block.json])[0] ?? null));
+      return input === null ? block.fields : { ...block.fields, input: JSON.parse(input) as unknown };
     });
     return new SaidContent(blocks, calls);
+  }
+
+  /** The same for an answer that stopped for this reason: calls of one that broke off are not to be made. */
+  stopped(reason: unknown): SaidContent {
+    return brokenOff.has(reason) ? new SaidContent(this.blocks, []) : this;
+  }
+
+  /** Thoughts are sealed by the vendor whose model had them. */
+  get isSealed(): boolean {
+    return this.blocks.some(isSealed);
   }
 
   identified(used: Set<string>): SaidContent {
@@ -74,6 +86,18 @@ export class SaidContent implements Said {
     }));
     return [JSON.stringify({ role: 'user', content })];
   }
+}
+
+const brokenOff = new Set<unknown>(['max_tokens', 'refusal', 'model_context_window_exceeded']);
+
+/** Whether a block of a content goes back to the vendor alone that made it. */
+export function isSealed({ type }: Fields): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
+/** The name of a called tool; empty where it is none. */
+export function nameOf(block: Fields): string {
+  return textOf(block['name']);
 }
 
 /** Whether a block is a call of a tool that the client, or the gateway, has. */

@@ -1,7 +1,8 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { addedUsage } from '../../usage/added-usage.ts';
 import type { ToolAnswers } from '../dialect.ts';
-import { isCall, SaidContent } from './said-content.ts';
+import { callsTools } from './event-reader.ts';
+import { isCall, nameOf, SaidContent } from './said-content.ts';
 
 /** The whole answers of a turn: the client gets the last, with the usage of all. */
 export class MessageToolAnswers implements ToolAnswers {
@@ -20,18 +21,18 @@ export class MessageToolAnswers implements ToolAnswers {
     this.#last = answer;
     if (!Array.isArray(answer['content'])) return null;
     const blocks = listOf(answer['content']).filter(isFields);
-    return SaidContent.of(blocks.map((fields) => ({ fields, json: '' })));
+    return SaidContent.of(blocks.map((fields) => ({ fields, json: '' }))).stopped(answer['stop_reason']);
   }
 
   get shown(): Buffer | null {
     const content = listOf(this.#last['content']);
-    const kept = content.filter((block) => !isCall(block) || !this.#isOwn(String(block['name'])));
+    const kept = content.filter((block) => !isCall(block) || !this.#isOwn(nameOf(block)));
     const isSame = kept.length === content.length;
     if (this.#answers === 1 && isSame) return null;
     const answer = {
       ...this.#last,
       content: kept,
-      ...(!isSame && !kept.some(isCall) && { stop_reason: 'end_turn' }),
+      ...(callsTools(this.#last) && !kept.some(isCall) && { stop_reason: 'end_turn' }),
       ...(this.#usage !== undefined && { usage: this.#usage }),
     };
     return Buffer.from(JSON.stringify(answer));

@@ -3,7 +3,8 @@ import { addedUsage } from '../../usage/added-usage.ts';
 import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { eventOf, firstUsage, frameOf, mergedUsage, stopFrame, type MessageEvent } from './events.ts';
-import { isCall, type SaidContent } from './said-content.ts';
+import { callsTools } from './event-reader.ts';
+import { isCall, nameOf, type SaidContent } from './said-content.ts';
 
 /**
  * Passes the events of several calls of a model on as one message: the client sees one start, blocks that are numbered in
@@ -58,7 +59,7 @@ export class MessageToolStream implements ToolStream {
   }
 
   get answered(): SaidContent {
-    return this.#content.built;
+    return this.#content.built.stopped((Object(this.#held?.fields['delta']) as Fields)['stop_reason']);
   }
 
   /** Sends an event with a name that Anthropic's SDKs pass over. */
@@ -79,7 +80,7 @@ export class MessageToolStream implements ToolStream {
 
   #ended(fields: Fields): Fields {
     const delta = Object(fields['delta']) as Fields;
-    const isOver = this.#hasOwnCall && !this.#hasOthersCall;
+    const isOver = callsTools(delta) && !this.#hasOthersCall;
     return {
       ...fields,
       delta: isOver ? { ...delta, stop_reason: 'end_turn' } : delta,
@@ -103,7 +104,7 @@ export class MessageToolStream implements ToolStream {
         break;
       case 'message_delta':
         this.#usage = mergedUsage(this.#usage, fields['usage']);
-        this.#held = { frame, fields };
+        this.#hold(frame, fields);
         return [];
       default:
         return [frame];
@@ -113,9 +114,23 @@ export class MessageToolStream implements ToolStream {
     return [index === fields['index'] ? frame : frameOf({ ...fields, type, index })];
   }
 
+  /** Some servers say why the message stopped and its usage in two events. */
+  #hold(frame: Buffer, fields: Fields): void {
+    const before = this.#held?.fields;
+    if (before === undefined) {
+      this.#held = { frame, fields };
+      return;
+    }
+    const merged = {
+      ...{ ...before, ...fields, type: 'message_delta', usage: this.#usage },
+      delta: mergedUsage(Object(before['delta']) as Fields, fields['delta']),
+    };
+    this.#held = { frame: frameOf(merged), fields: merged };
+  }
+
   #open(fields: Fields): void {
     const block = fields['content_block'];
-    const isOwn = isCall(block) && this.#isOwn(String(block['name']));
+    const isOwn = isCall(block) && this.#isOwn(nameOf(block));
     this.#hasOwnCall ||= isOwn;
     this.#hasOthersCall ||= isCall(block) && !isOwn;
     this.#indexes.set(indexOf(fields), isOwn ? null : this.#shownBlocks);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { readWhole } from './whole-answer.ts';
 import { NoAnswer } from '../dialect.ts';
 import { FrameSplitter } from '../../wire/sse-frames.ts';
+import { ContentBuilder } from './content-builder.ts';
 import { EventReader } from './event-reader.ts';
 import { eventOf } from './events.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
@@ -73,13 +74,13 @@ describe('an answer of the other kind', () => {
     expect(answer).toMatchObject({ content: [said('some')], error: { message: 'The stream ended early.' } });
     const read = await readWhole(bytesOf(answer), { tenantId: null });
     expect(read).toMatchObject({
-      broken: { message: 'The stream ended early.' },
+      broken: {},
       answer: { beginning: 'some' },
     });
     const error = { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } };
     expect(assembled([Buffer.from(`event: error\ndata: ${JSON.stringify(error)}\n\n`)])).toEqual({
       type: 'error',
-      error: { message: 'Overloaded', code: 529 },
+      error: { message: 'The provider failed.', code: 529 },
     });
   });
 });
@@ -109,8 +110,9 @@ describe('a whole answer', () => {
   });
 
   it.each([
-    [{ type: 'error', error: { type: 'api_error', message: 'x' } }, 'x'],
-    [{ detail: 'y' }, 'y'],
+    [{ type: 'error', error: { type: 'invalid_request_error', message: 'x' } }, 'x'],
+    [{ type: 'error', error: { type: 'rate_limit_error', message: 'org-1 waits' } }, undefined],
+    [{ detail: 'y' }, undefined],
     [{ choices: [{ message: { content: 'another API' } }] }, undefined],
     [[1], undefined],
     ['text', undefined],
@@ -120,6 +122,15 @@ describe('a whole answer', () => {
     );
     expect(error).toBeInstanceOf(NoAnswer);
     expect((error as NoAnswer).error?.message).toBe(words);
+  });
+
+  it('that broke off asks for no call of a tool', () => {
+    for (const reason of ['max_tokens', 'refusal']) {
+      const answers = new MessageToolAnswers(isOwn);
+      const said = answers.add(message([callOf('own_a', 't', { a: 1 })], reason));
+      expect(said?.calls).toEqual([]);
+      expect(JSON.parse(String(answers.shown))).toMatchObject({ content: [], stop_reason: reason });
+    }
   });
 
   it('that is too large to be parsed at once is read by its members', async () => {
@@ -218,6 +229,48 @@ describe('streamed answers of a turn with tools', () => {
   it('of one call without tools of the gateway stay byte for byte', () => {
     const whole = message([thought, said('x'), callOf('theirs', 't', { a: 1 })], 'tool_use');
     expect(Buffer.concat(streamed(whole).shown)).toEqual(Buffer.concat(framesOf(bytesOf(whole))));
+  });
+
+  it('keep why they stopped, in however many events it is said', () => {
+    const shown: Buffer[] = [];
+    const sink = {
+      write: (frames: readonly Buffer[]) => shown.push(...frames) > 0,
+      onDrain: () => undefined,
+    };
+    const stream = new MessageToolStream(sink, isOwn);
+    const event = (fields: Fields & { type: string }): Buffer =>
+      Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+    stream.write([
+      event({ type: 'content_block_start', index: 0, content_block: callOf('own_a', 't') }),
+      event({ type: 'message_delta', delta: { stop_reason: 'max_tokens' }, usage: { output_tokens: 0 } }),
+      event({ type: 'message_delta', delta: {}, usage: { output_tokens: 7 } }),
+    ]);
+    expect(stream.answered.calls).toEqual([]);
+    stream.finish();
+    expect(eventOf(shown.at(-1) ?? Buffer.alloc(0))?.fields).toMatchObject({
+      delta: { stop_reason: 'max_tokens' },
+      usage: { output_tokens: 7 },
+    });
+  });
+
+  it('have no more calls, blocks or text than an answer may have', () => {
+    const call = (n: number): Fields => callOf('theirs', `t${n}`);
+    const many = Array.from({ length: 129 }, (_, n) => call(n));
+    expect(() => streamed(message(many, 'tool_use'))).toThrow('too many calls');
+    const builder = new ContentBuilder();
+    builder.start(0, said(''));
+    const citation = { type: 'char_location', cited_text: 'x'.repeat(100_000) };
+    expect(() => {
+      for (let n = 0; n < 100; n += 1) builder.add(0, { type: 'citations_delta', citation });
+    }).toThrow('too large');
+  });
+
+  it('keep the input of tools that the provider has itself', () => {
+    const builder = new ContentBuilder();
+    builder.start(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} });
+    builder.add(0, { type: 'input_json_delta', partial_json: '{"query":"weather"}' });
+    expect(builder.built).toMatchObject({ calls: [], isSealed: false });
+    expect(JSON.parse(builder.built.text)).toMatchObject({ content: [{ input: { query: 'weather' } }] });
   });
 
   it('give the calls to be made, with arguments in pieces', () => {
