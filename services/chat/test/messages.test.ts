@@ -18,12 +18,15 @@ beforeAll(async () => {
       providers: [
         { name: 'simulator', ...anthropic },
         { name: 'other', ...openai },
+        { name: 'vendor', ...anthropic },
       ],
       models: [
         { id: 'claude', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
         { id: 'renamed', provider: 'simulator', upstream_model: 'claude-upstream' },
         { id: 'with-fallbacks', provider: 'simulator', fallbacks: ['gpt', 'renamed'] },
         { id: 'gpt', provider: 'other' },
+        { id: 'elsewhere-next', provider: 'simulator', fallbacks: ['elsewhere'] },
+        { id: 'elsewhere', provider: 'vendor' },
       ],
       embeddings: undefined,
     },
@@ -211,7 +214,9 @@ describe('a streamed message', () => {
     expect(text).toContain('message_stop');
     expect(sent().map(({ model }) => model)).toEqual(['with-fallbacks', 'claude-upstream']);
     provider.answer(streamed([startEvent, ...textEvents(0, 'x'), error]));
-    expect((await read()).text).toMatch(/event: error\n[^]*Overloaded[^]*$/);
+    const { text: broken } = await read();
+    expect(broken).toMatch(/event: error\n[^\n]*"api_error"[^\n]*\n\n$/);
+    expect(broken).not.toContain('Overloaded');
   });
 
   it('shows signs of life while the provider is silent, and ends its call when the client leaves', async () => {
@@ -236,6 +241,21 @@ describe('a streamed message', () => {
     expect(closedAt - leftAt).toBeLessThan(1_000);
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ status: 'cancelled' });
   });
+});
+
+it('with signed thoughts goes to no other provider', async () => {
+  const thought = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
+  const messages = [
+    { role: 'user', content: 'a' },
+    { role: 'assistant', content: [thought, { type: 'text', text: 'b' }] },
+    { role: 'user', content: 'c' },
+  ];
+  provider.answer(whole({}, 500), whole({}, 500));
+  const response = await post(asking('x', { model: 'elsewhere-next', messages }));
+  expect([response.status, provider.received.length]).toEqual([502, 1]);
+  provider.answer(whole({}, 500), whole(answerOf([])));
+  const plain = await post(asking('x', { model: 'elsewhere-next' }));
+  expect([plain.status, plain.headers.get('x-gateway-provider')]).toEqual([200, 'vendor']);
 });
 
 describe('an agent', () => {

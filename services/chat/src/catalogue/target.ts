@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { ApiName } from '../dialects/dialects.ts';
-import type { Catalogue, Model } from './catalogue.ts';
+import type { Catalogue, Model, Provider } from './catalogue.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
 export interface ResolvedAgent extends Omit<AgentMessage, 'parametersJson' | 'created'> {
@@ -61,6 +61,13 @@ export function targetIn(api: ApiName, target: Target): Target {
   throw new AppError('unsupported_parameter', `The model ${id} can't be asked in this API, but in ${own}.`, {
     param: 'model',
   });
+}
+
+/** The target with those of its models that one provider has, which must have one. */
+export function atProvider(target: Target, { name }: Provider): Target {
+  const [first, ...others] = target.chain.filter(({ provider }) => provider.name === name);
+  if (first === undefined) throw new Error(`no model of the target is at the provider ${name}`);
+  return { ...target, chain: [first, ...others] };
 }
 
 /** A catalogue model without its fallbacks. */

@@ -49,6 +49,8 @@ export interface CompletionRequest extends RequestHead {
   readonly bytes: number;
   /** The conversation that it belongs to, where the client says so; never a user. */
   readonly session: string | null;
+  /** Whether it has reasoning that goes back to the vendor alone that made it. */
+  readonly hasSealedReasoning: boolean;
   /** Names of the tools that the client brings. */
   readonly toolNames: readonly unknown[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
@@ -259,6 +261,8 @@ export interface ToolCall {
 /** A message of a model, and the calls in it. */
 export interface Said {
   readonly calls: readonly ToolCall[];
+  /** Whether it has reasoning that goes back to the vendor alone that made it. */
+  readonly isSealed: boolean;
   /** Gives each call an id that is not among `used`, and adds it there. */
   identified(used: Set<string>): Said;
   /** The message for the next request, as JSON. */

@@ -170,7 +170,10 @@ function statusError(
         headers: retryAfterHeaders(details),
       });
     default:
-      return new AppError('provider_error', `The provider ${provider} failed.`, { cause: fields.cause });
+      return new AppError('provider_error', `The provider ${provider} failed.`, {
+        cause: fields.cause,
+        headers: retryAfterHeaders(details),
+      });
   }
 }
 

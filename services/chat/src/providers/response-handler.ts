@@ -1,5 +1,5 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import type { Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
 import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -200,32 +200,33 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** The failure with the provider's own message, if the response has one in its format. */
   #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
     const bytes = chunks.concat();
-    const words = this.#wordsOf(bytes.toString('utf8'));
-    const { keepsErrorBodies } = this.format;
-    // They may name the account of the platform.
-    const isSilent = keepsErrorBodies && (status === 404 || status === 429);
+    const { words, isError } = this.#wordsOf(bytes.toString('utf8'));
     const isKept =
-      keepsErrorBodies && words !== null && ofRequest.has(status) && bytes.length < maxErrorBytes;
+      this.format.keepsErrorBodies && isError && ofRequest.has(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),
       Date.now(),
     );
     return new ProviderFailure('status', this.provider, {
-      ...(isSilent ? {} : words),
+      // Others may name the account of the platform.
+      ...(this.format.keepsErrorBodies && !ofRequest.has(status) ? {} : words),
       ...(isKept && { body: bytes }),
       status,
       retryAfterMs,
     });
   }
 
-  /** Null if the body is not JSON. */
-  #wordsOf(text: string): ProviderError | null {
+  /** `isError`: whether it is JSON with an error in it, and not the HTML page of a proxy, which is of no use to a client. */
+  #wordsOf(text: string): { words: ProviderError; isError: boolean } {
     try {
-      return this.format.errorWords(Object(JSON.parse(text)) as Fields);
+      const body: unknown = JSON.parse(text);
+      return {
+        words: this.format.errorWords(Object(body) as Fields),
+        isError: isFields(body) && isFields(body['error']),
+      };
     } catch {
-      // For example the HTML page of a proxy, which is of no use to the client.
-      return null;
+      return { words: {}, isError: false };
     }
   }
 

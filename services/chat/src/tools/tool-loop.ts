@@ -3,6 +3,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
+import type { Model, Provider } from '../catalogue/catalogue.ts';
+import { atProvider } from '../catalogue/target.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import type {
   Dialect,
@@ -59,6 +61,8 @@ const maxRepeats = 3;
 export class ToolLoop {
   readonly #options: ToolLoopOptions;
   readonly #messages: string[] = [];
+  /** The provider that made reasoning which is among the messages: no other one gets it. */
+  #sealedBy: Provider | null = null;
   readonly #repeats = new Map<string, number>();
   /** The ids of all calls of the run. */
   readonly #ids = new Set<string>();
@@ -84,7 +88,7 @@ export class ToolLoop {
     let answer = first;
     for (;;) {
       const said = await this.#said(answer, answers);
-      if (said === null || !(await this.#execute(said))) break;
+      if (said === null || !(await this.#execute(said, answer.model))) break;
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
@@ -118,7 +122,7 @@ export class ToolLoop {
         if (this.#options.tools.shown) this.#events = stream;
         for (;;) {
           await last.passTo(stream);
-          if (!(await this.#execute(stream.answered))) break;
+          if (!(await this.#execute(answeredIn(stream, last.model), last.model))) break;
           stream.next({ mayCall: this.#mayCall });
           const next = await this.#ask();
           if (next.kind !== 'stream') throw new Error('a streamed answer was asked for');
@@ -155,6 +159,7 @@ export class ToolLoop {
     const maxTokens = isFirst ? chain.maxTokens : await this.#admitMore();
     return new ProviderChain({
       ...chain,
+      ...(this.#sealedBy !== null && { target: atProvider(chain.target, this.#sealedBy) }),
       maxTokens,
       // Another call may follow.
       source: { rewritten: (rewrite) => chain.source.rewritten(rewrite), release: () => undefined },
@@ -181,7 +186,7 @@ export class ToolLoop {
    * Executes the calls of an answer, if all of them are of the gateway's tools and tools may be called. Otherwise returns
    * false: the answer is for the client.
    */
-  async #execute(said: Said): Promise<boolean> {
+  async #execute(said: Said, { provider }: Model): Promise<boolean> {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
     const known = said.identified(this.#ids);
@@ -189,6 +194,7 @@ export class ToolLoop {
     const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add(known.text);
+    if (known.isSealed) this.#sealedBy = provider;
     for (const text of known.resultTexts(this.#fitting(results))) this.#add(text);
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
     this.#mayCall = this.#calls < this.#options.tools.maxIterations && !this.#isSpent && !isRepeating;
@@ -232,6 +238,15 @@ export class ToolLoop {
     this.#events?.show({ type: 'tool.finished', id, name, outcome });
     run.noteTool({ name, outcome, startedAt });
     return quoted(content, outcome);
+  }
+}
+
+/** Throws an `invalid` failure for a message that can't be put together. */
+function answeredIn(stream: ToolStream, { provider }: Model): Said {
+  try {
+    return stream.answered;
+  } catch (error) {
+    throw new ProviderFailure('invalid', provider.name, { cause: error });
   }
 }
 

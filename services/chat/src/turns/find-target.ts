@@ -5,6 +5,7 @@ import {
   agentTarget,
   modelNotFound,
   modelTarget,
+  atProvider,
   targetIn,
   type ResolvedAgent,
   type Target,
@@ -30,7 +31,8 @@ export async function findTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {
-  return targetIn(asked.api, await namedTarget({ catalogue, agents }, asked));
+  const target = targetIn(asked.api, await namedTarget({ catalogue, agents }, asked));
+  return asked.request.hasSealedReasoning ? atProvider(target, target.chain[0].provider) : target;
 }
 
 async function namedTarget(
