@@ -100,7 +100,8 @@ lane() {
   done
 }
 
-# Lanes run at once, since steps wait for half of their time. Those from 40 to 89 need no gateway.
+# Lanes run at once, since steps wait for half of their time. Those from 40 to 89 need no gateway, or may share it with
+# Schemathesis.
 first=(1[0-9]-*.sh) second=([23][0-9]-*.sh) others=([4-8][0-9]-*.sh)
 lane "${others[@]}" &
 beside+=($!)
