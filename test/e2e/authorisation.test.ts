@@ -68,6 +68,15 @@ function errorOf({ dialects = ['chat'] }: Route, type: string, code: string): ob
     error: { message: expect.any(String), type, code, param: null, request_id: expect.any(String) },
   };
   if (dialects.includes('chat')) return ofOpenAi;
+  if (dialects.includes('messages'))
+    return {
+      type: 'error',
+      error: {
+        ...{ type: expect.any(String), message: expect.any(String) },
+        details: { error_code: code, param: null },
+      },
+      request_id: expect.any(String),
+    };
   const details = [expect.objectContaining({ reason: code.toUpperCase() }), expect.any(Object)];
   return {
     error: { code: expect.any(Number), message: expect.any(String), status: expect.any(String), details },

@@ -80,7 +80,8 @@ describe('with two edges and requests running', () => {
 
   it('a key expires to the second, also where it is cached', async () => {
     const tenant = await gateway.makeTenant();
-    const expiresAt = Date.now() + 1_500;
+    // A slow machine takes seconds until both edges have seen it.
+    const expiresAt = Date.now() + 5_000;
     const { key } = await newKey(tenant, { expires_at: new Date(expiresAt).toISOString() });
     await untilBoth(key, 200);
     await untilBoth(key, 401);

@@ -128,11 +128,18 @@ describe('the examples', () => {
   });
 
   it.each(all.filter(({ example }) => example.events !== undefined))(
-    '$name is a stream of chunks that ends with [DONE]',
-    ({ example }) => {
+    '$name is a stream of its API, with its end',
+    ({ example, name }) => {
       const data = [...(example.events ?? '').matchAll(/^data: (.*)\n\n/gm)].map(([, text]) => text ?? '');
-      expect(data.pop()).toBe('[DONE]');
-      expect(data.length).toBeGreaterThan(2);
+      expect(data.length).toBeGreaterThan(3);
+      const last = data.pop();
+      if (name.startsWith('messages.')) {
+        expect(last).toBe('{"type":"message_stop"}');
+        const types = data.map((text) => (JSON.parse(text) as { type: string }).type);
+        expect([types[0], types.at(-1)]).toEqual(['message_start', 'message_delta']);
+        return;
+      }
+      expect(last).toBe('[DONE]');
       for (const text of data) expect(problems(chatCompletionChunk, JSON.parse(text))).toEqual([]);
     },
   );

@@ -62,20 +62,34 @@ export const anyModelList = z.union([modelList, anthropicModelList, googleModelL
 const googleQuery = z.looseObject({
   pageSize: z
     .string()
+    .max(16)
     .optional()
     .describe("Models of a page for Google's clients; 50 by default, 1,000 at most"),
-  pageToken: z.string().optional().describe("For Google's clients: `nextPageToken` of the page before"),
+  pageToken: z
+    .string()
+    .max(1_024)
+    .optional()
+    .describe("For Google's clients: `nextPageToken` of the page before"),
 });
 
 /** Each client's own are read, and those of others ignored. */
 const modelQuery = googleQuery.extend({
   limit: z
     .string()
+    .max(16)
     .optional()
     .describe("Models of a page for Anthropic's clients, 1 to 1,000; 20 by default"),
-  before_id: z.string().optional().describe("For Anthropic's clients: the page that ends before this model"),
-  after_id: z.string().optional().describe("For Anthropic's clients: the page that begins after this model"),
-  client_version: z.string().optional().describe('Codex sends it, and reads `models`'),
+  before_id: z
+    .string()
+    .max(512)
+    .optional()
+    .describe("For Anthropic's clients: the page that ends before this model"),
+  after_id: z
+    .string()
+    .max(512)
+    .optional()
+    .describe("For Anthropic's clients: the page that begins after this model"),
+  client_version: z.string().max(256).optional().describe('Codex sends it, and reads `models`'),
 });
 export type ModelQuery = z.output<typeof modelQuery>;
 
