@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
+import { eventually } from '@gatehouse/test/eventually';
 import { ask, edgeTo, host, replica, stopAll, ways } from './proxy-fixture.ts';
 import { VanishedReplica } from './vanished-replica.ts';
 
@@ -48,10 +49,12 @@ describe.each(ways)('$way', ({ path }) => {
         const answers = await Promise.all([1, 2, 3, 4].map(send));
         expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
         expect(performance.now() - began).toBeLessThan(10_000);
-        // It is passed over for a while now.
-        const soon = performance.now();
-        await Promise.all([send(), send()]);
-        expect(performance.now() - soon).toBeLessThan(800);
+        // It is passed over for a while now, which a slow machine may let pass: then it is found again.
+        await eventually(async () => {
+          const soon = performance.now();
+          await Promise.all([send(), send()]);
+          expect(performance.now() - soon).toBeLessThan(800);
+        });
       },
     );
 
