@@ -1,11 +1,10 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { isCall, SaidContent } from './said-content.ts';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { isCall, maxCalls, SaidContent } from './said-content.ts';
 
 /** All texts of a message, and as many for each of its pieces: put together and read within 50 ms. */
 const maxChars = 2 * 1024 * 1024;
 const charsEach = 8;
 const maxBlocks = 4_096;
-const maxCalls = 128;
 
 interface OpenBlock {
   fields: Fields;
@@ -37,8 +36,7 @@ export class ContentBuilder {
     const { type: _type, partial_json: json, citation, ...texts } = delta;
     this.#count([json, citation, ...Object.values(texts)]);
     if (typeof json === 'string') block.json.push(json);
-    if (citation !== undefined)
-      block.fields['citations'] = [block.fields['citations'] ?? [], citation].flat();
+    if (citation !== undefined) block.citations.push(citation);
     for (const [name, text] of Object.entries(texts))
       if (typeof text === 'string' && name !== '__proto__')
         block.fields[name] = (typeof block.fields[name] === 'string' ? block.fields[name] : '') + text;
@@ -51,7 +49,7 @@ export class ContentBuilder {
         fields:
           citations.length === 0
             ? fields
-            : { ...fields, citations: [fields['citations'] ?? [], citations].flat(2) },
+            : { ...fields, citations: [...listOf(fields['citations']), ...citations] },
         json: json.join(''),
       })),
     );

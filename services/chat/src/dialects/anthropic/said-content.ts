@@ -10,7 +10,7 @@ export interface WrittenBlock {
 }
 
 /** More than any model asks for at once. */
-const maxCalls = 128;
+export const maxCalls = 128;
 
 /** The content of a model's message. */
 export class SaidContent implements Said {

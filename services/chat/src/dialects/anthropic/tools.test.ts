@@ -265,6 +265,16 @@ describe('streamed answers of a turn with tools', () => {
     }).toThrow('too large');
   });
 
+  it('have the citations of a text in their order', () => {
+    const builder = new ContentBuilder();
+    builder.start(0, { ...said('x'), citations: [{ cited_text: 'a' }] });
+    for (const cited_text of ['b', 'c'])
+      builder.add(0, { type: 'citations_delta', citation: { cited_text } });
+    expect(builder.built.blocks).toEqual([
+      { ...said('x'), citations: [{ cited_text: 'a' }, { cited_text: 'b' }, { cited_text: 'c' }] },
+    ]);
+  });
+
   it('keep the input of tools that the provider has itself', () => {
     const builder = new ContentBuilder();
     builder.start(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} });
