@@ -101,9 +101,9 @@ export class Catalogue {
       const found = byName.get(providerName);
       if (found === undefined) problems.push(`model ${rest.id}: there is no provider ${providerName}`);
       else {
-        const [usual, ...others] = apisOf[found.kind];
-        const api = named ?? usual;
-        if (![usual, ...others].includes(api))
+        const apis = apisOf[found.kind];
+        const api = named ?? apis[0];
+        if (!apis.includes(api))
           problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
         resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel: upstream_model ?? rest.id });
       }

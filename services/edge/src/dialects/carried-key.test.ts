@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
 import fc from 'fast-check';
-import { carriedKey, keyInQuery } from './carried-key.ts';
+import { carriedKey, keysInQuery } from './carried-key.ts';
 
 const url = '/v1/models';
 
@@ -81,7 +81,7 @@ describe('the URL of a request', () => {
     fc.assert(
       fc.property(fc.array(marks, { maxLength: 12 }), (parts) => {
         const query = parts.join('');
-        const { rest } = keyInQuery(`/x?${query}`);
+        const { rest } = keysInQuery(`/x?${query}`);
         const left = [...new URLSearchParams(rest.slice('/x?'.length))];
         expect(left.map(([name]) => name)).not.toContain('key');
         // A first question mark is not part of a name.

@@ -20,7 +20,7 @@ export function carriedKey(dialect: DialectName, { url, headers }: Carrier): Car
   const { authorization } = headers;
   const names = keyHeaders[dialect];
   if (names.length === 0) return { authorization, url };
-  const query = dialect === 'gemini' ? keyInQuery(url) : { keys: [], rest: url };
+  const query = dialect === 'gemini' ? keysInQuery(url) : { keys: [], rest: url };
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
   // Node joins the values of a header that comes more than once.
   const named = names.flatMap((name) => String(headers[name] ?? '').split(','));
@@ -32,9 +32,9 @@ export function carriedKey(dialect: DialectName, { url, headers }: Carrier): Car
 }
 
 /** The values of `key` in the query of a URL, and the URL without them. The name may be percent-encoded. */
-export function keyInQuery(url: string): { found: boolean; keys: string[]; rest: string } {
+export function keysInQuery(url: string): { keys: string[]; rest: string } {
   const start = url.indexOf('?');
-  if (start < 0) return { found: false, keys: [], rest: url };
+  if (start < 0) return { keys: [], rest: url };
   const keys: string[] = [];
   const others = url
     .slice(start + 1)
@@ -45,7 +45,7 @@ export function keyInQuery(url: string): { found: boolean; keys: string[]; rest:
       keys.push(value ?? '');
       return false;
     });
-  if (keys.length === 0) return { found: false, keys, rest: url };
+  if (keys.length === 0) return { keys, rest: url };
   const path = url.slice(0, start);
-  return { found: true, keys, rest: others.length === 0 ? path : `${path}?${others.join('&')}` };
+  return { keys, rest: others.length === 0 ? path : `${path}?${others.join('&')}` };
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isAtOrUnder } from '@gatehouse/contract/operator-surface';
 import { pathOf } from '../shared/target.ts';
-import { keyInQuery } from './carried-key.ts';
+import { keysInQuery } from './carried-key.ts';
 
 /** A request as far as it shows which dialect its client speaks. */
 export interface Asked {
@@ -34,7 +34,7 @@ export function dialectOfUnknown(asked: Asked): DialectName {
 /** Whether a client of Google's API sent a request, as far as headers and query show. */
 function isOfGoogle({ headers, url }: Pick<Asked, 'headers' | 'url'>): boolean {
   const { 'x-goog-api-key': key, 'x-goog-api-client': client } = headers;
-  return key !== undefined || client !== undefined || keyInQuery(url).found;
+  return key !== undefined || client !== undefined || keysInQuery(url).keys.length > 0;
 }
 
 /** Whether a request calls a method of a resource as Google's API does: `…/models/some-model:generateContent`. */
