@@ -41,6 +41,11 @@ export function errorInEvent(data: string): ProviderError {
   return errorWords({ message: data });
 }
 
+/** Whether errors with a status concern the request alone: clients mend it by their words. */
+export function concernsRequest(status: number): boolean {
+  return status === 400 || status === 413 || status === 422;
+}
+
 /** Reads the body of an error in OpenAI's shape or a similar one. */
 export function errorWords(body: Fields): ProviderError {
   const nested = listOf(body['errors'])[0] ?? body['error'] ?? body['detail'];

@@ -49,6 +49,25 @@ function refuseVariant(name: string, known: FieldTypes, decisive: readonly strin
   throw new AppError('unknown_parameter', `Unknown field: ${param}. Did you mean ${plain}?`, { param });
 }
 
+/** Checks the roles and contents of messages. `needContent`: whether each must have one. */
+export function checkMessages(messages: unknown, { needContent }: { needContent: boolean }): void {
+  if (messages === undefined) throw missing('messages');
+  if (!Array.isArray(messages)) throw wrongType('messages', ['array']);
+  if (messages.length === 0)
+    throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
+  for (const [index, message] of messages.entries()) {
+    if (kindOf(message) !== 'object') throw wrongType(`messages[${index}]`, ['object']);
+    const { role, content } = message as Fields;
+    if (role === undefined) throw missing(`messages[${index}].role`);
+    if (typeof role !== 'string') throw wrongType(`messages[${index}].role`, ['string']);
+    if (!needContent && (content === undefined || content === null)) continue;
+    if (content === undefined) throw missing(`messages[${index}].content`);
+    const kind = kindOf(content);
+    if (kind !== 'string' && kind !== 'array')
+      throw wrongType(`messages[${index}].content`, ['string', 'array']);
+  }
+}
+
 export function kindOf(value: unknown): Kind | null {
   if (Array.isArray(value)) return 'array';
   if (value === null) return null;

@@ -2,6 +2,7 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
 import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
+import { concernsRequest } from '../dialects/error-words.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { AnswerOrigin, ProviderCall } from './adapter.ts';
@@ -201,8 +202,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
     const bytes = chunks.concat();
     const { words, isError } = this.#wordsOf(bytes.toString('utf8'));
-    const isKept =
-      this.format.keepsErrorBodies && isError && ofRequest.has(status) && bytes.length < maxErrorBytes;
+    const { keepsErrorBodies } = this.format;
+    const isKept = keepsErrorBodies && isError && concernsRequest(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),
@@ -210,7 +211,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     );
     return new ProviderFailure('status', this.provider, {
       // Others may name the account of the platform.
-      ...(this.format.keepsErrorBodies && !ofRequest.has(status) ? {} : words),
+      ...(keepsErrorBodies && !concernsRequest(status) ? {} : words),
       ...(isKept && { body: bytes }),
       status,
       retryAfterMs,
@@ -240,9 +241,6 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     return new ProviderFailure(kind, this.provider, { cause: error, code });
   }
 }
-
-/** Statuses of errors that concern the request alone: clients mend it by their words. */
-const ofRequest = new Set([400, 413, 422]);
 
 /** Codes of errors of zlib, brotli and zstd. */
 const unpacking = /^(?:Z_|ERR__|ZSTD_)/;

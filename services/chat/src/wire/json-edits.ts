@@ -11,6 +11,12 @@ export interface Edit {
   text: Text;
 }
 
+/** Changes of a JSON object: edits of its text, and members to be added at its end. */
+export interface Changes {
+  edits: Edit[];
+  added: Text[];
+}
+
 /** Adds elements at the end of an array, or puts an array in the place of null. */
 export function appendTo(
   body: Buffer,
@@ -27,8 +33,18 @@ export function appendTo(
   edits.push({ at, until: at, text: isEmpty ? elements : [',', elements] });
 }
 
-/** Edits must not overlap; those at one place come in their order. */
-export function applyEdits(body: Buffer, edits: Edit[]): Buffer {
+/** The text with changes, whose edits must not overlap; those at one place come in their order. */
+export function applyChanges(body: Buffer, members: readonly Member[], { edits, added }: Changes): Buffer {
+  const last = members.at(-1);
+  const atEnd = last === undefined ? [] : added.map((text) => addedBehind(last, text));
+  return applyEdits(body, [...edits, ...atEnd]);
+}
+
+function addedBehind({ valueEnd }: Member, text: Text): Edit {
+  return { at: valueEnd, until: valueEnd, text: [',', text].flat() };
+}
+
+function applyEdits(body: Buffer, edits: Edit[]): Buffer {
   if (edits.length === 0) return body;
   const parts: Buffer[] = [];
   let from = 0;

@@ -1,9 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorIn, errorWords } from '../error-words.ts';
-
-/** Statuses of errors that concern the request alone. */
-const ofRequest = new Set([400, 413, 422]);
+import { concernsRequest, errorIn, errorWords } from '../error-words.ts';
 
 /** The words of an error that concerns the request; of others its status alone, since they may name the platform's account. */
 export function publicWords(body: Fields): ProviderError {
@@ -19,5 +16,5 @@ export function publicErrorIn(fields: Fields): ProviderError | null {
 function withoutAccount(error: ProviderError): ProviderError {
   const { status } = error;
   if (status === undefined) return {};
-  return ofRequest.has(status) ? error : { status };
+  return concernsRequest(status) ? error : { status };
 }

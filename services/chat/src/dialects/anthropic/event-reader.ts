@@ -3,13 +3,13 @@ import { textLimits } from '@gatehouse/events/run-event';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import { readUsage } from '../../usage/usage-reader.ts';
+import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { contentText, spokenText } from './content.ts';
 import { publicErrorIn, publicWords } from './errors.ts';
-import { eventOf, firstUsage, mergedUsage, stopFrame } from './events.ts';
+import { callsTools, eventOf, firstUsage, hasStopped, mergedUsage, stopFrame } from './events.ts';
 
 /**
  * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
@@ -74,8 +74,7 @@ export class EventReader implements StreamReader {
   }
 
   get serviceTier(): string | null {
-    const { service_tier: tier } = this.#usage;
-    return typeof tier === 'string' && tier !== '' ? tier.slice(0, maxTierChars) : null;
+    return readServiceTier({ usage: this.#usage });
   }
 
   get answer(): TextSample {
@@ -116,17 +115,3 @@ export class EventReader implements StreamReader {
 }
 
 const maxStartBytes = 32 * 1024;
-
-/** Longer than any name of a tier, so that none is taken for another. */
-export const maxTierChars = 64;
-
-/** Whether the client is to call tools, so that what is said is not yet the answer. */
-export function callsTools(message: unknown): boolean {
-  return (Object(message) as Fields)['stop_reason'] === 'tool_use';
-}
-
-/** Whether a message has its end: why it stopped. */
-export function hasStopped(message: unknown): boolean {
-  const { stop_reason: reason } = Object(message) as Fields;
-  return typeof reason === 'string' && reason !== '';
-}

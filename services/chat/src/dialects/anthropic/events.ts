@@ -62,3 +62,14 @@ export function firstUsage(message: unknown): Fields {
   const { usage } = Object(message) as Fields;
   return isFields(usage) ? { ...usage, output_tokens: 0 } : {};
 }
+
+/** Whether the client is to call tools, so that what is said is not yet the answer. */
+export function callsTools(message: unknown): boolean {
+  return (Object(message) as Fields)['stop_reason'] === 'tool_use';
+}
+
+/** Whether a message has its end: why it stopped. */
+export function hasStopped(message: unknown): boolean {
+  const { stop_reason: reason } = Object(message) as Fields;
+  return typeof reason === 'string' && reason !== '';
+}

@@ -3,8 +3,7 @@ import { assertReadable } from '../../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { publicErrorIn, publicWords } from './errors.ts';
-import { hasStopped } from './event-reader.ts';
-import { eventOf, firstUsage, frameOf, mergedUsage, stopFrame } from './events.ts';
+import { eventOf, firstUsage, frameOf, hasStopped, mergedUsage, stopFrame } from './events.ts';
 import { isCall } from './said-content.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */

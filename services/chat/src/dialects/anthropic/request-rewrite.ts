@@ -1,14 +1,9 @@
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
-import { appendTo, applyEdits, type Edit, type Text } from '../../wire/json-edits.ts';
+import { applyChanges, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
-import type { Rewrite, ToolRewrite } from '../dialect.ts';
+import { addTools } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
 import { asAnthropic, samplingNames } from './defaults.ts';
-
-/** Changes to the text of a request, and members to be added at its end. */
-interface Changes {
-  edits: Edit[];
-  added: Text[];
-}
 
 /**
  * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
@@ -20,19 +15,19 @@ export function rewriteRequest(
   members: readonly Member[] = objectMembers(body),
 ): Buffer {
   const changes: Changes = { edits: [], added: [] };
-  const { edits, added } = changes;
+  const { edits } = changes;
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
     edits.push({ at, until, text: JSON.stringify(rewrite.model) });
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
-  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, changes);
+  const choiceText = (type: 'auto' | 'none', given: Member | null): string => {
+    const serial = type === 'auto' && given !== null && isSerial(body, given.valueStart);
+    return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
+  };
+  if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, changes);
   addDefaults(body, members, rewrite, changes);
-  const last = members.at(-1);
-  if (last !== undefined)
-    for (const text of added)
-      edits.push({ at: last.valueEnd, until: last.valueEnd, text: [',', text].flat() });
-  return applyEdits(body, edits);
+  return applyChanges(body, members, changes);
 }
 
 function named(members: readonly Member[], name: string): Member[] {
@@ -101,28 +96,6 @@ function isText(body: Buffer, at: number): boolean {
 
 function textBlock(text: string): string {
   return JSON.stringify({ type: 'text', text });
-}
-
-function addTools(
-  body: Buffer,
-  members: readonly Member[],
-  { definitions, messages, choice }: ToolRewrite,
-  { edits, added }: Changes,
-): void {
-  const given = named(members, 'tools');
-  if (given.length === 0) added.push(['"tools":[', definitions, ']']);
-  for (const member of given) appendTo(body, member, definitions, edits);
-  const [list] = named(members, 'messages').slice(-1);
-  if (list !== undefined && messages.length > 0) appendTo(body, list, messages.join(','), edits);
-  if (choice === null) return;
-  const choices = named(members, 'tool_choice');
-  for (const { valueStart: at, valueEnd: until } of choices)
-    edits.push({ at, until, text: choiceText(choice, choice === 'auto' && isSerial(body, at)) });
-  if (choices.length === 0) added.push(`"tool_choice":${choiceText(choice, false)}`);
-}
-
-function choiceText(type: 'auto' | 'none', serial: boolean): string {
-  return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
 }
 
 /** Whether the client's choice of tools allows one call at a time. */

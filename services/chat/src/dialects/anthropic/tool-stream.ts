@@ -1,9 +1,9 @@
-import { type Fields } from '@gatehouse/kit/fields';
+import type { Fields } from '@gatehouse/kit/fields';
 import { addedUsage } from '../../usage/added-usage.ts';
-import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
+import type { ToolStream } from '../dialect.ts';
+import { JoinedStream } from '../joined-stream.ts';
 import { ContentBuilder } from './content-builder.ts';
-import { eventOf, firstUsage, frameOf, mergedUsage, stopFrame, type MessageEvent } from './events.ts';
-import { callsTools } from './event-reader.ts';
+import { callsTools, eventOf, firstUsage, frameOf, mergedUsage, stopFrame } from './events.ts';
 import { isCall, nameOf, type SaidContent } from './said-content.ts';
 
 /**
@@ -11,9 +11,7 @@ import { isCall, nameOf, type SaidContent } from './said-content.ts';
  * turn, one end with the usage of all, and none of the calls that the gateway makes itself. Frames that need no change
  * stay as they are.
  */
-export class MessageToolStream implements ToolStream {
-  readonly #sink: FrameSink;
-  readonly #isOwn: (name: string) => boolean;
+export class MessageToolStream extends JoinedStream implements ToolStream {
   #isFirst = true;
   #content = new ContentBuilder();
   /** The index that the client gets for each block of the call under way; null for calls of the gateway. */
@@ -26,26 +24,6 @@ export class MessageToolStream implements ToolStream {
   #usage: Fields = {};
   /** Passed on once no call of a tool follows: why the message stopped, and its usage. */
   #held: { frame: Buffer; fields: Fields } | null = null;
-  #onDrain: () => void = () => undefined;
-
-  constructor(sink: FrameSink, isOwn: (name: string) => boolean) {
-    this.#sink = sink;
-    this.#isOwn = isOwn;
-    sink.onDrain(() => this.#onDrain());
-  }
-
-  /** The listener of the call under way. */
-  onDrain(listener: () => void): void {
-    this.#onDrain = listener;
-  }
-
-  write(frames: readonly Buffer[]): boolean {
-    const passed = frames.flatMap((frame) => {
-      const event = eventOf(frame);
-      return event === null ? [frame] : this.#read(frame, event);
-    });
-    return this.#sink.write(passed);
-  }
 
   /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
   next(): void {
@@ -62,16 +40,11 @@ export class MessageToolStream implements ToolStream {
     return this.#content.built.stopped((Object(this.#held?.fields['delta']) as Fields)['stop_reason']);
   }
 
-  /** Sends an event with a name that Anthropic's SDKs pass over. */
-  show(event: ToolEvent): void {
-    this.#sink.write([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
-  }
-
   finish(): void {
     if (this.#held === null) return;
     const { frame, fields } = this.#held;
     const isChanged = !this.#isFirst || this.#hasOwnCall;
-    this.#sink.write([isChanged ? frameOf({ ...this.#ended(fields), type: 'message_delta' }) : frame]);
+    this.send([isChanged ? frameOf({ ...this.#ended(fields), type: 'message_delta' }) : frame]);
   }
 
   endFrames(): Buffer[] {
@@ -88,7 +61,10 @@ export class MessageToolStream implements ToolStream {
     };
   }
 
-  #read(frame: Buffer, { type, fields }: MessageEvent): Buffer[] {
+  protected override passed(frame: Buffer): Buffer[] {
+    const event = eventOf(frame);
+    if (event === null) return [frame];
+    const { type, fields } = event;
     switch (type) {
       case 'message_start':
         this.#usage = mergedUsage(this.#usage, firstUsage(fields['message']));
@@ -130,7 +106,7 @@ export class MessageToolStream implements ToolStream {
 
   #open(fields: Fields): void {
     const block = fields['content_block'];
-    const isOwn = isCall(block) && this.#isOwn(nameOf(block));
+    const isOwn = isCall(block) && this.isOwn(nameOf(block));
     this.#hasOwnCall ||= isOwn;
     this.#hasOthersCall ||= isCall(block) && !isOwn;
     this.#indexes.set(indexOf(fields), isOwn ? null : this.#shownBlocks);

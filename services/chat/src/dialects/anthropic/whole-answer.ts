@@ -16,7 +16,7 @@ import {
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { contentText, spokenText } from './content.ts';
 import { publicErrorIn } from './errors.ts';
-import { callsTools } from './event-reader.ts';
+import { callsTools } from './events.ts';
 
 /** Each is parsed by itself in an answer that is too large. */
 const maxMemberBytes = 64 * 1024;

@@ -1,6 +1,7 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import type { Rewrite, TokenLimit, ToolRewrite } from '../dialect.ts';
-import { appendTo, applyEdits, type Edit, type Text } from '../../wire/json-edits.ts';
+import { addTools } from '../added-tools.ts';
+import type { Rewrite, TokenLimit } from '../dialect.ts';
+import { applyChanges, type Edit, type Text } from '../../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
@@ -34,7 +35,8 @@ export function rewriteRequest(
     const at = elementStart(body, messages?.valueStart ?? 0, index);
     edits.push({ at, until: at, text: `${message},` });
   }
-  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, { edits, added });
+  const choiceText = (choice: 'auto' | 'none'): string => `"${choice}"`;
+  if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, { edits, added });
   const given = new Set(members.map((entry) => entry.name));
   const { maxTokens } = rewrite;
   let { defaults } = rewrite;
@@ -47,12 +49,7 @@ export function rewriteRequest(
     if (!given.has(name) && !replaces(given, name))
       added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
-  const last = members.at(-1);
-  if (added.length > 0 && last !== undefined) {
-    for (const text of added)
-      edits.push({ at: last.valueEnd, until: last.valueEnd, text: [',', text].flat() });
-  }
-  return applyEdits(body, edits);
+  return applyChanges(body, members, { edits, added });
 }
 
 /** OpenAI's two names of one limit. */
@@ -123,21 +120,4 @@ function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], ad
   else if (last !== undefined)
     edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
   else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });
-}
-
-function addTools(
-  body: Buffer,
-  members: readonly Member[],
-  { definitions, messages, choice }: ToolRewrite,
-  { edits, added }: { edits: Edit[]; added: Text[] },
-): void {
-  const given = members.filter(({ name }) => name === 'tools');
-  if (given.length === 0) added.push(['"tools":[', definitions, ']']);
-  for (const member of given) appendTo(body, member, definitions, edits);
-  const last = members.findLast(({ name }) => name === 'messages');
-  if (last !== undefined && messages.length > 0) appendTo(body, last, messages.join(','), edits);
-  if (choice === null) return;
-  const choices = members.filter(({ name }) => name === 'tool_choice');
-  for (const { valueStart: at, valueEnd: until } of choices) edits.push({ at, until, text: `"${choice}"` });
-  if (choices.length === 0) added.push(`"tool_choice":"${choice}"`);
 }

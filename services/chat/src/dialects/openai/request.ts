@@ -3,8 +3,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation } from '../dialect.ts';
 import { choicesIn } from './asked.ts';
 import {
+  checkMessages,
   checkTypes,
-  kindOf,
   missing,
   modelOf,
   objectOf,
@@ -65,7 +65,7 @@ export function readRequest(operation: Operation, body: Buffer, parsed: unknown)
 function chatRequest(body: Buffer, fields: Fields): OpenAiRequest {
   const model = modelOf(fields);
   checkTypes(fields, chatFields, decisive);
-  checkMessages(fields['messages']);
+  checkMessages(fields['messages'], { needContent: false });
   const options = fields['stream_options'] as { include_usage?: unknown } | null | undefined;
   return new OpenAiRequest(body, fields, {
     ...{ operation: 'chat', model },
@@ -84,21 +84,4 @@ function embeddingsRequest(body: Buffer, fields: Fields): OpenAiRequest {
   if (input.length === 0) throw new AppError('invalid_value', 'input must not be empty.', { param: 'input' });
   const head = { operation: 'embeddings', model, stream: false, wantsUsage: false, choices: 1 } as const;
   return new OpenAiRequest(body, fields, head);
-}
-
-function checkMessages(messages: unknown): void {
-  if (messages === undefined) throw missing('messages');
-  if (!Array.isArray(messages)) throw wrongType('messages', ['array']);
-  if (messages.length === 0)
-    throw new AppError('invalid_value', 'messages must not be empty.', { param: 'messages' });
-  for (const [index, message] of messages.entries()) {
-    if (kindOf(message) !== 'object') throw wrongType(`messages[${index}]`, ['object']);
-    const { role, content } = message as Fields;
-    if (role === undefined) throw missing(`messages[${index}].role`);
-    if (typeof role !== 'string') throw wrongType(`messages[${index}].role`, ['string']);
-    const kind = kindOf(content);
-    if (content !== undefined && content !== null && kind !== 'string' && kind !== 'array') {
-      throw wrongType(`messages[${index}].content`, ['string', 'array']);
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageBuilder } from './message-builder.ts';
-import type { FrameSink, ToolEvent, ToolStream } from '../dialect.ts';
+import type { ToolStream } from '../dialect.ts';
+import { JoinedStream } from '../joined-stream.ts';
 import { chunkOf, frameOf, type SaidMessage } from './tool-calls.ts';
 import { hasFinished } from './provider-error.ts';
 import { ChunkHead, doneFrame, usageChunk } from './chunk-reader.ts';
@@ -13,9 +14,7 @@ const maxUnnamed = 100;
  * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
  * of the calls that the gateway makes itself. Frames that need no change stay as they are.
  */
-export class ChunkToolStream implements ToolStream {
-  readonly #sink: FrameSink;
-  readonly #isOwn: (name: string) => boolean;
+export class ChunkToolStream extends JoinedStream implements ToolStream {
   /** The head of the first call: the same in all chunks. */
   readonly #head = new ChunkHead();
   #isFirst = true;
@@ -28,26 +27,6 @@ export class ChunkToolStream implements ToolStream {
   /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
   #held: Buffer[] = [];
   #mayCall = true;
-  #onDrain: () => void = () => undefined;
-
-  constructor(sink: FrameSink, isOwn: (name: string) => boolean) {
-    this.#sink = sink;
-    this.#isOwn = isOwn;
-    sink.onDrain(() => this.#onDrain());
-  }
-
-  /** The listener of the call under way. */
-  onDrain(listener: () => void): void {
-    this.#onDrain = listener;
-  }
-
-  write(frames: readonly Buffer[]): boolean {
-    const passed = frames.flatMap((frame) => {
-      const chunk = chunkOf(frame);
-      return chunk === null ? [frame] : this.#read(frame, chunk);
-    });
-    return this.#sink.write(passed);
-  }
 
   next({ mayCall }: { mayCall: boolean }): void {
     this.#isFirst = false;
@@ -63,20 +42,17 @@ export class ChunkToolStream implements ToolStream {
     return this.#message.built;
   }
 
-  /** Sends an event with a name, which clients of OpenAI's format do not expect. */
-  show(event: ToolEvent): void {
-    this.#sink.write([Buffer.from(`event: gatehouse.tool\ndata: ${JSON.stringify(event)}\n\n`)]);
-  }
-
   finish(): void {
-    this.#sink.write(this.#held);
+    this.send(this.#held);
   }
 
   endFrames(usage: Usage | null): Buffer[] {
     return usage === null ? [doneFrame] : [usageChunk(this.#head.built, usage), doneFrame];
   }
 
-  #read(frame: Buffer, chunk: Fields): Buffer[] {
+  protected override passed(frame: Buffer): Buffer[] {
+    const chunk = chunkOf(frame);
+    if (chunk === null) return [frame];
     this.#head.add(chunk);
     const { choices } = chunk;
     if (!Array.isArray(choices)) return this.#isFirst ? [frame] : [];
@@ -120,7 +96,7 @@ export class ChunkToolStream implements ToolStream {
     this.#unnamed.set(place, name === '' ? pieces : []);
     if (pieces.length > maxUnnamed) throw new Error('a call of a tool has no name');
     if (name === '') return [];
-    if (this.#isOwn(name)) {
+    if (this.isOwn(name)) {
       this.#hasOwn = true;
       return [];
     }
