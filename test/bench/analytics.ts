@@ -106,7 +106,15 @@ async function measureSummary(adminUrl: string, usage: UsageStore): Promise<void
     from: new Date(Date.now() - (days + 1) * 86_400_000),
     to: new Date(Date.now() + 15 * 60_000),
   };
-  const filter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
+  const filter = {
+    agentId: null,
+    model: null,
+    provider: null,
+    channel: null,
+    dialect: null,
+    user: null,
+    apiKeyId: null,
+  };
   const times: number[] = [];
   for (let round = 0; round < 12; round += 1) {
     const startedAt = performance.now();
@@ -161,6 +169,7 @@ function makeEvent(index: number): Buffer {
     operation: 'chat',
     channel: 'api',
     dialect: 'chat',
+    client: 'openai-sdk',
     request_id: id,
     trace_id: '0af7651916cd43dd8448eb211c80319c',
     span_id: 'b7ad6b7169203331',

@@ -23,8 +23,12 @@ describe('traces, usage and costs', () => {
     gateway.call('/v1/chat/completions', {
       key: access.userKey,
       body: { model: 'small', messages: [{ role: 'user', content: 'Hello' }], ...fields },
-      headers: user === undefined ? {} : { 'x-service-user-id': user },
+      headers:
+        user === undefined
+          ? {}
+          : { 'x-service-user-id': user, 'x-session-id': `of ${user}`, 'user-agent': agents[user] ?? '' },
     });
+  const agents: Record<string, string> = { ann: 'claude-cli/2.1.332 (external, cli)', bob: 'bobs-own/1.0' };
 
   const refusal = (status: number, code: string, param: string | null = null): object => ({
     status,
@@ -109,6 +113,19 @@ describe('traces, usage and costs', () => {
     expect(totals.totals).toMatchObject({ unique_users: 2, errors: 0, cancelled: 0 });
     const perUser = await get('/v1/usage/summary?user_id=ann', tenant.userKey);
     expect(usageSummary.parse(perUser.body).totals).toMatchObject({ requests: 1, unique_users: 1 });
+    const byClient = await get('/v1/usage/summary?group_by=client,session,dialect', tenant.userKey);
+    expect(usageSummary.parse(byClient.body).groups.map((group) => group.key)).toEqual([
+      { client: 'claude-code', session: 'of ann', dialect: 'chat' },
+      { client: 'other', session: 'of bob', dialect: 'chat' },
+    ]);
+    for (const [dialect, requests] of [
+      ['chat', 2],
+      ['messages', 0],
+    ] as const) {
+      const filtered = await get(`/v1/costs/summary?dialect=${dialect}&group_by=client`, tenant.userKey);
+      const { groups, unpriced } = costSummary.parse(filtered.body);
+      expect([groups.length, unpriced.requests]).toEqual([requests, requests]);
+    }
     const costs = costSummary.parse((await get('/v1/costs/summary?group_by=model', tenant.userKey)).body);
     expect(costs).toMatchObject({
       total_usd: '0.000000000000',
@@ -132,6 +149,7 @@ describe('traces, usage and costs', () => {
     ['/v1/usage/summary?group_by=day,day', 'invalid_value', 'group_by'],
     ['/v1/costs/summary?timezone=Mars/Olympus', 'invalid_value', 'timezone'],
     ['/v1/costs/summary?agent_id=x', 'invalid_value', 'agent_id'],
+    ['/v1/costs/summary?dialect=esperanto', 'invalid_value', 'dialect'],
     ['/v1/costs/summary?compare=next', 'invalid_value', 'compare'],
     ['/v1/costs/summary?colour=red', 'unknown_parameter', 'colour'],
     ['/v1/traces/follow?limit=0', 'invalid_value', 'limit'],

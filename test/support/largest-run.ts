@@ -51,6 +51,8 @@ export function largestRunEnded(tenantId: string): RunEnded {
     tenant_id: tenantId,
     operation: 'embeddings',
     channel: longest('channel'),
+    dialect: 'responses',
+    client: longest('client'),
     request_id: longest('request_id'),
     trace_id: 'a'.repeat(textLimits.trace_id),
     span_id: longest('span_id'),

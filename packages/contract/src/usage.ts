@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dialectNames } from './dialects.ts';
 import {
   count,
   modelId,
@@ -24,8 +25,11 @@ export const dimension = z.enum([
   'model',
   'provider',
   'channel',
+  'dialect',
+  'client',
   'user',
   'api_key',
+  'session',
 ]);
 export type Dimension = z.output<typeof dimension>;
 
@@ -52,6 +56,7 @@ export const summaryQuery = z.strictObject({
   model: modelId.optional(),
   provider: storableText(1, 128).optional(),
   channel: storableText(1, 64).optional(),
+  dialect: z.enum(dialectNames).optional().describe('The API of the client'),
   user_id: userId.optional(),
   api_key_id: uuid.optional(),
   group_by: groupBy.optional(),
@@ -72,7 +77,7 @@ export type SummaryQuery = z.output<typeof summaryQuery>;
 const groupKey = z
   .partialRecord(dimension, z.string().nullable())
   .describe(
-    'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time',
+    'One member for each name in `group_by`: a day is `2026-03-29`, a month `2026-03`, an hour its start time. `client` is the program that its `User-Agent` names, from a closed list, or `other`; null where a run has none of these',
   );
 
 const usageTotals = {

@@ -16,6 +16,7 @@ export const runCorrected = 'gatehouse.run.corrected';
  */
 export const textLimits = {
   channel: 32,
+  client: 32,
   request_id: 128,
   trace_id: 32,
   span_id: 16,
@@ -84,6 +85,8 @@ const identity = {
   channel: text('channel'),
   /** The format in which its client asked; null or absent for runs that no client's request began. */
   dialect: z.enum(dialectNames).nullish(),
+  /** The program of the client, by a name that chat has for it; null or absent for the same runs. */
+  client: text('client').nullish(),
   request_id: text('request_id'),
   trace_id: text('trace_id'),
   span_id: text('span_id'),

@@ -43,6 +43,8 @@ create table analytics.traces (
   channel text not null,
   -- Null for runs that no request of a client began.
   dialect text,
+  -- The name of the client's program, from a closed list; null for the same runs.
+  client text,
   request_id text not null,
   trace_id text not null,
   span_id text not null,
@@ -179,8 +181,11 @@ create table analytics.usage (
   model text not null,
   provider text not null,
   channel text not null,
+  dialect text,
+  client text,
   user_id text,
   api_key_id uuid,
+  session_id text,
   requests bigint not null,
   errors bigint not null,
   cancelled bigint not null,
@@ -196,7 +201,7 @@ create table analytics.usage (
   estimated_requests bigint not null,
   estimated_cost_pico numeric(38, 0) not null,
   constraint usage_key unique nulls not distinct
-    (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id)
+    (tenant_id, bucket, model, agent_id, provider, channel, dialect, client, user_id, api_key_id, session_id)
 ) with (fillfactor = 70);
 
 alter table analytics.usage enable row level security;
@@ -216,7 +221,7 @@ create policy usage_system_delete on analytics.usage for delete to analytics_sys
 grant select on analytics.usage to analytics_app;
 grant select, insert, update, delete on analytics.usage to analytics_system;
 
--- `usage` without users and keys: enough for most summaries, with far fewer rows.
+-- `usage` without users, keys and sessions: enough for most summaries, with far fewer rows.
 create table analytics.usage_totals (
   tenant_id uuid not null,
   -- The start of the 15 minutes in which the runs ended.
@@ -225,6 +230,8 @@ create table analytics.usage_totals (
   model text not null,
   provider text not null,
   channel text not null,
+  dialect text,
+  client text,
   requests bigint not null,
   errors bigint not null,
   cancelled bigint not null,
@@ -239,7 +246,8 @@ create table analytics.usage_totals (
   unpriced_requests bigint not null,
   estimated_requests bigint not null,
   estimated_cost_pico numeric(38, 0) not null,
-  constraint usage_totals_key unique nulls not distinct (tenant_id, bucket, model, agent_id, provider, channel)
+  constraint usage_totals_key unique nulls not distinct
+    (tenant_id, bucket, model, agent_id, provider, channel, dialect, client)
 ) with (fillfactor = 70);
 
 alter table analytics.usage_totals enable row level security;
@@ -258,7 +266,7 @@ create policy usage_totals_system_delete on analytics.usage_totals for delete to
 grant select on analytics.usage_totals to analytics_app;
 grant select, insert, update, delete on analytics.usage_totals to analytics_system;
 
--- Unpriced models of the runs that are counted in a row of `usage`.
+-- Unpriced models of the runs that are counted in the rows of `usage` that have this key, whatever their session.
 create table analytics.unpriced_models (
   tenant_id uuid not null,
   bucket timestamptz not null,
@@ -266,11 +274,13 @@ create table analytics.unpriced_models (
   model text not null,
   provider text not null,
   channel text not null,
+  dialect text,
+  client text,
   user_id text,
   api_key_id uuid,
   unpriced_model text not null,
   constraint unpriced_models_key unique nulls not distinct
-    (tenant_id, bucket, model, agent_id, provider, channel, user_id, api_key_id, unpriced_model)
+    (tenant_id, bucket, model, agent_id, provider, channel, dialect, client, user_id, api_key_id, unpriced_model)
 );
 
 alter table analytics.unpriced_models enable row level security;
@@ -337,10 +347,13 @@ create table analytics.usage_users (
   model text not null,
   provider text not null,
   channel text not null,
+  dialect text,
+  client text,
   -- User n is bit n % 1024 of chunk n / 1024.
   chunk integer not null,
   users bit(1024) not null,
-  constraint usage_users_key unique nulls not distinct (tenant_id, bucket, model, agent_id, provider, channel, chunk)
+  constraint usage_users_key unique nulls not distinct
+    (tenant_id, bucket, model, agent_id, provider, channel, dialect, client, chunk)
 ) with (fillfactor = 70);
 
 alter table analytics.usage_users enable row level security;

@@ -10,9 +10,8 @@ import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
-import { startIngest, type IngestFixture } from './ingest-fixture.ts';
+import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
-const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
 const hourMs = 3_600_000;
 const quarterMs = hourMs / 4;
 /** In the middle of a quarter of an hour. */
@@ -105,7 +104,8 @@ function permutations<Item>(items: readonly Item[]): Item[][] {
 
 describe('an exact end after an estimated one', () => {
   it('is what counts, whatever the order of the events, alone or in a batch, also when they come again', async () => {
-    const shared = { user_id: 'ann', api_key_id: newId(), agent_id: newId() };
+    const identity = { user_id: 'ann', api_key_id: newId(), agent_id: newId(), session_id: 'one' };
+    const shared = { ...identity, dialect: 'messages', client: 'codex' } as const;
     const control = newId();
     await ingest.take([received(makeStory({ tenant_id: control, ...shared }).end)]);
     const wanted = await rollUps(control);
@@ -200,6 +200,19 @@ describe('an exact end after an estimated one', () => {
     expect(await named()).toEqual(['b']);
     await ingest.take([second.exact]);
     expect(await named()).toEqual([]);
+  });
+
+  it('leaves a model without a price to the clients whose runs are left', async () => {
+    const shared = { tenant_id: newId(), api_key_id: newId() };
+    const unpriced = { priced: false, cost_pico: null, spans: [makeCall({ model: 'a', cost_pico: null })] };
+    const first = makeStory({ ...shared, dialect: 'messages', client: 'codex' }, {}, unpriced);
+    const second = makeStory({ ...shared, session_id: 'one' }, {}, unpriced);
+    const third = makeStory({ ...shared, session_id: 'two' }, {}, unpriced);
+    await ingest.take([first.estimated, second.estimated, third.estimated]);
+    await ingest.take([first.exact, third.exact]);
+    const named = async (dialect: string) =>
+      (await summarize(shared.tenant_id, { filter: { ...noFilter, dialect } })).totals.unpricedModels;
+    expect([await named('messages'), await named('chat')]).toEqual([[], ['a']]);
   });
 
   it('keeps the sums equal to the runs while others are counted by several replicas', async () => {

@@ -9,9 +9,7 @@ import type { Group } from '../src/usage/summary.ts';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
 import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
 import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
-import { startIngest, type IngestFixture } from './ingest-fixture.ts';
-
-const noFilter = { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null };
+import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 describe('counting', () => {
   let fixture: IngestFixture;
@@ -159,6 +157,9 @@ describe('counting', () => {
         model: pick(['small', 'large', null], index),
         user_id: pick(['ann', 'bob', null, 'eve'], index * 7),
         agent_id: pick(agents, index * 3),
+        dialect: pick(['chat', 'messages', null] as const, Math.floor(index / 2)),
+        client: pick(['codex', 'other', null], Math.floor(index / 3)),
+        session_id: pick(['one', 'two', null, 'three', 'four'], Math.floor(index / 4)),
         status: pick(['ok', 'ok', 'error', 'cancelled', 'interrupted'] as const, index),
         cost_pico: pick(['0', '999999999999', '1', null], index),
         priced: index % 4 !== 3,
@@ -173,15 +174,19 @@ describe('counting', () => {
       edges: fc.tuple(offsets, offsets).filter(([a, b]) => a !== b),
       filter: fc.record({
         model: fc.constantFrom(null, 'small'),
+        dialect: fc.constantFrom(null, 'messages'),
         user: fc.constantFrom(null, 'ann'),
         agentId: fc.constantFrom(null, agents[1] ?? null),
       }),
-      groupBy: fc.constantFrom<('user' | 'model' | 'agent')[]>(
+      groupBy: fc.constantFrom<('user' | 'model' | 'agent' | 'dialect' | 'client' | 'session')[]>(
         [],
         ['user'],
         ['model', 'user'],
         ['agent'],
         ['agent', 'model'],
+        ['client', 'dialect'],
+        ['session'],
+        ['dialect', 'session', 'user'],
       ),
     });
     await fc.assert(
@@ -198,6 +203,7 @@ describe('counting', () => {
             new Date(end.ended_at) >= period.from &&
             new Date(end.ended_at) < period.to &&
             (filter.model === null || (end.model ?? end.request_model) === filter.model) &&
+            (filter.dialect === null || end.dialect === filter.dialect) &&
             (filter.user === null || end.user_id === filter.user) &&
             (filter.agentId === null || end.agent_id === filter.agentId),
         );
@@ -219,7 +225,14 @@ describe('counting', () => {
             timed.length === 0 ? null : Math.round(timed.reduce((a, b) => a + b, 0) / timed.length),
         });
         const keyOf = (end: RunEnded): string => {
-          const key = { user: end.user_id, agent: end.agent_id, model: end.model ?? end.request_model };
+          const key = {
+            user: end.user_id,
+            agent: end.agent_id,
+            model: end.model ?? end.request_model,
+            dialect: end.dialect,
+            client: end.client,
+            session: end.session_id,
+          };
           return JSON.stringify(groupBy.map((dimension) => key[dimension]));
         };
         const groups = groupBy.length === 0 ? new Map<string, RunEnded[]>() : Map.groupBy(counted, keyOf);
@@ -230,7 +243,7 @@ describe('counting', () => {
           expect(uniqueUsers).toBe(new Set(members.flatMap(({ user_id: user }) => user ?? [])).size);
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 100 },
     );
   });
 

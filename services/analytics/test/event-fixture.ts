@@ -11,6 +11,7 @@ export function makeStart(fields: Partial<RunStarted> = {}): RunStarted {
     operation: 'chat',
     channel: 'api',
     dialect: 'chat',
+    client: 'other',
     request_id: newId(),
     trace_id: '0af7651916cd43dd8448eb211c80319c',
     span_id: 'b7ad6b7169203331',

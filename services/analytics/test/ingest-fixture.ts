@@ -4,6 +4,18 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { Ingest } from '../src/ingest/usage-topic.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
+import type { UsageFilter } from '../src/usage/usage-store.ts';
+
+/** A summary of all runs of a tenant. */
+export const noFilter: UsageFilter = {
+  agentId: null,
+  model: null,
+  provider: null,
+  channel: null,
+  dialect: null,
+  user: null,
+  apiKeyId: null,
+};
 
 /** The intake of events and the database that it writes to, without the service around them. */
 export interface IngestFixture {

@@ -100,7 +100,15 @@ describe('a summary by names that are long', () => {
     }
     const read = await new UsageStore(harness.pool('analytics_app')).summarize(tenantId, {
       period: { from: new Date(Date.now() - 86_400_000), to: new Date() },
-      filter: { agentId: null, model: null, provider: null, channel: null, user: null, apiKeyId: null },
+      filter: {
+        agentId: null,
+        model: null,
+        provider: null,
+        channel: null,
+        dialect: null,
+        user: null,
+        apiKeyId: null,
+      },
       groupBy: ['model', 'user'],
       timezone: 'UTC',
     });

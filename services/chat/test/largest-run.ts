@@ -45,6 +45,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       apiKeyId: newId(),
       userId: text,
       dialect: 'responses' as const,
+      client: 'google-genai-sdk' as const,
       sessionId: text,
       agentId: newId(),
       requestModel: text,

@@ -95,19 +95,23 @@ describe('a message', () => {
       2,
     );
     provider.answer(whole(answer));
-    const headers = { 'anthropic-version': '2024-01-01', 'anthropic-beta': 'a-1,b-2', 'x-other': 'x' };
+    const agent = { 'user-agent': 'claude-cli/2.1.332 (external, cli)' };
+    const versions = { 'anthropic-version': '2024-01-01', 'anthropic-beta': 'a-1,b-2' };
+    const headers = { ...versions, ...agent, 'x-other': 'x' };
     const response = await post(body, { headers });
     expect([response.status, await response.text()]).toEqual([200, answer]);
     const [received] = provider.received;
     expect([received?.path, received?.body.toString()]).toEqual(['/v1/messages', body]);
     expect(received?.headers).toMatchObject({
-      ...{ 'x-api-key': 'provider-key', 'anthropic-version': '2024-01-01', 'anthropic-beta': 'a-1,b-2' },
+      ...{ 'x-api-key': 'provider-key', ...versions },
     });
+    expect(received?.headers['user-agent']).toBe('gatehouse');
     expect(received?.headers).not.toHaveProperty('x-other');
     expect(received?.headers).not.toHaveProperty('authorization');
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
       ...{ status: 'ok', provider: 'simulator', model: 'claude', response_model: 'claude-x-1' },
       ...{ input_tokens: 10, output_tokens: 4, usage_estimated: false, session_id: 'from-the-body' },
+      ...{ dialect: 'messages', client: 'claude-code' },
       ...{ input_preview: 'Größe \ufffd?', output_preview: 'Groß.' },
     });
   });

@@ -44,6 +44,7 @@ export function someRun(): StartedRun {
     userId: null,
     sessionId: null,
     dialect: null,
+    client: null,
     agentId: null,
     requestModel: 'small',
     streamed: false,

@@ -2,7 +2,7 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
-import { countsNothing, measures, usageKey } from '../usage/usage-statements.ts';
+import { countsNothing, measures, unpricedKey, usageKey } from '../usage/usage-statements.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {
@@ -85,7 +85,9 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
 }
 
 const ofUser = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
-const otherColumns = usageKey.replace('user_id, ', '');
+const withoutUser = (key: string): string => key.replace('user_id, ', '');
+const otherColumns = withoutUser(usageKey);
+const unpricedColumns = withoutUser(unpricedKey);
 const listed = measures.join(', ');
 
 /**
@@ -112,10 +114,10 @@ async function moveUsage(
     await client.query(`delete from analytics.usage where ${ofUser} and ${countsNothing}`, [...days, name]);
   await client.query(
     `with moved as (
-       delete from analytics.unpriced_models where ${ofUser} returning ${otherColumns}, unpriced_model
+       delete from analytics.unpriced_models where ${ofUser} returning ${unpricedColumns}, unpriced_model
      )
-     insert into analytics.unpriced_models (${otherColumns}, user_id, unpriced_model)
-     select ${otherColumns}, $6, unpriced_model from moved
+     insert into analytics.unpriced_models (${unpricedColumns}, user_id, unpriced_model)
+     select ${unpricedColumns}, $6, unpriced_model from moved
      on conflict do nothing`,
     [...days, userId, pseudonym],
   );

@@ -2,17 +2,17 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { countsNothing, totalsKey, usageKey } from '../usage/usage-statements.ts';
+import { countsNothing, totalsKey, unpricedKey } from '../usage/usage-statements.ts';
 import { change, columns, counted, counting, input, toJson } from './ingest-statements.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `
   select tenant_id, status, ended_at, date_bin('15 minutes', ended_at, 'epoch') as bucket, agent_id, model, provider,
-         channel, user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
-         tool_calls, cost_pico, priced, usage_estimated, unpriced_models
+         channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens,
+         output_tokens, reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models
   from json_to_recordset(${parameter}::json) as r (
     tenant_id uuid, status text, ended_at timestamptz, agent_id uuid, model text, provider text, channel text,
-    user_id text, api_key_id uuid, duration_ms integer, input_tokens bigint, cached_input_tokens bigint,
+    dialect text, client text, user_id text, api_key_id uuid, session_id text, duration_ms integer, input_tokens bigint, cached_input_tokens bigint,
     output_tokens bigint, reasoning_tokens bigint, tool_calls integer, cost_pico numeric, priced boolean,
     usage_estimated boolean, unpriced_models text[])`;
 
@@ -51,7 +51,8 @@ async function findReplaced(
     `select id, case when called and not corrected then json_build_object(
               'tenant_id', tenant_id, 'status', status, 'ended_at', ended_at, 'agent_id', agent_id,
               'model', coalesce(model, request_model), 'provider', coalesce(provider, ''), 'channel', channel,
-              'user_id', user_id, 'api_key_id', api_key_id, 'duration_ms', duration_ms, 'input_tokens', input_tokens,
+              'dialect', dialect, 'client', client, 'user_id', user_id, 'api_key_id', api_key_id,
+              'session_id', session_id, 'duration_ms', duration_ms, 'input_tokens', input_tokens,
               'cached_input_tokens', cached_input_tokens, 'output_tokens', output_tokens,
               'reasoning_tokens', reasoning_tokens, 'tool_calls', tool_calls, 'cost_pico', cost_pico,
               'priced', priced, 'usage_estimated', usage_estimated, 'unpriced_models', unpriced_models)::text
@@ -129,12 +130,12 @@ async function removeUncounted(db: Queryable, rows: string): Promise<void> {
     `${places}, emptied as (
        delete from analytics.usage_users where ${inPlaces} and bit_count(users) = 0
      ), gone as (
-       select distinct ${usageKey}, unpriced_model from replaced, unnest(unpriced_models) as unpriced_model
+       select distinct ${unpricedKey}, unpriced_model from replaced, unnest(unpriced_models) as unpriced_model
      )
      delete from analytics.unpriced_models as kept using gone
      where kept.tenant_id = any (array (select unnest(tenants) from places))
        and kept.bucket = any (array (select unnest(buckets) from places)) and kept.tenant_id = gone.tenant_id and kept.bucket = gone.bucket and kept.model = gone.model
-       and kept.unpriced_model = gone.unpriced_model and ${sameKey(usageKey, 'kept', 'gone')}
+       and kept.unpriced_model = gone.unpriced_model and ${sameKey(unpricedKey, 'kept', 'gone')}
        and not exists (
          select from analytics.traces run
          where run.tenant_id = gone.tenant_id and run.ended_at >= gone.bucket
@@ -142,6 +143,7 @@ async function removeUncounted(db: Queryable, rows: string): Promise<void> {
            and run.unpriced_models @> array[gone.unpriced_model]
            and coalesce(run.model, run.request_model) = gone.model and coalesce(run.provider, '') = gone.provider
            and run.channel = gone.channel and run.agent_id is not distinct from gone.agent_id
+           and run.dialect is not distinct from gone.dialect and run.client is not distinct from gone.client
            and run.user_id is not distinct from gone.user_id and run.api_key_id is not distinct from gone.api_key_id)`,
     [rows],
   );

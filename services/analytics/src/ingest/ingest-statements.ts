@@ -1,12 +1,12 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { lateAfterDays } from '../retention/trace-ages.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
-import { measures, measuresOfRun, totalsKey, usageKey } from '../usage/usage-statements.ts';
+import { measures, measuresOfRun, totalsKey, unpricedKey, usageKey } from '../usage/usage-statements.ts';
 import { unpricedModelsOf } from './unpriced-models.ts';
 
 /** The parts of the statements that store runs and count them. */
 
-export const columns = `operation, channel, dialect, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
+export const columns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
@@ -42,7 +42,7 @@ export const input = `
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
   from json_to_recordset($1::json) as i (
-    run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, request_id text, trace_id text,
+    run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, client text, request_id text, trace_id text,
     span_id text, api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text,
     streamed boolean, input_preview text, started_at timestamptz, ended_at timestamptz, duration_ms integer,
     time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
@@ -59,7 +59,7 @@ export const change = (end: string): string => `
 export const counted = `
   traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
-  traces.user_id, traces.api_key_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
+  traces.dialect, traces.client, traces.user_id, traces.api_key_id, traces.session_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
   traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models`;
 
@@ -75,8 +75,8 @@ const addUp = (table: string, key: string, corrects: boolean): string => `
 
 /** Columns of an ended run, as it is counted. */
 const countedColumns = `tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider,
-  channel, user_id, api_key_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens,
-  tool_calls, cost_pico, priced, usage_estimated, unpriced_models`;
+  channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens,
+  reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models`;
 
 /**
  * Adds the rows that `stored` returned to all roll-ups, and with `corrects` subtracts those of `replaced`: earlier ends of
@@ -90,10 +90,10 @@ export const counting = ({ corrects = false } = {}): string => `
   ), added as (${addUp('usage', usageKey, corrects)}),
   added_totals as (${addUp('usage_totals', totalsKey, corrects)}),
   added_unpriced as (
-    insert into analytics.unpriced_models (${usageKey}, unpriced_model)
-    select distinct ${usageKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model
+    insert into analytics.unpriced_models (${unpricedKey}, unpriced_model)
+    select distinct ${unpricedKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model
     where ${corrects ? 'sign = 1' : 'true'}
-    order by ${usageKey}, unpriced_model
+    order by ${unpricedKey}, unpriced_model
     on conflict do nothing
   ),
   added_users as (

@@ -39,6 +39,7 @@ async function summarize(usage: UsageStore, call: SummaryCall): Promise<Answer> 
     model: query.model ?? null,
     provider: query.provider ?? null,
     channel: query.channel ?? null,
+    dialect: query.dialect ?? null,
     user: viewer.user,
     apiKeyId: query.api_key_id ?? null,
   };

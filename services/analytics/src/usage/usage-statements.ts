@@ -1,11 +1,12 @@
 /** The columns that every roll-up table groups runs by, besides the tenant and the 15-minute bucket. */
-export const dimensions = ['model', 'agent_id', 'provider', 'channel'] as const;
+export const dimensions = ['model', 'agent_id', 'provider', 'channel', 'dialect', 'client'] as const;
 
-/** The columns that only the table `usage` groups by in addition. */
-export const personalDimensions = ['user_id', 'api_key_id'] as const;
+/** The columns that only the table `usage` groups by in addition, all but the last also `unpriced_models`. */
+export const personalDimensions = ['user_id', 'api_key_id', 'session_id'] as const;
 
-/** The keys of the roll-up tables: of those without users and API keys, and of `usage`. */
+/** The keys of the roll-up tables: of those without users and API keys, of `unpriced_models`, and of `usage`. */
 export const totalsKey = ['tenant_id', 'bucket', ...dimensions].join(', ');
+export const unpricedKey = [totalsKey, 'user_id', 'api_key_id'].join(', ');
 export const usageKey = [totalsKey, ...personalDimensions].join(', ');
 
 /** The measures of the roll-up tables in column order, each with the SQL expression that one ended run adds to it. */

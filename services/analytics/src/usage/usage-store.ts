@@ -11,6 +11,7 @@ export interface UsageFilter {
   model: string | null;
   provider: string | null;
   channel: string | null;
+  dialect: string | null;
   user: string | null;
   apiKeyId: string | null;
 }
@@ -64,8 +65,11 @@ const keys: Record<Dimension, string> = {
   model: 'model',
   provider: 'provider',
   channel: 'channel',
+  dialect: 'dialect',
+  client: 'client',
   user: 'user_id',
   api_key: 'api_key_id',
+  session: 'session_id',
 };
 
 /** The SQL expression of the label of each key, as the response shows it. */
@@ -77,14 +81,18 @@ const labels: Record<Dimension, (key: string) => string> = {
   model: (key) => key,
   provider: (key) => `nullif(${key}, '')`,
   channel: (key) => key,
+  dialect: (key) => key,
+  client: (key) => key,
   user: (key) => key,
   api_key: (key) => `${key}::text`,
+  session: (key) => key,
 };
 
 const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
-  and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)`;
+  and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
+  and ($13::text is null or dialect = $13)`;
 
 /** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
@@ -106,11 +114,11 @@ const personalColumns = personalDimensions.join(', ');
 
 /** The dimensions of a run, in the order of the roll-up columns. */
 const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
-  coalesce(provider, '') as provider, channel, ${personalColumns}`;
+  coalesce(provider, '') as provider, channel, dialect, client, ${personalColumns}`;
 
 /** All rows to add up: roll-ups, and the runs at the ends of the period. */
 const units = (table: 'usage' | 'usage_totals'): string => `
-  select bucket as at, ${dimensionColumns}, ${table === 'usage' ? personalColumns : 'null::text, null::uuid'}, ${measures.join(', ')}
+  select bucket as at, ${dimensionColumns}, ${table === 'usage' ? personalColumns : 'null::text, null::uuid, null::text'}, ${measures.join(', ')}
   from analytics.${table}
   where ${inBuckets} ${table === 'usage' ? `and ${personFilters}` : ''}
   union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
@@ -180,6 +188,7 @@ export class UsageStore {
         filter.apiKeyId,
         inner.from,
         inner.to,
+        filter.dialect,
       ]);
       const total = rows.find((row) => row.labels === null);
       const groups = rows.filter((row) => row.labels !== null);
@@ -202,12 +211,15 @@ async function prepare(db: Queryable, timezone: string): Promise<void> {
   await db.query(text, [timezone]).catch(refuseUnknownTimezone);
 }
 
+/** The groups that only the table `usage` has. */
+const personalGroups: ReadonlySet<Dimension> = new Set(['user', 'api_key', 'session']);
+
 /** The statement of a summary. Its row without labels is the total, the other rows are the groups. */
 function statement(groupBy: readonly Dimension[], filter: UsageFilter): string {
   const personal =
     filter.user !== null ||
     filter.apiKeyId !== null ||
-    groupBy.some((dimension) => dimension === 'user' || dimension === 'api_key');
+    groupBy.some((dimension) => personalGroups.has(dimension));
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.map((name) => `${name}, `).join('');
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');

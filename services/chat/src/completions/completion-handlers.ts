@@ -13,6 +13,7 @@ import type { Dialect, Operation } from '../dialects/dialect.ts';
 import { sessionNamed } from '../dialects/session.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
+import { clientNamed } from '../shared/client-name.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
@@ -135,6 +136,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     tools,
     channel: 'api',
     clientDialect: dialect.name,
+    clientName: clientNamed(incoming.headers['user-agent']),
     sessionId,
     arrivedAt,
     admission,

@@ -85,6 +85,7 @@ async function answer(
       dialect: dialects.chat,
       headers: {},
       clientDialect: null,
+      clientName: null,
       request,
       source: request.source(noShare),
       actor,

@@ -38,6 +38,7 @@ export function startedRun(run: RunIdentity): StartedRun {
     operation: run.operation,
     channel: cutText(run.channel, textLimits.channel),
     dialect: run.dialect,
+    client: run.client,
     request_id: cutText(run.requestId, textLimits.request_id),
     trace_id: cutText(run.traceId, textLimits.trace_id),
     span_id: cutText(run.spanId, textLimits.span_id),

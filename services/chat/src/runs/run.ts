@@ -1,5 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
+import type { ClientName } from '../shared/client-name.ts';
 import type { Operation } from '../dialects/dialect.ts';
 import type { Cost, RunCost } from '../catalogue/price.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -23,6 +24,8 @@ export interface RunIdentity {
   sessionId: string | null;
   /** The format in which its client asked; null if no client's request began it. */
   dialect: DialectName | null;
+  /** The program of the client; null for the same runs. */
+  client: ClientName | null;
   agentId: string | null;
   requestModel: string;
   streamed: boolean;

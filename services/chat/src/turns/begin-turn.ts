@@ -10,6 +10,7 @@ import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
+import type { ClientName } from '../shared/client-name.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
@@ -40,6 +41,8 @@ export interface TurnRequest {
   recall: Recall | null;
   /** The dialect of the client; null where no client's request began the turn. */
   clientDialect: DialectName | null;
+  /** The program of the client; null with `clientDialect`. */
+  clientName: ClientName | null;
   /** The entrance of the request: `api`, `memory`, … */
   channel: string;
   sessionId: string | null;
@@ -112,6 +115,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
       operation: request.operation,
       channel,
       dialect: asked.clientDialect,
+      client: asked.clientName,
       requestId,
       traceId: trace.traceId,
       spanId: trace.spanId,

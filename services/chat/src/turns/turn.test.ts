@@ -106,6 +106,7 @@ async function setUp(
         agentId: null,
         requestModel: 'm',
         dialect: 'chat',
+        client: 'other',
       },
       ...{ streamed: request.stream, inputPreview: null, recall: null, charges: null },
     },

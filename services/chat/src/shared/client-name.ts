@@ -1,0 +1,53 @@
+/**
+ * The programs that runs are reported by, with the products in their `User-Agent` (RFC 9110 §10.1.5). Programs stand
+ * before the frameworks that they are made with, and these before SDKs, because a value may name all three. A product
+ * matches as a whole, or by its beginning with `*`.
+ */
+const products = {
+  'claude-code': ['claude-cli', 'claude-code'],
+  codex: ['codex_*', 'codex-*', 'codex'],
+  'gemini-cli': ['geminicli', 'geminicli-*'],
+  'qwen-code': ['qwencode', 'qwen-code'],
+  opencode: ['opencode'],
+  aider: ['aider'],
+  n8n: ['n8n'],
+  langchain: ['langchain*'],
+  'pydantic-ai': ['pydantic-ai'],
+  'openai-agents': ['agents'],
+  instructor: ['instructor'],
+  litellm: ['litellm'],
+  'vercel-ai-sdk': ['ai', 'ai-sdk', 'ai-sdk-*'],
+  'openai-sdk': ['openai', 'asyncopenai', 'azureopenai', 'asyncazureopenai'],
+  'anthropic-sdk': ['anthropic', 'asyncanthropic'],
+  'google-genai-sdk': ['google-genai-sdk'],
+  curl: ['curl'],
+} as const;
+
+/** `other` for every program that the list does not have. */
+export type ClientName = keyof typeof products | 'other';
+
+const named = Object.entries(products) as [ClientName, readonly string[]][];
+export const clientNames: readonly ClientName[] = [...named.map(([name]) => name), 'other'];
+
+/** The length of the beginning of a value that is read. */
+const readChars = 512;
+
+/** The program that the value of `User-Agent` names. Any client can claim to be another: for reports, not for rights. */
+export function clientNamed(userAgent: string | undefined): ClientName {
+  const found = productsOf(userAgent ?? '');
+  const isNamed = (product: string): boolean =>
+    product.endsWith('*')
+      ? found.some((one) => one.startsWith(product.slice(0, -1)))
+      : found.includes(product);
+  return named.find(([, own]) => own.some(isNamed))?.[0] ?? 'other';
+}
+
+/** The products of a value in lower case, without versions and comments. */
+function productsOf(userAgent: string): string[] {
+  return userAgent
+    .slice(0, readChars)
+    .toLowerCase()
+    .replace(/\([^()]*\)/g, ' ')
+    .split(/\s+/)
+    .map((part) => part.split('/', 1)[0] ?? '');
+}
