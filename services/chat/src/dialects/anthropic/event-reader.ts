@@ -7,8 +7,8 @@ import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
-import { publicErrorIn, publicWords } from './errors.ts';
 import { callsTools, eventOf, firstUsage, hasStopped, mergedUsage, stopFrame } from './events.ts';
 
 /**

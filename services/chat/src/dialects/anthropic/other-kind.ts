@@ -1,8 +1,8 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { assertReadable } from '../../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
+import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { ContentBuilder } from './content-builder.ts';
-import { publicErrorIn, publicWords } from './errors.ts';
 import { eventOf, firstUsage, frameOf, hasStopped, mergedUsage, stopFrame } from './events.ts';
 import { isCall } from './said-content.ts';
 

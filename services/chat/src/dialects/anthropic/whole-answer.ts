@@ -14,8 +14,8 @@ import {
   type Range,
 } from '../../wire/json-parts.ts';
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
+import { publicErrorIn } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
-import { publicErrorIn } from './errors.ts';
 import { callsTools } from './events.ts';
 
 /** Each is parsed by itself in an answer that is too large. */

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import type { ProviderError } from '../dialect.ts';
-import { concernsRequest, errorIn, errorWords } from '../error-words.ts';
+import type { ProviderError } from './dialect.ts';
+import { concernsRequest, errorIn, errorWords } from './error-words.ts';
 
 /** The words of an error that concerns the request; of others its status alone, since they may name the platform's account. */
 export function publicWords(body: Fields): ProviderError {
