@@ -20,3 +20,13 @@ export const dialectHeader = 'x-gatehouse-dialect';
 export function dialectNamed(value: unknown): DialectName {
   return typeof value === 'string' && Object.hasOwn(keyHeaders, value) ? (value as DialectName) : 'chat';
 }
+
+/** The place in a stream of `responses` behind its last event, which an error goes on from. */
+export interface StreamPlace {
+  id: string;
+  /** Unix time, in seconds. */
+  createdAt: number;
+  model: string;
+  /** The number of the next event. */
+  next: number;
+}

@@ -1,4 +1,4 @@
-import type { DialectName } from '@gatehouse/contract/dialects';
+import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import { errorBody, type AppError } from '@gatehouse/kit/errors';
 
 /** An error as a client of a dialect reads it. */
@@ -25,17 +25,49 @@ export function writeError(dialect: DialectName, error: AppError, requestId: str
   }
 }
 
-/** The last event of a stream that ends with an error. */
-export function errorEvent(dialect: DialectName, error: AppError, requestId: string): string {
+/** The last event of a stream that ends with an error, or the last ones. `place`: where it is known. */
+export function errorEvent(
+  dialect: DialectName,
+  error: AppError,
+  requestId: string,
+  place: StreamPlace | null = null,
+): string {
   switch (dialect) {
     case 'messages':
       return `event: error\ndata: ${JSON.stringify(anthropicError(error, requestId).body)}\n\n`;
     case 'gemini':
       return `data: ${JSON.stringify({ error: googleHead(error) })}\n\n`;
-    case 'chat':
     case 'responses':
+      return failedResponse(error, requestId, place);
+    case 'chat':
       return `data: ${JSON.stringify(errorBody(error, requestId))}\n\n`;
   }
+}
+
+/**
+ * OpenAI's SDKs throw at `error`, and other clients read `response.failed`
+ * (https://platform.openai.com/docs/api-reference/responses-streaming).
+ */
+function failedResponse(error: AppError, requestId: string, place: StreamPlace | null): string {
+  const { publicCode: code, message, param } = error;
+  const { id, createdAt, model, next } = place ?? {
+    id: `resp_${requestId}`,
+    createdAt: 0,
+    model: '',
+    next: 0,
+  };
+  const response = {
+    ...{ id, object: 'response', created_at: createdAt, status: 'failed', error: { code, message } },
+    ...{ incomplete_details: null, instructions: null, metadata: {}, model, output: [], tools: [] },
+    ...{ parallel_tool_calls: true, tool_choice: 'auto', temperature: null, top_p: null, usage: null },
+  };
+  return [
+    { type: 'error', code, message, param, request_id: requestId },
+    { type: 'response.failed', response },
+  ]
+    .map((event, index) => ({ ...event, sequence_number: next + index }))
+    .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+    .join('');
 }
 
 /** Anthropic's types by status (https://docs.claude.com/en/api/errors). */

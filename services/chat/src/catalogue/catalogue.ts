@@ -44,6 +44,8 @@ const model = z.strictObject({
   upstream_model: z.string().min(1).max(256).optional(),
   /** One of those that its provider's kind has; the first of them unless given. */
   api: z.enum(['chat', 'messages']).optional(),
+  /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
+  reasoning: z.boolean().optional(),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),
   /** The most that the model answers with. */
   max_output_tokens: z.int().min(1).max(1e9).optional(),

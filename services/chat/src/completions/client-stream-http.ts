@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import type { AppError } from '@gatehouse/kit/errors';
 import { errorEvent } from '@gatehouse/http/dialect-error';
-import type { Dialect, FrameSink } from '../dialects/dialect.ts';
+import type { Dialect, FrameSink, StreamFollower } from '../dialects/dialect.ts';
 
 /** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;
 
 /** A dialect as far as its streams differ from others. */
-type StreamDialect = Pick<Dialect, 'name' | 'keepAlive'>;
+type StreamDialect = Pick<Dialect, 'name' | 'keepAlive' | 'follower'>;
 
 /** Writes a stream to a client. */
 export class ClientStream implements FrameSink {
   readonly #response: ServerResponse;
   readonly #dialect: StreamDialect;
+  readonly #follower: StreamFollower | null;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
 
@@ -27,6 +28,7 @@ export class ClientStream implements FrameSink {
   ) {
     this.#response = response;
     this.#dialect = dialect;
+    this.#follower = dialect.follower?.() ?? null;
     this.#headers = headers;
     this.#keepAlive = setTimeout(() => {
       this.write([dialect.keepAlive]);
@@ -50,6 +52,7 @@ export class ClientStream implements FrameSink {
     if (only === undefined || this.#response.destroyed) return true;
     this.#begin();
     this.#keepAlive.refresh();
+    this.#follower?.see(frames);
     return this.#response.write(frames.length === 1 ? only : Buffer.concat(frames));
   }
 
@@ -66,7 +69,7 @@ export class ClientStream implements FrameSink {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(errorEvent(this.#dialect.name, error, requestId));
+    this.#response.end(errorEvent(this.#dialect.name, error, requestId, this.#follower?.place));
   }
 
   /** Stops the keep-alive without sending anything. */

@@ -1,4 +1,4 @@
-import type { DialectName } from '@gatehouse/contract/dialects';
+import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
@@ -11,6 +11,14 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly name: DialectName;
   /** Sent to the client of a stream while the provider is silent. */
   readonly keepAlive: Buffer;
+  /** Follows the frames that a client gets, for a dialect whose event of an error goes on from them. */
+  follower?(): StreamFollower;
+}
+
+export interface StreamFollower {
+  see(frames: readonly Buffer[]): void;
+  /** The place in the stream behind them; null if it is not known. */
+  readonly place: StreamPlace | null;
 }
 
 export type Operation = 'chat' | 'embeddings';
@@ -41,6 +49,21 @@ export interface RequestHead {
   wantsUsage: boolean;
   /** How many answers it asked for. */
   choices: number;
+  /** Shows the client what it asked for, once `viewWith` has said how; without it the bytes stay. */
+  view?: AnswerView | undefined;
+}
+
+/** The parts of an agent that a provider repeats in its answer. */
+export interface Additions {
+  systemPrompt: string | null;
+  /** Names of the gateway's own tools. */
+  toolNames: ReadonlySet<string>;
+}
+
+/** The answer of a provider as the client of a request gets it. */
+export interface AnswerView {
+  frame(frame: Buffer): Buffer;
+  whole(bytes: Buffer, tenantId: string): Promise<Buffer>;
 }
 
 /** A client's request as it is read, until it is accepted. */
@@ -71,6 +94,11 @@ export interface CompletionRequest extends RequestHead {
   thinkingTokens(defaults: Fields): readonly number[];
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
+  /**
+   * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
+   * Keeps nothing of the request.
+   */
+  viewWith?(added: Additions): AnswerView | null;
   /** The text for provider calls. Throws a 400 for a request with too many members. */
   source(share: Share): RequestSource;
 }
@@ -104,6 +132,8 @@ export interface RequestSource {
 export interface Rewrite {
   /** The provider's name of the model. */
   model: string;
+  /** Whether the model reasons; absent where the catalogue does not say. */
+  reasons?: boolean | undefined;
   /** Ask for usage at the end of the stream, which the client may not have done. */
   includeUsage: boolean;
   /** Put before the client's messages. */
@@ -291,6 +321,8 @@ export interface ToolEvent {
 
 /** The streamed answers of a turn as one stream. */
 export interface ToolStream extends FrameSink {
+  /** Gets the last frames of an answer, which were held, before anything else is asked of it. */
+  ended?(frames: readonly Buffer[]): void;
   /** The model's message in the answer that has just ended. */
   readonly answered: Said;
   /** Begins the next answer. With `mayCall` false, calls of the gateway's tools are left out of it. */

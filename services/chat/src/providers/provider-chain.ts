@@ -104,6 +104,7 @@ export class ProviderChain {
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = source.rewritten({
       model: model.upstreamModel,
+      reasons: model.reasoning,
       includeUsage: asksUsage && !request.wantsUsage,
       systemPrompt: target.systemPrompt,
       reference: target.reference,

@@ -122,6 +122,7 @@ export class ToolLoop {
         if (this.#options.tools.shown) this.#events = stream;
         for (;;) {
           await last.passTo(stream);
+          stream.ended?.(last.endFrames(null));
           if (!(await this.#execute(answeredIn(stream, last.model), last.model))) break;
           stream.next({ mayCall: this.#mayCall });
           const next = await this.#ask();
@@ -135,7 +136,9 @@ export class ToolLoop {
         return last.text;
       },
       endFrames: (usage: Usage | null) =>
-        last === first || stream === null ? first.endFrames(usage) : stream.endFrames(usage),
+        stream === null || (last === first && stream.ended === undefined)
+          ? first.endFrames(usage)
+          : stream.endFrames(usage),
     };
   }
 

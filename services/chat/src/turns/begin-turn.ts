@@ -75,10 +75,12 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
   const run = createRun(dependencies, asked);
   const { operation, model, stream, wantsUsage, choices } = request;
+  const toolNames = new Set(asked.tools?.byName.keys());
+  const view = request.viewWith?.({ systemPrompt: target.systemPrompt, toolNames }) ?? undefined;
   return new Turn({
     dialect,
     headers: asked.headers,
-    request: { operation, model, stream, wantsUsage, choices },
+    request: { operation, model, stream, wantsUsage, choices, view },
     source,
     target,
     run,

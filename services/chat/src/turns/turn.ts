@@ -1,8 +1,8 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Target } from '../catalogue/target.ts';
-import type { Dialect, RequestHead, RequestSource } from '../dialects/dialect.ts';
-import { ProviderChain } from '../providers/provider-chain.ts';
+import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from '../dialects/dialect.ts';
+import { ProviderChain, type ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
@@ -59,13 +59,17 @@ export class Turn {
       const answer = await this.#calls(sink).answer();
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
-        this.#logEnd(await run.finish('ok', { answer: sink.stored?.(answer, run.identity) }));
-        sink.sendObject(answer);
+        const shown = await this.#shown(answer);
+        this.#logEnd(await run.finish('ok', { answer: sink.stored?.(shown, run.identity) }));
+        sink.sendObject(shown);
       } else {
-        await answer.passTo(sink.openStream(answer.model));
+        const { view } = request;
+        const stream = sink.openStream(answer.model);
+        await answer.passTo(view === undefined ? stream : viewedThrough(view, stream));
         const end = await run.finish('ok');
         this.#logEnd(end);
-        sink.endStream(answer.endFrames(request.wantsUsage && end !== null ? end.usage : null));
+        const last = answer.endFrames(request.wantsUsage && end !== null ? end.usage : null);
+        sink.endStream(view === undefined ? last : last.map((frame) => view.frame(frame)));
       }
       onAnswer?.({ runId: run.identity.id, text: answer.text });
     } catch (error) {
@@ -85,6 +89,12 @@ export class Turn {
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     const { admitMore, callEnded } = tools;
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
+  }
+
+  async #shown(answer: ObjectAnswer): Promise<ObjectAnswer> {
+    const { request, run } = this.#options;
+    if (request.view === undefined) return answer;
+    return { ...answer, bytes: await request.view.whole(answer.bytes, run.identity.tenantId) };
   }
 
   async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
@@ -124,4 +134,14 @@ export class Turn {
       'run ended',
     );
   }
+}
+
+/** A sink that gets each frame as the client is to see it. */
+function viewedThrough(view: AnswerView, sink: FrameSink): FrameSink {
+  return {
+    write: (frames) => sink.write(frames.map((frame) => view.frame(frame))),
+    onDrain: (listener) => {
+      sink.onDrain(listener);
+    },
+  };
 }
