@@ -1,5 +1,5 @@
-import { openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
-import type { Member } from './json-members.ts';
+import { comma, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
+import { elementsOf, type Member } from './json-members.ts';
 
 /** JSON text in parts, of which a buffer is not changed into a string. */
 export type Text = string | Buffer | readonly (string | Buffer)[];
@@ -33,7 +33,25 @@ export function appendTo(
   edits.push({ at, until: at, text: isEmpty ? elements : [',', elements] });
 }
 
-/** The text with changes, whose edits must not overlap; those at one place come in their order. */
+/** Takes elements out of an array by their places, each with the comma that it no longer needs. */
+export function removeFrom(
+  body: Buffer,
+  { valueStart, valueEnd }: Pick<Member, 'valueStart' | 'valueEnd'>,
+  places: ReadonlySet<number>,
+  edits: Edit[],
+): void {
+  const starts = [...elementsOf(body, valueStart)];
+  const end = valueEnd - 1;
+  let last = starts.length - 1;
+  while (places.has(last)) last -= 1;
+  for (const place of places)
+    if (place < last) edits.push({ at: starts[place] ?? end, until: starts[place + 1] ?? end, text: '' });
+  const behind = starts[last + 1];
+  if (behind === undefined) return;
+  edits.push({ at: last < 0 ? behind : body.lastIndexOf(comma, behind), until: end, text: '' });
+}
+
+/** The text with changes: edits as below, and members behind the last one. */
 export function applyChanges(body: Buffer, members: readonly Member[], { edits, added }: Changes): Buffer {
   const last = members.at(-1);
   const atEnd = last === undefined ? [] : added.map((text) => addedBehind(last, text));
@@ -44,7 +62,8 @@ function addedBehind({ valueEnd }: Member, text: Text): Edit {
   return { at: valueEnd, until: valueEnd, text: [',', text].flat() };
 }
 
-function applyEdits(body: Buffer, edits: Edit[]): Buffer {
+/** Edits must not overlap; those at one place come in their order. */
+export function applyEdits(body: Buffer, edits: Edit[]): Buffer {
   if (edits.length === 0) return body;
   const parts: Buffer[] = [];
   let from = 0;

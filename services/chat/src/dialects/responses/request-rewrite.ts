@@ -1,0 +1,159 @@
+import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { appendTo, applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
+import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
+import { addTools } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
+import { asResponses } from './defaults.ts';
+
+/** The element of `include` by which thoughts come as a text that only the provider can read. */
+export const encryptedReasoning = 'reasoning.encrypted_content';
+
+/** The part of a client's request that decides what is kept of an answer, and where. */
+interface AskedState {
+  /** Whether the provider would keep the response. */
+  stores: boolean;
+  /** Whether the client gets its thoughts encrypted. */
+  wantsEncrypted: boolean;
+  /** Whether the client says how the model is to reason. */
+  asksToReason: boolean;
+  /** Places of items of the input that only a provider which stores responses could read; never all of them. */
+  lost: ReadonlySet<number>;
+}
+
+/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite & AskedState,
+  members: readonly Member[] = objectMembers(body),
+): Buffer {
+  const changes: Changes = { edits: [], added: [] };
+  const { edits } = changes;
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
+    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  keepNothing(body, members, rewrite, changes);
+  if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
+  const [input] = named(members, 'input').slice(-1);
+  if (input !== undefined && rewrite.lost.size > 0) removeFrom(body, input, rewrite.lost, edits);
+  addToInput(body, members, rewrite, edits);
+  if (rewrite.tools !== null)
+    addTools(
+      { body, members, choiceText: (choice) => JSON.stringify(choice) },
+      { ...rewrite.tools, messages: [] },
+      changes,
+    );
+  addDefaults(body, members, rewrite, changes);
+  return applyChanges(body, members, changes);
+}
+
+function named(members: readonly Member[], name: string): Member[] {
+  return members.filter((member) => member.name === name);
+}
+
+/**
+ * Lets the provider store nothing. Thoughts then go back to it encrypted, or not at all, so they are asked for where the
+ * client wants its conversation kept, or the gateway goes on with the model.
+ */
+function keepNothing(
+  body: Buffer,
+  members: readonly Member[],
+  rewrite: Rewrite & AskedState,
+  { edits, added }: Changes,
+): void {
+  const stores = named(members, 'store');
+  for (const { valueStart: at, valueEnd: until } of stores)
+    if (body.toString('latin1', at, until) !== 'false') edits.push({ at, until, text: 'false' });
+  if (stores.length === 0) added.push('"store":false');
+  const isWanted = (rewrite.stores || rewrite.tools !== null) && reasons(rewrite);
+  if (!isWanted || rewrite.wantsEncrypted) return;
+  const element = JSON.stringify(encryptedReasoning);
+  const includes = named(members, 'include');
+  for (const member of includes) appendTo(body, member, element, edits);
+  if (includes.length === 0) added.push(`"include":[${element}]`);
+}
+
+/** OpenAI refuses to encrypt the thoughts of a model that has none. */
+function reasons({ reasons, model, asksToReason }: Rewrite & AskedState): boolean {
+  return reasons ?? (asksToReason || (reasoningNames.test(model) && !model.includes('chat')));
+}
+
+/** OpenAI's names, and the same behind a vendor's. */
+const reasoningNames = /^(?:openai\/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)/;
+
+/** Puts the agent's prompt before the instructions of the client. */
+function addInstructions(
+  body: Buffer,
+  members: readonly Member[],
+  prompt: string,
+  { edits, added }: Changes,
+): void {
+  const given = named(members, 'instructions');
+  if (given.length === 0) added.push(`"instructions":${JSON.stringify(prompt)}`);
+  for (const { valueStart, valueEnd } of given) {
+    const at = valueStart + 1;
+    if (body[valueStart] === quote) {
+      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
+      edits.push({ at, until: at, text });
+    } else if (body[valueStart] === openBracket) {
+      const isEmpty = skipSpace(body, at) === valueEnd - 1;
+      edits.push({ at, until: at, text: `${messageOf('developer', prompt)}${isEmpty ? '' : ','}` });
+    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
+  }
+}
+
+function messageOf(role: string, content: string): string {
+  return JSON.stringify({ type: 'message', role, content });
+}
+
+/**
+ * Puts the reference before an item, and what models and tools have said behind all. The index is of the list that
+ * `JSON.parse` takes: the last one. An input that is a text becomes a message.
+ */
+function addToInput(
+  body: Buffer,
+  members: readonly Member[],
+  { reference, tools }: Rewrite,
+  edits: Edit[],
+): void {
+  const items = tools?.messages ?? [];
+  const [input] = named(members, 'input').slice(-1);
+  if (input === undefined || (reference === null && items.length === 0)) return;
+  const { valueStart, valueEnd } = input;
+  const before = reference === null ? '' : `${messageOf('user', reference.content)},`;
+  if (body[valueStart] === quote) {
+    const start = `[${before}{"type":"message","role":"user","content":`;
+    edits.push({ at: valueStart, until: valueStart, text: start });
+    edits.push({ at: valueEnd, until: valueEnd, text: `${['}', ...items].join(',')}]` });
+    return;
+  }
+  if (reference !== null) {
+    const at = elementStart(body, valueStart, reference.index);
+    edits.push({ at, until: at, text: before });
+  }
+  if (items.length > 0) appendTo(body, input, items.join(','), edits);
+}
+
+/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+function addDefaults(
+  body: Buffer,
+  members: readonly Member[],
+  { defaults, maxTokens }: Rewrite,
+  { edits, added }: Changes,
+): void {
+  const given = new Set(members.map(({ name }) => name));
+  const own = Object.entries(asResponses(defaults)).filter(([name]) => !given.has(name));
+  const most = maxTokens?.most ?? Infinity;
+  for (const [name, value] of own)
+    added.push(
+      `${JSON.stringify(name)}:${JSON.stringify(name === limitName ? Math.min(Number(value), most) : value)}`,
+    );
+  if (maxTokens === null) return;
+  for (const { valueStart: at, valueEnd: until } of named(members, limitName)) {
+    const asked = Number(body.toString('latin1', at, until));
+    if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
+  }
+  if (!given.has(limitName) && !own.some(([name]) => name === limitName))
+    added.push(`"${limitName}":${most}`);
+}
+
+const limitName = 'max_output_tokens';

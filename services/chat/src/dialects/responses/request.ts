@@ -1,0 +1,98 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { CompletionRequest, Operation } from '../dialect.ts';
+import {
+  checkTypes,
+  kindOf,
+  missing,
+  modelOf,
+  objectOf,
+  wrongType,
+  type FieldTypes,
+} from '../request-fields.ts';
+import { ResponsesRequest } from './responses-request.ts';
+
+/** Types of the fields of a request. Only types are checked; the provider checks values, and other fields pass through. */
+const fieldTypes: FieldTypes = {
+  background: ['boolean'],
+  client_metadata: ['object'],
+  context_management: ['array'],
+  conversation: ['string', 'object'],
+  include: ['array'],
+  instructions: ['string', 'array'],
+  max_output_tokens: ['number'],
+  max_tool_calls: ['number'],
+  metadata: ['object'],
+  parallel_tool_calls: ['boolean'],
+  previous_response_id: ['string'],
+  prompt: ['object'],
+  prompt_cache_key: ['string'],
+  reasoning: ['object'],
+  safety_identifier: ['string'],
+  service_tier: ['string'],
+  store: ['boolean'],
+  stream: ['boolean'],
+  stream_options: ['object'],
+  temperature: ['number'],
+  text: ['object'],
+  tool_choice: ['string', 'object'],
+  tools: ['array'],
+  top_logprobs: ['number'],
+  top_p: ['number'],
+  truncation: ['string'],
+  user: ['string'],
+};
+
+const decisive = ['model', 'input'];
+
+/** Fields that name what the provider would keep. On the platform's account that could be another tenant's. */
+const stateNames = ['previous_response_id', 'conversation', 'prompt'];
+
+/** See `RequestFormat`. */
+export function readRequest(_operation: Operation, body: Buffer, parsed: unknown): CompletionRequest {
+  const fields = objectOf(parsed);
+  const model = modelOf(fields);
+  checkTypes(fields, fieldTypes, decisive);
+  refuseState(fields);
+  checkInput(fields['input']);
+  return new ResponsesRequest(body, fields, { model, stream: fields['stream'] === true });
+}
+
+function refuseState(fields: Fields): void {
+  const named = stateNames.find((name) => fields[name] !== undefined && fields[name] !== null);
+  if (named !== undefined) throw unsupported(named);
+  if (fields['background'] === true) throw unsupported('background');
+}
+
+function checkInput(input: unknown): void {
+  if (input === undefined || input === null) throw missing('input');
+  if (typeof input === 'string') return;
+  if (!Array.isArray(input)) throw wrongType('input', ['string', 'array']);
+  if (input.length === 0) throw new AppError('invalid_value', 'input must not be empty.', { param: 'input' });
+  for (const [index, item] of input.entries()) checkItem(item, `input[${index}]`);
+}
+
+function checkItem(item: unknown, param: string): void {
+  if (kindOf(item) !== 'object') throw wrongType(param, ['object']);
+  const { type, role, content, id } = item as Fields;
+  if (type !== undefined && type !== null && typeof type !== 'string')
+    throw wrongType(`${param}.type`, ['string']);
+  const isNameless = type === undefined || type === null;
+  // OpenAI takes an item with an id alone for a reference.
+  if (type === 'item_reference' || (isNameless && role === undefined && typeof id === 'string'))
+    throw unsupported(param);
+  if (!isNameless && type !== 'message') return;
+  if (role === undefined) throw missing(`${param}.role`);
+  if (typeof role !== 'string') throw wrongType(`${param}.role`, ['string']);
+  if (content === undefined) throw missing(`${param}.content`);
+  const kind = kindOf(content);
+  if (kind !== 'string' && kind !== 'array') throw wrongType(`${param}.content`, ['string', 'array']);
+}
+
+function unsupported(param: string): AppError {
+  return new AppError(
+    'unsupported_parameter',
+    `${param} is not supported: responses are not kept. Send the whole conversation in input.`,
+    { param },
+  );
+}
