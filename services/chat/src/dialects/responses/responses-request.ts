@@ -1,0 +1,156 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
+import { RequestText } from '../../wire/request-text.ts';
+import type {
+  Additions,
+  AnswerView,
+  Asked,
+  CompletionRequest,
+  RequestHead,
+  RequestSource,
+  Share,
+} from '../dialect.ts';
+import { saysSomething } from '../error-words.ts';
+import { sessionNamed } from '../session.ts';
+import { addDefinitions } from '../tool-definitions.ts';
+import { AskedView } from './asked-view.ts';
+import { asResponses } from './defaults.ts';
+import { attachmentsIn, inputItems, isEmptyThought, isSealed, itemText, spokenText } from './items.ts';
+import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
+
+/** Deeper than tools are nested: those of a namespace. */
+const maxToolDepth = 3;
+
+/** A request whose types have been checked. */
+export class ResponsesRequest implements CompletionRequest {
+  readonly operation = 'chat';
+  readonly model: string;
+  readonly stream: boolean;
+  /** Streams have it unasked. */
+  readonly wantsUsage = false;
+  readonly choices = 1;
+  readonly #body: Buffer;
+  readonly #fields: Fields;
+  readonly #items: readonly Fields[];
+
+  /** `fields`: the body, parsed. */
+  constructor(body: Buffer, fields: Fields, { model, stream }: Pick<RequestHead, 'model' | 'stream'>) {
+    this.model = model;
+    this.stream = stream;
+    this.#body = body;
+    this.#fields = fields;
+    this.#items = inputItems(fields['input']);
+  }
+
+  get bytes(): number {
+    return this.#body.length;
+  }
+
+  get session(): string | null {
+    return sessionNamed(this.#fields['prompt_cache_key']);
+  }
+
+  get hasSealedReasoning(): boolean {
+    return this.#items.some(isSealed);
+  }
+
+  /** Also of the tools in namespaces, and of those that stand among the items of the input. */
+  get toolNames(): readonly unknown[] {
+    return this.#tools.flatMap((tool) => namesOf(tool));
+  }
+
+  inputPreview(maxChars: number): string {
+    const newest = this.#items.findLast(({ role }) => role === 'user') ?? this.#items.at(-1);
+    return cutText(spokenText(newest ?? {}, '\n'), maxChars);
+  }
+
+  lastUserText(): { index: number; text: string } | null {
+    const index = this.#items.findLastIndex(
+      (item) => item['role'] === 'user' && spokenText(item).trim() !== '',
+    );
+    return index < 0 ? null : { index, text: spokenText(this.#items[index] ?? {}, '\n') };
+  }
+
+  promptSample(added: readonly (string | TextSample)[] = []): TextSample {
+    const sample = new SampleBuilder();
+    for (const text of added) {
+      if (typeof text === 'string') sample.add(text);
+      else sample.addSample(text);
+    }
+    const { instructions } = this.#fields;
+    if (typeof instructions === 'string') sample.add(instructions);
+    else for (const item of inputItems(instructions)) sample.add(itemText(item));
+    for (const item of this.#items) sample.add(itemText(item));
+    addDefinitions(sample, this.#tools);
+    return sample.built;
+  }
+
+  choicesWith(): number {
+    return 1;
+  }
+
+  /** Thoughts count as output. Some servers of this API have a budget of their own for them. */
+  thinkingTokens(): readonly number[] {
+    const { max_tokens: budget } = Object(this.#fields['reasoning']) as Fields;
+    return typeof budget === 'number' ? [budget] : [];
+  }
+
+  asked(defaults: Fields): Asked {
+    const { service_tier: tier } = this.#fields;
+    const isGiven = Object.hasOwn(this.#fields, 'max_output_tokens');
+    const { max_output_tokens: maxTokens } = isGiven ? this.#fields : asResponses(defaults);
+    const { count, bytes, audio } = attachmentsIn(this.#items);
+    return {
+      choices: 1,
+      maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
+      serviceTier: typeof tier === 'string' ? tier : null,
+      classes: audio ? ['inputAudio'] : [],
+      attachments: { count, bytes },
+    };
+  }
+
+  viewWith({ systemPrompt, toolNames }: Additions): AnswerView | null {
+    const asked = { store: this.#stores, encrypted: this.#wantsEncrypted, systemPrompt, toolNames };
+    const isSame = !asked.store && asked.encrypted && systemPrompt === null && toolNames.size === 0;
+    return isSame ? null : new AskedView(asked);
+  }
+
+  source(share: Share): RequestSource {
+    const state = {
+      stores: this.#stores,
+      wantsEncrypted: this.#wantsEncrypted,
+      asksToReason: saysSomething(this.#fields['reasoning']),
+      lost: new Set(this.#stores ? this.#lost : []),
+    };
+    return new RequestText(this.#body, share, (body, rewrite, members) =>
+      rewriteRequest(body, { ...rewrite, ...state }, members),
+    );
+  }
+
+  get #stores(): boolean {
+    return this.#fields['store'] !== false;
+  }
+
+  /** Places of thoughts that the client takes for stored. */
+  get #lost(): readonly number[] {
+    const places = [...this.#items.keys()];
+    const lost = places.filter((place) => isEmptyThought(this.#items[place] ?? {}));
+    // An input needs an item.
+    return lost.length < places.length ? lost : [];
+  }
+
+  get #wantsEncrypted(): boolean {
+    return listOf(this.#fields['include']).includes(encryptedReasoning);
+  }
+
+  get #tools(): readonly unknown[] {
+    const added = this.#items.filter(({ type }) => type === 'additional_tools');
+    return [this.#fields['tools'], ...added.map(({ tools }) => tools)].flatMap(listOf);
+  }
+}
+
+function namesOf(tool: unknown, depth = 0): unknown[] {
+  if (!isFields(tool) || depth > maxToolDepth) return [];
+  return [tool['name'], ...listOf(tool['tools']).flatMap((inner) => namesOf(inner, depth + 1))];
+}
