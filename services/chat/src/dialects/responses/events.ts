@@ -1,0 +1,46 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
+
+/** An event of a stream. */
+export interface ResponseEvent {
+  type: string;
+  fields: Fields;
+}
+
+/**
+ * The event in a frame; null for a comment, an empty frame, or the end that some servers write as in chat completions. Its
+ * type stands in its data, and is its name where that lacks it. Throws if the data is no JSON object.
+ */
+export function eventOf(frame: Buffer): ResponseEvent | null {
+  const data = frameData(frame);
+  if (data === null || data === '' || data === '[DONE]') return null;
+  const name = frameEvent(frame);
+  const fields: unknown = JSON.parse(data);
+  if (!isFields(fields)) throw new Error('an event of the stream is not an object');
+  const { type } = fields;
+  return { type: typeof type === 'string' ? type : (name ?? ''), fields };
+}
+
+export function frameOf(fields: Fields & { type: string }): Buffer {
+  return Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+}
+
+/** The response in an event that has one. */
+export function responseIn({ response }: Fields): Fields {
+  return isFields(response) ? response : {};
+}
+
+/** The place of an item in the output. */
+export function indexOf({ output_index: index }: Fields): number | null {
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null;
+}
+
+/** Whether an event is the beginning of a response, before anything of its output. */
+export function isHead(type: string): boolean {
+  return type === 'response.created' || type === 'response.in_progress' || type === 'response.queued';
+}
+
+/** Whether an event is the end of a response that is to be shown as it is. */
+export function isEnd(type: string): boolean {
+  return type === 'response.completed' || type === 'response.incomplete';
+}
