@@ -1,0 +1,29 @@
+import type { Dialect } from '../dialect.ts';
+import { errorWords } from '../error-words.ts';
+import { EventReader } from './event-reader.ts';
+import { EventAssembler, framesOf } from './other-kind.ts';
+import { readRequest } from './request.ts';
+import { ResponseFollower } from './response-follower.ts';
+import { ResponseToolAnswers } from './tool-answers.ts';
+import { ResponseToolStream } from './tool-stream.ts';
+import { readWhole } from './whole-answer.ts';
+
+/** OpenAI's responses, without state of their own. */
+export const responses = {
+  name: 'responses',
+  passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
+  readRequest,
+  // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
+  toolText: ({ name, description, schemaJson }) =>
+    `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
+  keepsErrorBodies: true,
+  errorWords,
+  readWhole,
+  framesOf,
+  assembler: () => new EventAssembler(),
+  streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
+  toolAnswers: (isOwn) => new ResponseToolAnswers(isOwn),
+  toolStream: (sink, isOwn) => new ResponseToolStream(sink, isOwn),
+  follower: () => new ResponseFollower(),
+  keepAlive: Buffer.from(': keep-alive\n\n'),
+} satisfies Dialect;

@@ -1,0 +1,82 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import type { Said, ToolCall } from '../dialect.ts';
+import { argumentsObjects } from '../tool-arguments.ts';
+import { calledName, isCall, isEmptyThought, isSealed, textOf } from './items.ts';
+
+/** More than any model asks for at once. */
+const maxCalls = 128;
+
+/** The output of a model. */
+export class SaidItems implements Said {
+  /** As they were said. */
+  readonly items: readonly Fields[];
+  readonly calls: readonly ToolCall[];
+
+  private constructor(items: readonly Fields[], calls: readonly ToolCall[]) {
+    this.items = items;
+    this.calls = calls;
+  }
+
+  /** Throws at too many calls. */
+  static of(items: readonly Fields[]): SaidItems {
+    const called = items.filter(isCall);
+    if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
+    const texts = called.map(({ arguments: given, input }) => writtenArguments(given ?? input));
+    const objects = argumentsObjects(texts);
+    const calls = called.map((item, index) => ({
+      ...{ id: textOf(item['call_id']), name: calledName(item) },
+      ...{ argumentsText: texts[index] ?? '', argumentsJson: objects[index] ?? null },
+    }));
+    return new SaidItems(items, calls);
+  }
+
+  /** The same for an answer with this status: calls of one that broke off are not to be made. */
+  ended(status: unknown): SaidItems {
+    return status === 'incomplete' ? new SaidItems(this.items, []) : this;
+  }
+
+  get isSealed(): boolean {
+    return this.items.some(isSealed);
+  }
+
+  identified(used: Set<string>): SaidItems {
+    const calls = this.calls.map((call) => {
+      const isGood = /^[\w-]{1,64}$/.test(call.id) && !used.has(call.id);
+      const id = isGood ? call.id : `call_${newId().replaceAll('-', '')}`;
+      used.add(id);
+      return { ...call, id };
+    });
+    let place = 0;
+    const items = this.items.map((item) => {
+      if (!isCall(item)) return item;
+      const { id = '', argumentsJson } = calls[place] ?? {};
+      place += 1;
+      return { ...item, call_id: id, arguments: argumentsJson ?? '{}' };
+    });
+    return new SaidItems(items, calls);
+  }
+
+  /**
+   * Items as they are, joined with commas. Thoughts that say nothing to a provider which stores nothing are left out: it
+   * would look for them by their ids.
+   */
+  get text(): string {
+    return this.items
+      .filter((item) => !isEmptyThought(item))
+      .map((item) => JSON.stringify(item))
+      .join(',');
+  }
+
+  resultTexts(results: readonly string[]): string[] {
+    return this.calls.map(({ id }, index) =>
+      JSON.stringify({ type: 'function_call_output', call_id: id, output: results[index] ?? '' }),
+    );
+  }
+}
+
+/** Arguments are a text. Some servers write the object itself. */
+function writtenArguments(given: unknown): string {
+  if (given === undefined || given === null) return '';
+  return typeof given === 'string' ? given : JSON.stringify(given);
+}

@@ -1,0 +1,16 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { JoinedAnswers } from '../joined-answers.ts';
+import { calledName, isCall } from './items.ts';
+import { SaidItems } from './said-items.ts';
+
+export class ResponseToolAnswers extends JoinedAnswers {
+  protected override read({ output, status }: Fields): SaidItems | null {
+    return Array.isArray(output) ? SaidItems.of(listOf(output).filter(isFields)).ended(status) : null;
+  }
+
+  protected override withoutOwn(answer: Fields): { answer: Fields; isSame: boolean } {
+    const output = listOf(answer['output']);
+    const kept = output.filter((item) => !isCall(item) || !this.isOwn(calledName(item)));
+    return { answer: { ...answer, output: kept }, isSame: kept.length === output.length };
+  }
+}
