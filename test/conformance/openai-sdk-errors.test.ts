@@ -80,7 +80,7 @@ const refusals: Expected[] = [
     status: 404,
     message: 'There is no such endpoint.',
     fields: { type: 'invalid_request_error', code: 'route_not_found', param: null },
-    call: () => client.responses.create({ model: 'small', input: 'hello' }),
+    call: () => client.images.generate({ model: 'small', prompt: 'a gate' }),
   },
   {
     name: 'a request that makes no sense to the gateway',

@@ -67,7 +67,7 @@ function errorOf({ dialects = ['chat'] }: Route, type: string, code: string): ob
   const ofOpenAi = {
     error: { message: expect.any(String), type, code, param: null, request_id: expect.any(String) },
   };
-  if (dialects.includes('chat')) return ofOpenAi;
+  if (dialects.includes('chat') || dialects.includes('responses')) return ofOpenAi;
   if (dialects.includes('messages'))
     return {
       type: 'error',

@@ -139,6 +139,11 @@ describe('the examples', () => {
         expect([types[0], types.at(-1)]).toEqual(['message_start', 'message_delta']);
         return;
       }
+      if (name.startsWith('responses.')) {
+        const types = [...data, last ?? ''].map((text) => (JSON.parse(text) as { type: string }).type);
+        expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed']);
+        return;
+      }
       expect(last).toBe('[DONE]');
       for (const text of data) expect(problems(chatCompletionChunk, JSON.parse(text))).toEqual([]);
     },

@@ -211,7 +211,8 @@ function errorSchema(
   { status, codes }: { status: number; codes: readonly string[] },
   schemas: Schemas,
 ): JsonObject {
-  const isKept = passThrough && dialects.includes('messages') && [400, 413, 422].includes(status);
+  const keeps = dialects.includes('messages') || dialects.includes('responses');
+  const isKept = passThrough && keeps && [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
   const shapes = new Set([
     ...(early ? [errorBody] : []),

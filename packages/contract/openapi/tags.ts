@@ -1,6 +1,7 @@
 /** The groups of operations, in display order, by the part of the route id before its last dot. */
 const known: readonly [prefix: string, name: string, description: string][] = [
   ['chat', 'Chat', 'Chat completions of the OpenAI API'],
+  ['responses', 'Responses', "OpenAI's Responses API"],
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
   ['models', 'Models', 'Values for `model`'],
   ['gemini.models', 'Models', 'Values for `model`'],

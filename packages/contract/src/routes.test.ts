@@ -72,7 +72,9 @@ describe('the route table', () => {
   it('takes the acting user on chat, agents, cookies, MCP servers and their consents, traces, usage and costs, and nowhere else', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
-        /^\/v1\/(chat|embeddings|messages|models|agents|browser|traces|usage|costs)(\/|$)/.test(path) ||
+        /^\/v1\/(chat|embeddings|messages|responses|models|agents|browser|traces|usage|costs)(\/|$)/.test(
+          path,
+        ) ||
           /^\/v1beta\/models(\/|$)/.test(path) ||
           path === '/v1/mcp/servers/{id}/consent-links' ||
           (path === '/v1/mcp/servers/{id}' && method === 'GET'),

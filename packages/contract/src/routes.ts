@@ -16,6 +16,7 @@ import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
+import * as responses from './responses.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
 import * as transfers from './transfers.ts';
@@ -35,6 +36,7 @@ export const resources = [
   openapi,
   openai,
   messages,
+  responses,
   chat,
   agents,
   mcpServers,

@@ -358,7 +358,7 @@ describe('a raw handler', () => {
       service: 'chat',
       handlers: Object.fromEntries(handled.map(({ id }) => [id, handler])),
       rawHandlers: {
-        ...{ 'chat.completions': raw, 'messages.create': raw },
+        ...{ 'chat.completions': raw, 'messages.create': raw, 'responses.create': raw },
         'embeddings.create': () => Promise.reject(new AppError('not_found', 'No.')),
       },
     });

@@ -29,7 +29,7 @@ export type Provider = z.output<typeof provider>;
 
 /** The APIs of each kind of provider; the first is that of a model which names none. */
 const apisOf: Record<Provider['kind'], readonly [ApiName, ...ApiName[]]> = {
-  openai: ['chat'],
+  openai: ['chat', 'responses'],
   anthropic: ['messages'],
 };
 
@@ -43,7 +43,7 @@ const model = z.strictObject({
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
   /** One of those that its provider's kind has; the first of them unless given. */
-  api: z.enum(['chat', 'messages']).optional(),
+  api: z.enum(['chat', 'responses', 'messages']).optional(),
   /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
   reasoning: z.boolean().optional(),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),

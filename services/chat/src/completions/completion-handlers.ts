@@ -41,6 +41,7 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
     'chat.completions': asked('chat', 'chat'),
     'embeddings.create': asked('chat', 'embeddings'),
     'messages.create': asked('messages', 'chat'),
+    'responses.create': asked('responses', 'chat'),
   };
 }
 

@@ -24,6 +24,12 @@ export const providerKinds: Record<Provider['kind'], ProviderKind> = {
 
 /** Behind the base address, which is what a provider's own SDK takes. */
 export function pathOf({ api, operation }: Pick<ProviderCall, 'api' | 'operation'>): string {
-  if (api === 'messages') return '/v1/messages';
-  return operation === 'embeddings' ? '/embeddings' : '/chat/completions';
+  switch (api) {
+    case 'messages':
+      return '/v1/messages';
+    case 'responses':
+      return '/responses';
+    case 'chat':
+      return operation === 'embeddings' ? '/embeddings' : '/chat/completions';
+  }
 }

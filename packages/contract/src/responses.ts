@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { MiB, ok, route, scope, type Route } from './route.ts';
+
+/**
+ * OpenAI's responses, for the documentation (https://platform.openai.com/docs/api-reference/responses). Requests are not
+ * validated against these shapes: every field is passed on, and the provider decides which values are valid.
+ */
+
+const item = z
+  .looseObject({
+    type: z
+      .string()
+      .optional()
+      .describe('`message`, `reasoning`, `function_call`, `function_call_output`, `custom_tool_call`'),
+    role: z.string().optional().describe('For type `message`: `user`, `assistant`, `developer`, `system`'),
+  })
+  .describe('A message, a thought, a call of a tool or its result');
+
+export const responseRequest = z.looseObject({
+  model: z
+    .string()
+    .min(1)
+    .describe('A model from `GET /v1/models`, or `agent:` followed by the key or id of an agent'),
+  input: z
+    .union([z.string(), z.array(item).min(1)])
+    .describe('A text of the user, or the conversation so far, oldest item first'),
+  instructions: z.string().nullish().describe('Stand behind the prompt of an agent'),
+  stream: z.boolean().nullish().describe('Stream the response as server-sent events'),
+  max_output_tokens: z.int().nullish().describe('Tokens of the answer at most, with those of its thoughts'),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  tools: z
+    .array(
+      z.looseObject({
+        type: z.string().describe('`function`, `custom`, `namespace`, or one that the provider has itself'),
+        name: z.string().optional(),
+        description: z.string().nullish(),
+        parameters: z.looseObject({}).nullish().describe('JSON Schema of the arguments'),
+      }),
+    )
+    .nullish(),
+  tool_choice: z.union([z.string(), z.looseObject({})]).nullish(),
+  reasoning: z.looseObject({}).nullish(),
+  text: z.looseObject({}).nullish(),
+  include: z.array(z.string()).nullish(),
+  store: z.boolean().nullish().describe('Accepted; responses are not kept yet'),
+  prompt_cache_key: z.string().nullish().describe('Also names the session, where no header does'),
+});
+
+export const response = z.looseObject({
+  id: z.string(),
+  object: z.literal('response'),
+  created_at: z.number(),
+  model: z.string(),
+  status: z.string().describe('`completed`, `incomplete`'),
+  output: z.array(item),
+  usage: z
+    .looseObject({
+      input_tokens: z.int().describe('With those that were read from the cache'),
+      output_tokens: z.int().describe('With those of thoughts'),
+      total_tokens: z.int(),
+    })
+    .nullish(),
+});
+
+const head = { id: 'resp_67ccd3a9da748190baa7f1570fe91ac6', object: 'response', created_at: 1_790_000_000 };
+const model = 'gpt-5.4-nano';
+const usage = {
+  ...{ input_tokens: 12, input_tokens_details: { cached_tokens: 0 } },
+  ...{ output_tokens: 8, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 20 },
+};
+const id = 'msg_67ccd3acc8d48190a77525dc6de64b4f';
+
+const part = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] });
+const messageOf = (text: string) => ({
+  ...{ id, type: 'message', role: 'assistant', status: 'completed' },
+  content: [part(text)],
+});
+const answer = (text: string) => ({ ...head, status: 'completed', model, output: [messageOf(text)], usage });
+
+const begun = { ...head, status: 'in_progress', model, output: [], usage: null };
+const place = { item_id: id, output_index: 0, content_index: 0 };
+const eventsExample = [
+  { type: 'response.created', response: begun },
+  { type: 'response.in_progress', response: begun },
+  {
+    ...{ type: 'response.output_item.added', output_index: 0 },
+    item: { ...messageOf(''), status: 'in_progress', content: [] },
+  },
+  { type: 'response.content_part.added', ...place, part: part('') },
+  { type: 'response.output_text.delta', ...place, delta: 'Hello!', logprobs: [] },
+  { type: 'response.output_text.done', ...place, text: 'Hello!', logprobs: [] },
+  { type: 'response.content_part.done', ...place, part: part('Hello!') },
+  { type: 'response.output_item.done', output_index: 0, item: messageOf('Hello!') },
+  { type: 'response.completed', response: answer('Hello!') },
+]
+  .map((event, sequence_number) => ({ ...event, sequence_number }))
+  .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+  .join('');
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'responses.create',
+    method: 'POST',
+    path: '/v1/responses',
+    dialects: ['responses'],
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    bodyLimit: 20 * MiB,
+    passedBody: responseRequest,
+    query: z.looseObject({}),
+    response: { ...ok(response), events: true },
+    summary: "A response, as OpenAI's Responses API has it",
+    description: [
+      "Passes the whole request to a provider that speaks OpenAI's Responses API, with the header `openai-beta`, including",
+      'fields and tools that are not described here. An agent adds its prompt before `instructions`, and its parameters',
+      'where the request has none.',
+      '',
+      'Responses are not kept: the provider is asked to store nothing, and `previous_response_id`, `conversation`,',
+      '`prompt`, `background: true` and items of the type `item_reference` return 400 `unsupported_parameter`.',
+      '',
+      'With `stream: true` the response is a stream of events that ends with `response.completed` or',
+      '`response.incomplete`. If the provider fails after the first item, the stream ends with the events `error` and',
+      '`response.failed`. Errors 400, 413 and 422 of a provider keep their body.',
+    ].join('\n'),
+    examples: {
+      question: {
+        summary: 'One question',
+        body: { model, instructions: 'Answer in one sentence.', input: 'What is a gatehouse?' },
+        response: answer('A gatehouse is a building that guards an entrance.'),
+      },
+      stream: {
+        summary: 'A stream',
+        body: { model, input: 'Say hello.', stream: true },
+        events: eventsExample,
+      },
+    },
+  }),
+];
