@@ -32,6 +32,8 @@ const matcher = new RouteMatcher([
   route('documents.put', 'PUT', '/things/{id}/documents/{path+}'),
   route('models.get', 'GET', '/models/{id+}'),
   route('models.limits', 'GET', '/models/{id}/limits'),
+  route('models.call', 'POST', '/models/{id+}:call'),
+  route('models.callLong', 'POST', '/models/{id+}:callLong'),
   route('hatch', '*', '/models/hatch/{target*}'),
 ]);
 
@@ -59,6 +61,16 @@ describe('matching a path', () => {
     ['GET', '/models/large/limits', 'models.limits {"id":"large"}'],
     ['GET', '/models/vendor/large/limits', 'models.get {"id":"vendor/large/limits"}'],
     ['GET', '/models/hatch', 'models.get {"id":"hatch"}'],
+    // A name behind the last colon, which may be encoded, is one of Google's methods.
+    ['POST', '/models/a:call', 'models.call {"id":"a"}'],
+    ['POST', '/models/vendor/a:1%3AcallLong', 'models.callLong {"id":"vendor/a:1"}'],
+    ['POST', '/models/a%2Fb%3acall', 'models.call {"id":"a/b"}'],
+    ['POST', '/models/:call', 'models.call {"id":""}'],
+    ['GET', '/models/a:call', 'models.get {"id":"a:call"}'],
+    ['PUT', '/models/a:call', '405 GET HEAD POST'],
+    ['POST', '/models/a:other', '405 GET HEAD'],
+    ['POST', '/models/call', '405 GET HEAD'],
+    ['POST', '/models/a:call/b', '405 GET HEAD'],
     // Any following path, unchanged, with any method.
     ['PURGE', '/models/hatch/', 'hatch {"target":""}'],
     ['GET', '/models/hatch/../%2e//x%', 'hatch {"target":"../%2e//x%"}'],

@@ -10,6 +10,8 @@ export type Match =
 interface End {
   route: Route;
   names: readonly string[];
+  /** The value of the last parameter, if it is not all that is left of the path. */
+  value?: string;
 }
 
 interface Node {
@@ -19,9 +21,14 @@ interface Node {
   ends: Map<string, End>;
   /** Routes whose last parameter takes the rest of the path, by method. */
   rest: Map<string, End>;
+  /** The same for paths that end with a colon and a name, by this name. */
+  called: Map<string, Map<string, End>>;
 }
 
-const emptyNode = (): Node => ({ literal: new Map(), param: null, ends: new Map(), rest: new Map() });
+const emptyNode = (): Node => ({
+  ...{ literal: new Map(), param: null, ends: new Map() },
+  ...{ rest: new Map(), called: new Map() },
+});
 
 /**
  * Matches raw request paths (without query, still percent-encoded) against the route table. Literal segments take
@@ -65,8 +72,11 @@ export class RouteMatcher {
     let node = this.#root;
     const segments = route.path.split('/').slice(1);
     for (const segment of segments) {
-      if (/^\{\w+\+\}$/.test(segment)) {
-        node.rest.set(route.method, end);
+      const [isRest, called = ''] = /^\{\w+\+\}(?::(\w+))?$/.exec(segment) ?? [];
+      if (isRest !== undefined) {
+        const ends = called === '' ? node.rest : (node.called.get(called) ?? new Map<string, End>());
+        ends.set(route.method, end);
+        if (called !== '') node.called.set(called, ends);
         return;
       }
       if (/^\{\w+\}$/.test(segment)) {
@@ -94,9 +104,19 @@ export class RouteMatcher {
       if (byParam !== null) return byParam;
       values.pop();
     }
-    if (node.rest.size === 0) return null;
-    values.push(segments.slice(depth).join('/'));
-    return node.rest;
+    if (node.rest.size === 0 && node.called.size === 0) return null;
+    const rest = segments.slice(depth).join('/');
+    const [, value = '', name = ''] =
+      node.called.size === 0 ? [] : (/^(.*)(?::|%3a)(\w+)$/is.exec(rest) ?? []);
+    const called = node.called.get(name);
+    if (called === undefined && node.rest.size === 0) return null;
+    values.push(rest);
+    if (called === undefined) return node.rest;
+    // Other methods of HTTP take the name for a part of the value.
+    return new Map([
+      ...node.rest,
+      ...[...called].map(([method, end]) => [method, { ...end, value }] as const),
+    ]);
   }
 }
 
@@ -117,9 +137,10 @@ function isUnsafe(segment: string): boolean {
   }
 }
 
-function nameValues({ names }: End, values: readonly string[]): Record<string, string> {
+function nameValues({ names, value }: End, values: readonly string[]): Record<string, string> {
   const params: Record<string, string> = {};
-  names.forEach((name, index) => (params[name] = decodeURIComponent(values[index] ?? '')));
+  const all = value === undefined ? values : [...values.slice(0, -1), value];
+  names.forEach((name, index) => (params[name] = decodeURIComponent(all[index] ?? '')));
   return params;
 }
 

@@ -50,7 +50,10 @@ export interface Route {
   id: string;
   /** `*` matches every method. */
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | '*';
-  /** `{name}` matches one path segment, `{name+}` one or more, `{name*}` the rest of the path, unchanged. */
+  /**
+   * `{name}` matches one path segment, `{name+}` one or more, `{name+}:call` the same before a colon and a name, `{name*}`
+   * the rest of the path, unchanged.
+   */
   path: string;
   service: ServiceName;
   /** The dialects of its clients, if they are not those of `chat` alone. Keys and errors are as each of them has it. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { allowedMethods, isSafePath, type Match } from '@gatehouse/contract/match';
+import { allowedMethods, isSafePath, RouteMatcher, type Match } from '@gatehouse/contract/match';
 import type { Route } from '@gatehouse/contract/routes';
 import { Router, type NextFunction, type Request, type Response } from 'express';
 
@@ -8,7 +8,8 @@ export type Answer = (request: IncomingMessage, response: ServerResponse, match:
 
 /**
  * express's router with these routes. Like `RouteMatcher`, by which the edge finds a route, it prefers literal segments
- * to parameters, and finds the methods that a path has.
+ * to parameters, and finds the methods that a path has. `RouteMatcher` itself finds the routes whose paths end with a colon
+ * and a name: express would miss a colon that is percent-encoded.
  */
 export function routerOf(routes: readonly Route[], answer: Answer): RequestListener {
   const answerWithUrl: Answer = (request, response, match) => {
@@ -17,7 +18,12 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
   };
   // Without an express application, which would replace the prototypes of request and response.
   const router = Router({ caseSensitive: true, strict: true });
-  const byPath = Object.groupBy(routes, ({ path }) => path);
+  const byPath = Object.groupBy(
+    routes.filter((route) => calledName(route.path) === null),
+    ({ path }) => path,
+  );
+  const called = new Set(routes.map(({ path }) => calledName(path)).filter((name) => name !== null));
+  const matcher = new RouteMatcher(routes);
   for (const [path, group = []] of Object.entries(byPath).sort(([a], [b]) => compareSpecific(a, b))) {
     const methods = group.map(({ method }) => method);
     const route = router.route(expressPath(path));
@@ -39,12 +45,22 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
       void answer(request, response, { kind: 'none' });
       return;
     }
+    const name = called.size === 0 ? null : calledName(path);
+    if (name !== null && called.has(name)) {
+      void answer(request, response, matcher.match(request.method ?? '', path));
+      return;
+    }
     // express parses a URL with certain characters in its query by other rules, which change the path as well.
     request.url = path;
     (request as Request).originalUrl = url;
     const none: NextFunction = () => void answerWithUrl(request, response, { kind: 'none' });
     router(request as Request, response as Response, none);
   };
+}
+
+/** The name behind the last colon of a path; null if it ends otherwise. */
+function calledName(path: string): string | null {
+  return /(?::|%3a)(\w+)$/i.exec(path)?.[1] ?? null;
 }
 
 /** `/v1/models/{id+}` → `/v1/models/*id`. */
