@@ -27,11 +27,17 @@ export type Operation = 'chat' | 'embeddings';
 export interface RequestFormat {
   /** Headers of clients, in lower case, that providers of the same API get. */
   readonly passedHeaders: readonly string[];
-  /** Reads a request. `parsed` is its body as JSON. Throws 400s that name the field. */
-  readRequest(operation: Operation, body: Buffer, parsed: unknown): CompletionRequest;
+  /**
+   * Reads a request. `parsed` is its body as JSON; `inPath`: the part of it that stands in its path, in dialects that have
+   * one there. Throws 400s that name the field.
+   */
+  readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
   toolText(tool: ToolDefinition): string;
 }
+
+/** The part of a request that stands in its path, where a dialect has it there instead of in the body. */
+export type RequestInPath = Pick<RequestHead, 'model' | 'stream'>;
 
 export interface ToolDefinition {
   name: string;
@@ -167,8 +173,8 @@ export interface ToolRewrite {
 export interface AnswerFormat {
   /** Whether clients get the body of an error that concerns their request as the provider wrote it. */
   readonly keepsErrorBodies: boolean;
-  /** Reads the body of an error. */
-  errorWords(body: Fields): ProviderError;
+  /** Reads the body of an error that came with a status. */
+  errorWords(body: Fields, status: number): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
   readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
   /** The frames of a whole answer that came in place of a stream. Throws if it is no answer. */
@@ -199,6 +205,10 @@ export interface ProviderError {
   message?: string | undefined;
   code?: string | undefined;
   param?: string | undefined;
+  /** Whether the provider is overloaded, where its API has no status of its own for that. */
+  isOverload?: boolean | undefined;
+  /** The time to wait before another call, where the body has it. */
+  retryAfterMs?: number | undefined;
 }
 
 /** The bytes are no answer: with status 200 a provider reports an error, or sends something else (`error` is null). */
@@ -245,6 +255,8 @@ export interface AnswerAssembler {
 export type FrameKind =
   /** Goes to the client as it is. */
   | 'chunk'
+  /** The same, and the client gets it once the run has ended if no other frame follows. */
+  | 'last'
   /** The usage of the whole stream. */
   | 'usage'
   | 'done'

@@ -13,8 +13,10 @@ export function publicErrorIn(fields: Fields): ProviderError | null {
   return error === null ? null : withoutAccount(error);
 }
 
-function withoutAccount(error: ProviderError): ProviderError {
-  const { status } = error;
-  if (status === undefined) return {};
-  return concernsRequest(status) ? error : { status };
+/** The same of an error that has been read. */
+export function withoutAccount(error: ProviderError): ProviderError {
+  const { status, message: _message, code: _code, param: _param, ...others } = error;
+  return status !== undefined && concernsRequest(status)
+    ? error
+    : { ...others, ...(status !== undefined && { status }) };
 }

@@ -10,9 +10,13 @@ const badGateway = 502;
 /** How long a provider may take after `[DONE]` to end its response. Then the connection serves another call. */
 const endMs = 1_000;
 
+/** So much silence after a frame that may be the last one, once all choices have their end, is the end of the stream. */
+const lastMs = 5_000;
+
 /**
  * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
- * `[DONE]`, or after a clean close once every choice had its finish reason; everything else is a `ProviderFailure`.
+ * `[DONE]`, or once every choice had its finish reason after a clean close, or after silence behind a frame that may be the
+ * last one; everything else is a `ProviderFailure`.
  */
 export class FramePipe implements FrameConsumer {
   readonly reader: StreamReader;
@@ -25,7 +29,12 @@ export class FramePipe implements FrameConsumer {
   /** Whether a choice of the answer has arrived. */
   #begun = false;
   #complete = false;
+  /** A frame that may be the last one. */
+  #held: Buffer[] = [];
+  /** Whether the newest chunk may be the last one. */
+  #isLast = false;
   #ending: NodeJS.Timeout | undefined;
+  #silence: NodeJS.Timeout | undefined;
   #failure: ProviderFailure | null = null;
   /** Settle the promise of `open`, and then that of `passTo`. */
   #resolve!: () => void;
@@ -46,13 +55,16 @@ export class FramePipe implements FrameConsumer {
     });
   }
 
-  /** Passes all chunks to `sink` as they arrive. Resolves when the stream is complete. */
+  /** Passes all chunks but a last one to `sink` as they arrive. Resolves when the stream is complete. */
   passTo(sink: FrameSink): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
       this.#sink = sink;
-      sink.onDrain(() => this.#source.resume());
+      sink.onDrain(() => {
+        this.#source.resume();
+        this.#awaitSilence();
+      });
       const early = this.#early;
       this.#early = [];
       if (!this.#write(sink, early)) this.#source.pause(early.reduce((sum, { length }) => sum + length, 0));
@@ -61,8 +73,14 @@ export class FramePipe implements FrameConsumer {
     });
   }
 
+  /** The last frame of a complete stream, which was not passed on; empty if it has a mark behind it. */
+  get held(): readonly Buffer[] {
+    return this.#held;
+  }
+
   /** See {@link FrameConsumer}. */
   frames(frames: readonly Buffer[]): boolean {
+    clearTimeout(this.#silence);
     const chunks: Buffer[] = [];
     let goesOn = true;
     try {
@@ -84,11 +102,13 @@ export class FramePipe implements FrameConsumer {
       this.#ending = setTimeout(() => this.#source.cancel(), endMs).unref();
       this.#resolve();
     }
+    if (goesOn) this.#awaitSilence();
     return goesOn;
   }
 
   end(): void {
     clearTimeout(this.#ending);
+    clearTimeout(this.#silence);
     if (this.#complete || this.#failure !== null) return;
     if (this.reader.complete) {
       this.#complete = true;
@@ -101,6 +121,7 @@ export class FramePipe implements FrameConsumer {
 
   fail(failure: ProviderFailure): void {
     clearTimeout(this.#ending);
+    clearTimeout(this.#silence);
     if (this.#complete || this.#failure !== null) return;
     // A connection that breaks after the first frame cuts the stream.
     const cut = failure.kind === 'connection';
@@ -137,7 +158,13 @@ export class FramePipe implements FrameConsumer {
       case 'chunk':
         if (this.reader.begun) this.#begin();
         else if (!this.#hasRoom(frame)) break;
-        chunks.push(frame);
+        chunks.push(...this.#released(), frame);
+        break;
+      case 'last':
+        this.#begin();
+        chunks.push(...this.#released());
+        this.#held = [frame];
+        this.#isLast = true;
         break;
       case 'other':
         // Before the first choice they would be kept in memory, where nothing limits them.
@@ -146,6 +173,23 @@ export class FramePipe implements FrameConsumer {
       case 'usage':
       case 'foreign':
     }
+  }
+
+  /** The frame that was taken for the last one, since another follows. */
+  #released(): Buffer[] {
+    this.#isLast = false;
+    return this.#held.splice(0);
+  }
+
+  /** Some servers keep the connection open behind the last frame. */
+  #awaitSilence(): void {
+    clearTimeout(this.#silence);
+    if (!this.#isLast || this.#complete || this.#failure !== null || !this.reader.complete) return;
+    this.#silence = setTimeout(() => {
+      this.#complete = true;
+      this.#source.cancel();
+      this.#resolve();
+    }, lastMs).unref();
   }
 
   #begin(): void {
@@ -160,9 +204,9 @@ export class FramePipe implements FrameConsumer {
   }
 
   /** An error before the answer is as if it were the status; after that the answer is cut. */
-  #errorOf({ status, message, code, param }: ProviderError): ProviderFailure {
+  #errorOf({ status, message, ...others }: ProviderError): ProviderFailure {
     return this.#begun
       ? new ProviderFailure('cut', this.#provider, { message })
-      : new ProviderFailure('status', this.#provider, { status: status ?? badGateway, message, code, param });
+      : new ProviderFailure('status', this.#provider, { status: status ?? badGateway, message, ...others });
   }
 }

@@ -36,6 +36,8 @@ export interface FailureDetails {
   param?: string | undefined;
   /** The body of the response, for clients that get it as it is. */
   body?: Buffer | undefined;
+  /** Whether the status says that the provider is overloaded. */
+  isOverload?: boolean | undefined;
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
@@ -130,6 +132,9 @@ export class ProviderFailure extends Error {
   }
 }
 
+/** Anthropic's status, which others imitate. */
+const overloaded = 529;
+
 function statusError(
   details: FailureDetails,
   provider: string,
@@ -141,7 +146,7 @@ function statusError(
   },
 ): AppError {
   const message = details.message ?? `The provider ${provider} refused the request.`;
-  switch (details.status) {
+  switch (details.isOverload === true ? overloaded : details.status) {
     case 400:
       return new AppError('provider_bad_request', message, fields);
     case 404:
@@ -164,7 +169,7 @@ function statusError(
         ...fields,
         headers: retryAfterHeaders(details),
       });
-    case 529:
+    case overloaded:
       return new AppError('provider_overloaded', `The provider ${provider} is overloaded.`, {
         cause: fields.cause,
         headers: retryAfterHeaders(details),

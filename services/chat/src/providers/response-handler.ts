@@ -201,7 +201,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** The failure with the provider's own message, if the response has one in its format. */
   #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
     const bytes = chunks.concat();
-    const { words, isError } = this.#wordsOf(bytes.toString('utf8'));
+    const { words, isError } = this.#wordsOf(bytes.toString('utf8'), status);
     const { keepsErrorBodies } = this.format;
     const isKept = keepsErrorBodies && isError && concernsRequest(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
@@ -211,23 +211,23 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     );
     return new ProviderFailure('status', this.provider, {
       // Others may name the account of the platform.
-      ...(keepsErrorBodies && !concernsRequest(status) ? {} : words),
+      ...(keepsErrorBodies && !concernsRequest(status) ? { isOverload: words.isOverload } : words),
       ...(isKept && { body: bytes }),
       status,
-      retryAfterMs,
+      retryAfterMs: retryAfterMs ?? words.retryAfterMs,
     });
   }
 
   /** `isError`: whether it is JSON with an error in it, and not the HTML page of a proxy, which is of no use to a client. */
-  #wordsOf(text: string): { words: ProviderError; isError: boolean } {
+  #wordsOf(text: string, status: number): { words: ProviderError; isError: boolean } {
     try {
       const body: unknown = JSON.parse(text);
       return {
-        words: this.format.errorWords(Object(body) as Fields),
+        words: this.format.errorWords(Object(body) as Fields, status),
         isError: isFields(body) && isFields(body['error']),
       };
     } catch {
-      return { words: {}, isError: false };
+      return { words: this.format.errorWords({}, status), isError: false };
     }
   }
 

@@ -33,8 +33,8 @@ export class StreamAnswer {
     return this.#stream.reader.keptText;
   }
 
-  /** See `StreamReader`. */
+  /** The last frames of a complete stream for the client, as `StreamReader` has them. */
   endFrames(usage: Usage | null): Buffer[] {
-    return this.#stream.reader.endFrames(usage);
+    return [...this.#stream.held, ...this.#stream.reader.endFrames(usage)];
   }
 }
