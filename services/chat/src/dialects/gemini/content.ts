@@ -1,0 +1,76 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+
+/** Contents: a role, and parts. Newer kinds of parts count as nothing. */
+
+export function partsOf(content: unknown): Fields[] {
+  return isFields(content) ? objectsIn(content, 'parts') : [];
+}
+
+/** The text that parts cost tokens for: what is said and thought, calls of tools and their results. */
+export function partsText(parts: readonly Fields[]): string {
+  return parts.map(partText).join('');
+}
+
+function partText(part: Fields): string {
+  const { text } = part;
+  if (typeof text === 'string') return text;
+  const call = objectIn(part, 'functionCall');
+  const result = objectIn(part, 'functionResponse');
+  const own = [
+    ...[call['name'], call['args'], result['name'], result['response']],
+    ...[objectIn(part, 'executableCode')['code'], objectIn(part, 'codeExecutionResult')['output']],
+  ];
+  return own.map((value) => (isFields(value) ? JSON.stringify(value) : textOf(value))).join('');
+}
+
+/** The texts that a reader sees of parts: those that are no thoughts. */
+export function spokenText(parts: readonly Fields[], separator = ''): string {
+  const texts = parts.map(({ text, thought }) => (typeof text === 'string' && thought !== true ? text : ''));
+  return texts.filter((text) => text !== '').join(separator);
+}
+
+/** The call of a tool that the client, or the gateway, has; null if the part is none. */
+export function callIn(part: Fields): Fields | null {
+  const call = valueOf(part, 'functionCall');
+  return isFields(call) ? call : null;
+}
+
+/** The name of the tool that a part calls; empty if it calls none. */
+export function calledName(part: Fields): string {
+  return textOf(callIn(part)?.['name']);
+}
+
+/** Google's documented stand-ins for a signature that a client does not have. */
+const standIns = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']);
+
+/** Whether a part goes back to the vendor alone that made it: a signature holds its thoughts. */
+export function isSealed(part: Fields): boolean {
+  const sealed = textOf(valueOf(part, 'thoughtSignature'));
+  return sealed !== '' && !standIns.has(sealed);
+}
+
+export interface Attachments {
+  count: number;
+  /** Bytes of the request that are no text for this reason. */
+  bytes: number;
+  hasAudio: boolean;
+}
+
+/** Pictures, sounds and files in parts, those of results of tools included. Texts in Base64 count as texts. */
+export function attachmentsIn(parts: readonly Fields[]): Attachments {
+  const found: Attachments = { count: 0, bytes: 0, hasAudio: false };
+  const inner = parts.flatMap((part) => objectsIn(objectIn(part, 'functionResponse'), 'parts'));
+  for (const part of [...parts, ...inner]) {
+    for (const name of ['inlineData', 'fileData']) {
+      const data = valueOf(part, name);
+      if (!isFields(data)) continue;
+      const type = textOf(valueOf(data, 'mimeType'));
+      if (name === 'inlineData' && type.startsWith('text/')) continue;
+      found.count += 1;
+      found.bytes += textOf(data['data']).length;
+      found.hasAudio ||= type.startsWith('audio/');
+    }
+  }
+  return found;
+}
