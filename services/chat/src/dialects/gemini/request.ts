@@ -1,0 +1,72 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
+import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
+import { checkFields, objectIn, valueOf } from './fields.ts';
+import { GeminiRequest } from './gemini-request.ts';
+
+/**
+ * Types of the fields of a request for content. Only types are checked; the provider checks values, and other fields pass
+ * through.
+ */
+const fieldTypes: FieldTypes = {
+  cachedContent: ['string'],
+  contents: ['array', 'object'],
+  generationConfig: ['object'],
+  labels: ['object'],
+  model: ['string'],
+  safetySettings: ['array', 'object'],
+  serviceTier: ['string'],
+  systemInstruction: ['object', 'string'],
+  toolConfig: ['object'],
+  tools: ['array', 'object'],
+};
+
+/** The same of `generationConfig`. Its numbers may be written as texts. */
+const configTypes: FieldTypes = {
+  candidateCount: ['number', 'string'],
+  maxOutputTokens: ['number', 'string'],
+  responseModalities: ['array', 'string'],
+  stopSequences: ['array', 'string'],
+  temperature: ['number', 'string'],
+  thinkingConfig: ['object'],
+  topP: ['number', 'string'],
+};
+
+const thinkingTypes: FieldTypes = { thinkingBudget: ['number', 'string'] };
+const toolConfigTypes: FieldTypes = { functionCallingConfig: ['object'] };
+
+/** See `RequestFormat`. The model stands in the path. */
+export function readRequest(
+  _operation: Operation,
+  body: Buffer,
+  parsed: unknown,
+  inPath?: RequestInPath,
+): CompletionRequest {
+  if (inPath === undefined) throw new Error('the path of a request of this API has its model');
+  if (inPath.model === '')
+    throw new AppError('invalid_value', 'The model in the path must not be empty.', { param: 'model' });
+  const fields = objectOf(parsed);
+  checkFields(fields, fieldTypes);
+  const config = objectIn(fields, 'generationConfig');
+  checkFields(config, configTypes, 'generationConfig.');
+  checkFields(objectIn(config, 'thinkingConfig'), thinkingTypes, 'generationConfig.thinkingConfig.');
+  checkFields(objectIn(fields, 'toolConfig'), toolConfigTypes, 'toolConfig.');
+  checkContents(fields['contents']);
+  return new GeminiRequest(body, fields, inPath);
+}
+
+function checkContents(contents: unknown): void {
+  if (contents === undefined || contents === null) throw missing('contents');
+  const all = Array.isArray(contents) ? contents : [contents];
+  if (all.length === 0)
+    throw new AppError('invalid_value', 'contents must not be empty.', { param: 'contents' });
+  for (const [index, content] of all.entries()) {
+    const path = `contents[${index}]`;
+    if (kindOf(content) !== 'object') throw wrongType(path, ['object']);
+    const role = (content as Fields)['role'] ?? '';
+    if (typeof role !== 'string') throw wrongType(`${path}.role`, ['string']);
+    const parts = valueOf(content as Fields, 'parts') ?? [];
+    if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
+  }
+}
