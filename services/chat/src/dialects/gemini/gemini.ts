@@ -1,0 +1,27 @@
+import type { Dialect } from '../dialect.ts';
+import { errorWords } from './google-error.ts';
+import { framesOf, ResponseAssembler } from './other-kind.ts';
+import { readRequest } from './request.ts';
+import { ResponseReader } from './response-reader.ts';
+import { ContentToolAnswers } from './tool-answers.ts';
+import { ContentToolStream } from './tool-stream.ts';
+import { readWhole } from './whole-answer.ts';
+
+/** Google's Gemini API. */
+export const gemini = {
+  name: 'gemini',
+  passedHeaders: [],
+  readRequest,
+  toolText: ({ name, description, schemaJson }) =>
+    `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
+  keepsErrorBodies: true,
+  errorWords,
+  readWhole,
+  framesOf,
+  assembler: () => new ResponseAssembler(),
+  streamReader: (_choices: number, keepsText?: boolean) => new ResponseReader(keepsText),
+  toolAnswers: (isOwn) => new ContentToolAnswers(isOwn),
+  toolStream: (sink, isOwn) => new ContentToolStream(sink, isOwn),
+  // Its clients can't read comments.
+  keepAlive: Buffer.from('data: {}\n\n'),
+} satisfies Dialect;

@@ -1,0 +1,136 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { ToolEvent, ToolStream } from '../dialect.ts';
+import { JoinedStream } from '../joined-stream.ts';
+import { addedMetadata } from './added-metadata.ts';
+import { partsOf } from './content.ts';
+import { PartsBuilder } from './parts-builder.ts';
+import { frameOf, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import type { SaidParts } from './said-parts.ts';
+import { withoutOwn } from './tool-answers.ts';
+
+/** A frame as the client gets it. */
+interface Shown {
+  frame: Buffer;
+  response: Fields;
+}
+
+/**
+ * Passes the frames of several calls of a model on as one stream: the client sees one end, usage that grows over all
+ * calls, and none of the calls that the gateway makes itself. Frames that need no change stay as they are.
+ */
+export class ContentToolStream extends JoinedStream implements ToolStream {
+  #isFirst = true;
+  #parts = new PartsBuilder();
+  /** Whether a call of the gateway was left out of the answer under way. */
+  #hasOwn = false;
+  /** Why the answer under way stopped. */
+  #reason: unknown;
+  /** The usage of the calls before, and of the one under way. */
+  #before: unknown;
+  #usage: Fields = {};
+  /** Frames from the first on that may be the last: passed on with their end only if no other call follows. */
+  #held: Shown[] = [];
+
+  /** They say something, too. */
+  ended(frames: readonly Buffer[]): void {
+    this.write(frames);
+  }
+
+  /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
+  next(): void {
+    const said = this.#held.map(({ response }) => withoutEnd(response)).filter(saysSomething);
+    this.send(said.map(frameOf));
+    this.#before = this.#isFirst ? this.#usage : addedMetadata(this.#before, this.#usage);
+    this.#isFirst = false;
+    this.#parts = new PartsBuilder();
+    this.#hasOwn = false;
+    this.#reason = undefined;
+    this.#usage = {};
+    this.#held = [];
+  }
+
+  get answered(): SaidParts {
+    return this.#parts.built.stopped(this.#reason);
+  }
+
+  /** Sends a response with a field that Google's SDKs pass over: they fail at events with a name. */
+  override show(event: ToolEvent): void {
+    this.send([frameOf({ 'gatehouse.tool': event })]);
+  }
+
+  finish(): void {
+    this.send(this.#held.slice(0, -1).map(({ frame }) => frame));
+  }
+
+  endFrames(): Buffer[] {
+    return this.#held.slice(-1).map(({ frame }) => frame);
+  }
+
+  protected override passed(frame: Buffer): Buffer[] {
+    const response = responseIn(frame);
+    if (response === null) return [frame];
+    this.#usage = newerMetadata(this.#usage, response['usageMetadata']);
+    const candidates = listOf(response['candidates']);
+    const [first] = candidates.filter(isFields);
+    this.#parts.add(partsOf(first?.['content']));
+    const kept = candidates.map((each) => (isFields(each) ? withoutOwn(each, this.isOwn) : each));
+    const isSame = kept.every((each, index) => each === candidates[index]);
+    this.#hasOwn ||= !isSame;
+    const shown = this.#shown(frame, response, isSame ? null : kept);
+    if (first !== undefined && hasFinished(first)) this.#reason = first['finishReason'];
+    const isEnd = isBlocked(response) || (first !== undefined && hasFinished(first));
+    if (!isEnd && this.#held.length === 0)
+      return isSame || saysSomething(shown.response) ? [shown.frame] : [];
+    if (this.#hasOwn) {
+      this.#hold(shown);
+      return [];
+    }
+    const released = this.#held.map((each) => each.frame);
+    this.#held = [shown];
+    return released;
+  }
+
+  /** Keeps only the usage of frames that say nothing, however many come. */
+  #hold({ frame, response }: Shown): void {
+    const last = this.#held.at(-1);
+    if (last === undefined || saysSomething(response)) {
+      this.#held.push({ frame, response });
+      return;
+    }
+    const { usageMetadata = last.response['usageMetadata'] } = response;
+    const merged = { ...last.response, usageMetadata };
+    this.#held.splice(-1, 1, { frame: frameOf(merged), response: merged });
+  }
+
+  /** `candidates`: those that replace the provider's; null leaves them. */
+  #shown(frame: Buffer, response: Fields, candidates: readonly unknown[] | null): Shown {
+    const { usageMetadata } = response;
+    const isLater = !this.#isFirst && isFields(usageMetadata);
+    if (!isLater && candidates === null) return { frame, response };
+    const changed = {
+      ...response,
+      ...(candidates !== null && { candidates }),
+      ...(isLater && { usageMetadata: addedMetadata(this.#before, usageMetadata) }),
+    };
+    return { frame: frameOf(changed), response: changed };
+  }
+}
+
+/** A response of which more follows. */
+function withoutEnd(response: Fields): Fields {
+  const candidates = listOf(response['candidates']).map((candidate) => {
+    if (!isFields(candidate)) return candidate;
+    const { finishReason: _reason, finishMessage: _message, ...others } = candidate;
+    return others;
+  });
+  return { ...response, candidates };
+}
+
+/** Whether a candidate has a part that the client should see. */
+function saysSomething(response: Fields): boolean {
+  return listOf(response['candidates']).some(
+    (candidate) =>
+      isFields(candidate) &&
+      partsOf(candidate['content']).some((part) => part['text'] !== '' || Object.keys(part).length > 1),
+  );
+}
