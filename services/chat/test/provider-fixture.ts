@@ -80,7 +80,7 @@ export function unaryCall(x_simulator: object = {}, body: object = {}): Provider
   const request = { model: 'm', messages: [{ role: 'user', content: 'größe 🎉' }], ...body, x_simulator };
   return {
     api: 'chat',
-    operation: 'chat',
+    ...{ operation: 'chat', model: 'm', stream: false },
     headers: {},
     body: Buffer.from(JSON.stringify(request)),
     trace: continueTrace(undefined),

@@ -44,9 +44,11 @@ describe('a catalogue', () => {
 
   it('reaches models by the API of their provider, and refuses another', () => {
     const anthropic = { ...acme, name: 'anthropic', kind: 'anthropic' };
+    const google = { ...acme, name: 'google', kind: 'google' };
     const models = [small, { id: 'claude', provider: 'anthropic', api: 'messages' }];
-    const made = Catalogue.parse({ providers: [acme, anthropic], models });
-    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages']);
+    const all = [...models, { id: 'gemini', provider: 'google' }];
+    const made = Catalogue.parse({ providers: [acme, anthropic, google], models: all });
+    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages', 'gemini']);
     const wrong = [
       { id: 'claude', provider: 'anthropic', api: 'chat' },
       { ...small, api: 'messages' },

@@ -10,7 +10,7 @@ const waitMs = z.int().min(1).max(3_600_000);
 const provider = z.strictObject({
   name,
   /** How it is called. `openai` is every server with OpenAI's wire format. */
-  kind: z.enum(['openai', 'anthropic']),
+  kind: z.enum(['openai', 'anthropic', 'google']),
   base_url: z
     .url({ protocol: /^https?$/ })
     .max(2_048)
@@ -31,6 +31,7 @@ export type Provider = z.output<typeof provider>;
 const apisOf: Record<Provider['kind'], readonly [ApiName, ...ApiName[]]> = {
   openai: ['chat', 'responses'],
   anthropic: ['messages'],
+  google: ['gemini'],
 };
 
 const model = z.strictObject({
@@ -43,7 +44,7 @@ const model = z.strictObject({
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
   /** One of those that its provider's kind has; the first of them unless given. */
-  api: z.enum(['chat', 'responses', 'messages']).optional(),
+  api: z.enum(['chat', 'responses', 'messages', 'gemini']).optional(),
   /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
   reasoning: z.boolean().optional(),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),

@@ -1,12 +1,14 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Dialect } from './dialect.ts';
 import { anthropic } from './anthropic/anthropic.ts';
+import { gemini } from './gemini/gemini.ts';
 import { openai } from './openai/openai.ts';
 import { responses } from './responses/responses.ts';
 
 /** The only place that knows which dialects there are. */
-export const dialects = { chat: openai, responses, messages: anthropic } satisfies Partial<
-  Record<DialectName, Dialect>
+export const dialects = { chat: openai, responses, messages: anthropic, gemini } satisfies Record<
+  DialectName,
+  Dialect
 >;
 
 /** The APIs in which clients can ask and providers be called. */

@@ -9,6 +9,10 @@ export interface ProviderCall {
   /** The API of the provider that is called. */
   api: ApiName;
   operation: Operation;
+  /** The provider's name of the model, which some APIs have in the path. */
+  model: string;
+  /** Whether the answer is asked for as a stream. */
+  stream: boolean;
   /** Those of the client that its API passes on, by lower-case name. */
   headers: Readonly<Record<string, string>>;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */

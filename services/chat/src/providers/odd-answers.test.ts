@@ -23,6 +23,7 @@ function callOf(): ProviderCall {
   const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
   return {
     ...{ room: budget.open('a'), api: 'chat' as const, operation: 'chat' as const, headers: {}, body: null },
+    ...{ model: 'm', stream: true },
     trace: continueTrace(undefined),
     ...{ signal: new AbortController().signal, onHeaders: () => undefined },
   };

@@ -121,6 +121,8 @@ export class ProviderChain {
       room: receiver.openRoom(),
       api: model.api,
       operation: request.operation,
+      model: model.upstreamModel,
+      stream: request.stream,
       headers: this.#options.headers,
       body,
       trace,

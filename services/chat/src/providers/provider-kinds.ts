@@ -20,16 +20,29 @@ export const providerKinds: Record<Provider['kind'], ProviderKind> = {
       'anthropic-version': '2023-06-01',
     }),
   },
+  google: {
+    headers: (apiKey): Record<string, string> => (apiKey === undefined ? {} : { 'x-goog-api-key': apiKey }),
+  },
 };
 
+type Called = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream'>;
+
 /** Behind the base address, which is what a provider's own SDK takes. */
-export function pathOf({ api, operation }: Pick<ProviderCall, 'api' | 'operation'>): string {
+export function pathOf({ api, operation, model, stream }: Called): string {
   switch (api) {
     case 'messages':
       return '/v1/messages';
     case 'responses':
       return '/responses';
+    case 'gemini':
+      // Its streams are arrays otherwise. This version has every field that v1 has.
+      return `/v1beta/models/${inPath(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
     case 'chat':
       return operation === 'embeddings' ? '/embeddings' : '/chat/completions';
   }
+}
+
+/** Slashes are part of a model's name, and of a path. */
+function inPath(model: string): string {
+  return encodeURIComponent(model).replaceAll('%2F', '/').replaceAll('%3A', ':');
 }

@@ -80,6 +80,8 @@ describe('a stream', () => {
         room: budget.open('a'),
         api: 'chat' as const,
         operation: 'chat' as const,
+        model: 'm',
+        stream: true,
         headers: {},
         body: null,
       },
