@@ -22,6 +22,8 @@ export interface HttpSinkOptions {
   wasCut: () => boolean;
   answers: AnswerBudget;
   log: Logger;
+  /** Whether the client gets a stream as a JSON array. */
+  asArray?: boolean | undefined;
   /** Shorter in tests. */
   silenceMs?: number | undefined;
 }
@@ -82,9 +84,9 @@ export class HttpSink implements AnswerSink, AnswerClient {
   }
 
   openStream(model: Model): ClientStream {
-    const { response, dialect, silenceMs = keepAliveMs } = this.#options;
+    const { response, dialect, asArray, silenceMs = keepAliveMs } = this.#options;
     const headers = this.#answerHeaders(model);
-    this.#stream ??= new ClientStream(response, { dialect, headers, silenceMs });
+    this.#stream ??= new ClientStream(response, { dialect, headers, silenceMs, asArray });
     this.#stream.setHeaders(headers);
     return this.#stream;
   }

@@ -120,6 +120,30 @@ describe('the client’s end of a stream', () => {
     });
   });
 
+  it.each([
+    ['its last frames', [1, 2, 3], (client: ClientStream) => client.finish([frame('3')])],
+    [
+      'an error',
+      [1, 2, { error: { code: 504, message: 'Too slow.', status: 'DEADLINE_EXCEEDED' } }],
+      (client: ClientStream) => client.fail(new AppError('provider_timeout', 'Too slow.'), 'r-1'),
+    ],
+  ])(
+    'is an array for a client that wants one, with white space in silence and %s',
+    async (_end, expected, end) => {
+      const seen = await seenBy((response) => {
+        const client = new ClientStream(response, {
+          ...{ dialect: dialects.gemini, headers: {}, silenceMs: 60, asArray: true },
+        });
+        after(100, () => client.write([frame('1'), Buffer.from(': comment\n\n'), frame('2')]));
+        after(300, () => end(client));
+      });
+      expect(seen).toMatchObject({ status: 200, complete: true });
+      expect(seen.headers['content-type']).toBe('application/json');
+      expect(JSON.parse(seen.text)).toEqual(expected);
+      expect(seen.text).toMatch(/^\n+\[1,\n2\n+,/);
+    },
+  );
+
   it('takes no notice of a client that is gone', async () => {
     const done = Promise.withResolvers<boolean>();
     const seen = seenBy((response) => {

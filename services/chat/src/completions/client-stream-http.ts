@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { AppError } from '@gatehouse/kit/errors';
 import { errorEvent } from '@gatehouse/http/dialect-error';
 import type { Dialect, FrameSink, StreamFollower } from '../dialects/dialect.ts';
+import { GrowingArray } from '../wire/json-array.ts';
 
 /** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;
@@ -9,29 +10,35 @@ export const keepAliveMs = 15_000;
 /** A dialect as far as its streams differ from others. */
 type StreamDialect = Pick<Dialect, 'name' | 'keepAlive' | 'follower'>;
 
+export interface ClientStreamOptions {
+  dialect: StreamDialect;
+  headers: Record<string, string>;
+  silenceMs: number;
+  /** Whether the client gets a JSON array of the data in place of events. */
+  asArray?: boolean | undefined;
+}
+
 /** Writes a stream to a client. */
 export class ClientStream implements FrameSink {
   readonly #response: ServerResponse;
   readonly #dialect: StreamDialect;
   readonly #follower: StreamFollower | null;
+  readonly #array: GrowingArray | null;
   readonly #keepAlive: NodeJS.Timeout;
   #headers: Record<string, string>;
 
   /** Silence counts from now on; the response begins with the first byte for the client. */
   constructor(
     response: ServerResponse,
-    {
-      dialect,
-      headers,
-      silenceMs,
-    }: { dialect: StreamDialect; headers: Record<string, string>; silenceMs: number },
+    { dialect, headers, silenceMs, asArray = false }: ClientStreamOptions,
   ) {
     this.#response = response;
     this.#dialect = dialect;
     this.#follower = dialect.follower?.() ?? null;
+    this.#array = asArray ? new GrowingArray() : null;
     this.#headers = headers;
     this.#keepAlive = setTimeout(() => {
-      this.write([dialect.keepAlive]);
+      this.#send([this.#array === null ? dialect.keepAlive : GrowingArray.keepAlive]);
       this.#keepAlive.refresh();
     }, silenceMs);
   }
@@ -46,14 +53,10 @@ export class ClientStream implements FrameSink {
     this.#headers = headers;
   }
 
-  /** Sends frames as they are. Returns false if the client reads more slowly than they come. */
+  /** Sends frames, as they are unless the client gets an array. Returns false if it reads more slowly than they come. */
   write(frames: readonly Buffer[]): boolean {
-    const [only] = frames;
-    if (only === undefined || this.#response.destroyed) return true;
-    this.#begin();
-    this.#keepAlive.refresh();
     this.#follower?.see(frames);
-    return this.#response.write(frames.length === 1 ? only : Buffer.concat(frames));
+    return this.#send(this.#array?.add(frames) ?? frames);
   }
 
   /** Ends a complete stream. */
@@ -61,7 +64,7 @@ export class ClientStream implements FrameSink {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(Buffer.concat(lastFrames));
+    this.#response.end(this.#ended(lastFrames));
   }
 
   /** Ends a cut stream with the error as an event and a normal close. A reset would lose the message. */
@@ -69,7 +72,8 @@ export class ClientStream implements FrameSink {
     clearTimeout(this.#keepAlive);
     if (this.#response.destroyed) return;
     this.#begin();
-    this.#response.end(errorEvent(this.#dialect.name, error, requestId, this.#follower?.place));
+    const last = Buffer.from(errorEvent(this.#dialect.name, error, requestId, this.#follower?.place));
+    this.#response.end(this.#ended([last]));
   }
 
   /** Stops the keep-alive without sending anything. */
@@ -81,11 +85,25 @@ export class ClientStream implements FrameSink {
     this.#response.on('drain', listener);
   }
 
+  #send(pieces: readonly Buffer[]): boolean {
+    const [only] = pieces;
+    if (only === undefined || this.#response.destroyed) return true;
+    this.#begin();
+    this.#keepAlive.refresh();
+    return this.#response.write(pieces.length === 1 ? only : Buffer.concat(pieces));
+  }
+
+  #ended(lastFrames: readonly Buffer[]): Buffer {
+    return Buffer.concat(
+      this.#array === null ? lastFrames : [...this.#array.add(lastFrames), this.#array.end()],
+    );
+  }
+
   #begin(): void {
     if (this.#response.headersSent) return;
     this.#response.writeHead(200, {
       ...this.#headers,
-      'content-type': 'text/event-stream',
+      'content-type': this.#array === null ? 'text/event-stream' : 'application/json',
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     });
