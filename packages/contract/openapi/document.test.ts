@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { z } from 'zod';
+import { generateContentResponse } from '../src/gemini.ts';
 import { chatCompletionChunk } from '../src/openai.ts';
 import { openApiFile } from '../src/openapi.ts';
+import type { Example } from '../src/route.ts';
 import { apiRoutes, type Route } from '../src/routes.ts';
 import { openApiDocument } from './document.ts';
 import { examplesOf } from './examples.ts';
@@ -127,10 +129,14 @@ describe('the examples', () => {
     else expect(problems(shape, example.response)).toEqual([]);
   });
 
-  it.each(all.filter(({ example }) => example.events !== undefined))(
+  const streams = all.filter(({ example }) => example.events !== undefined);
+  const dataOf = ({ events = '' }: Example): string[] =>
+    [...events.matchAll(/^data: (.*)\n\n/gm)].map(([, text]) => text ?? '');
+
+  it.each(streams.filter(({ route }) => !route.dialects?.includes('gemini')))(
     '$name is a stream of its API, with its end',
     ({ example, name }) => {
-      const data = [...(example.events ?? '').matchAll(/^data: (.*)\n\n/gm)].map(([, text]) => text ?? '');
+      const data = dataOf(example);
       expect(data.length).toBeGreaterThan(3);
       const last = data.pop();
       if (name.startsWith('messages.')) {
@@ -146,6 +152,17 @@ describe('the examples', () => {
       }
       expect(last).toBe('[DONE]');
       for (const text of data) expect(problems(chatCompletionChunk, JSON.parse(text))).toEqual([]);
+    },
+  );
+
+  it.each(streams.filter(({ route }) => route.dialects?.includes('gemini')))(
+    '$name is a stream of responses, of which the last one alone has a finish reason',
+    ({ example }) => {
+      const responses = dataOf(example).map((text) => generateContentResponse.parse(JSON.parse(text)));
+      const reasons = responses.flatMap(({ candidates }) =>
+        candidates?.map(({ finishReason }) => finishReason),
+      );
+      expect(reasons).toEqual([...responses.slice(1).map(() => undefined), 'STOP']);
     },
   );
 });

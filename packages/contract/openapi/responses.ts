@@ -211,8 +211,7 @@ function errorSchema(
   { status, codes }: { status: number; codes: readonly string[] },
   schemas: Schemas,
 ): JsonObject {
-  const keeps = dialects.includes('messages') || dialects.includes('responses');
-  const isKept = passThrough && keeps && [400, 413, 422].includes(status);
+  const isKept = passThrough && dialects.some((name) => name !== 'chat') && [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
   const shapes = new Set([
     ...(early ? [errorBody] : []),

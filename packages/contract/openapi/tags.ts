@@ -4,6 +4,8 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['responses', 'Responses', "OpenAI's Responses API"],
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
   ['models', 'Models', 'Values for `model`'],
+  ['gemini', 'Gemini', "Content of Google's Gemini API"],
+  ['gemini.v1', 'Gemini', "Content of Google's Gemini API"],
   ['gemini.models', 'Models', 'Values for `model`'],
   ['agents', 'Agents', 'A model with a system prompt and parameters, used as `model: "agent:<key>"`'],
   ['memory', 'Memory', 'Documents that an agent remembers, and search in them'],

@@ -6,6 +6,7 @@ import * as channelMessages from './channel-messages.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
 import * as cookies from './cookies.ts';
+import * as gemini from './gemini.ts';
 import * as graph from './graph.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
@@ -37,6 +38,7 @@ export const resources = [
   openai,
   messages,
   responses,
+  gemini,
   chat,
   agents,
   mcpServers,

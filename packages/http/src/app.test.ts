@@ -10,7 +10,7 @@ import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
-import { createApp, tenantOf, type AppOptions, type Call, type Handler, type RawHandler } from './app.ts';
+import { createApp, tenantOf, type AppOptions, type Call, type Handler } from './app.ts';
 import type { Reply } from './reply.ts';
 import { BodyBudget } from './body-budget.ts';
 import { HttpServer } from './server.ts';
@@ -345,38 +345,6 @@ describe('what a handler throws', () => {
     expect(text).toContain('gatehouse_http_request_duration_seconds_count{route="agents.get",status="404"}');
     expect(text).toContain('gatehouse_http_request_duration_seconds_count{route="none",status="404"}');
     expect(text).not.toContain('secret');
-  });
-});
-
-describe('a raw handler', () => {
-  it('writes the answer itself, after the same checks of path, identity and query', async () => {
-    const raw: RawHandler = async (_request, response, { route, principal }) => {
-      response.end(`${route.id} for ${principal.role}`);
-    };
-    const handled = routes.filter(({ service, passThrough }) => service === 'chat' && !passThrough);
-    const options = await optionsOf({
-      service: 'chat',
-      handlers: Object.fromEntries(handled.map(({ id }) => [id, handler])),
-      rawHandlers: {
-        ...{ 'chat.completions': raw, 'messages.create': raw, 'responses.create': raw },
-        'embeddings.create': () => Promise.reject(new AppError('not_found', 'No.')),
-      },
-    });
-    const chat = new HttpServer(createApp(options), { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
-    await chat.start();
-    const assertion = await identity.assertion();
-    const post = async (path: string, headers: Record<string, string>, method = 'POST'): Promise<string> => {
-      const response = await fetch(`http://127.0.0.1:${chat.port}${path}`, { method, headers });
-      const text = await response.text();
-      return `${response.status} ${text.startsWith('{') ? (JSON.parse(text) as ErrorBody).error.code : text}`;
-    };
-    const good = { 'x-gatehouse-assertion': assertion };
-    expect(await post('/v1/chat/completions', good)).toBe('200 chat.completions for admin');
-    expect(await post('/v1/chat/completions', {})).toBe('401 service_unauthenticated');
-    expect(await post('/v1/chat/completions?x=1', good)).toBe('400 unknown_parameter');
-    expect(await post('/v1/chat/completions', good, 'GET')).toBe('405 method_not_allowed');
-    expect(await post('/v1/embeddings', good)).toBe('404 not_found');
-    await chat.stop();
   });
 });
 

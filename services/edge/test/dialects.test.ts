@@ -153,6 +153,18 @@ describe('errors', () => {
   });
 });
 
+it.each(['/v1beta/models/some:generateContent', '/v1/models/a%2Fb%3Ac%3AstreamGenerateContent?alt=sse'])(
+  'content of Google’s API at %s reaches its service, without its key',
+  async (path) => {
+    const withKey = `${path}${path.includes('?') ? '&' : '?'}key=${edge.key}`;
+    const headers = { 'content-type': 'application/json' };
+    const response = await fetch(edge.url + withKey, { method: 'POST', headers, body: '{}' });
+    expect(response.status).toBe(200);
+    const { url, headers: passed } = arrived();
+    expect([url, passed['x-gatehouse-dialect']]).toEqual([path, 'gemini']);
+  },
+);
+
 it('a stream of messages that its service breaks off ends with an error event', async () => {
   const broken = await EdgeUnderTest.start({}, (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('event: some\ndata: {}\n\n');

@@ -9,7 +9,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { Dialect, Operation } from '../dialects/dialect.ts';
+import type { Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
 import { sessionNamed } from '../dialects/session.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
@@ -42,6 +42,22 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
     'embeddings.create': asked('chat', 'embeddings'),
     'messages.create': asked('messages', 'chat'),
     'responses.create': asked('responses', 'chat'),
+    'gemini.generateContent': askedInPath(dependencies, false),
+    'gemini.streamGenerateContent': askedInPath(dependencies, true),
+    'gemini.v1.generateContent': askedInPath(dependencies, false),
+    'gemini.v1.streamGenerateContent': askedInPath(dependencies, true),
+  };
+}
+
+/** Google's API has the model in the path. A stream is an array unless the client asks for events. */
+function askedInPath(dependencies: CompletionDependencies, stream: boolean): RawHandler {
+  return (request, response, call) => {
+    const [, query] = (request.url ?? '').split('?', 2);
+    return complete(dependencies, request, response, {
+      ...{ ...call, dialect: dialects.gemini, operation: 'chat' },
+      inPath: { model: call.params['id'] ?? '', stream },
+      asArray: stream && new URLSearchParams(query).get('alt') !== 'sse',
+    });
   };
 }
 
@@ -51,6 +67,9 @@ const settingsGoodMs = 1_000;
 type CompletionCall = Omit<RawCall, 'dialect'> & {
   dialect: Dialect & { name: ApiName };
   operation: Operation;
+  inPath?: RequestInPath;
+  /** Whether the client gets a stream as a JSON array. */
+  asArray?: boolean;
 };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
@@ -74,7 +93,7 @@ async function complete(
   });
   const { runId, traceId, limitHeaders } = turn;
   const { answers, log, silenceMs } = dependencies;
-  const { requestId, dialect } = call;
+  const { requestId, dialect, asArray } = call;
   await turn.complete(
     new HttpSink({
       response,
@@ -87,6 +106,7 @@ async function complete(
       wasCut: () => wasCutByStop(response),
       answers,
       log,
+      asArray,
       silenceMs,
     }),
   );
@@ -110,8 +130,8 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId } = principal;
   const parsed = await parseBody(body, tenantId);
-  const { dialect, operation } = call;
-  const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed));
+  const { dialect, operation, inPath } = call;
+  const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed, inPath));
   const source = await readPart(body, tenantId, () => request.source(share));
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;

@@ -1,0 +1,180 @@
+import { z } from 'zod';
+import { MiB, ok, route, scope, type Route } from './route.ts';
+
+/**
+ * Google's Gemini API, for the documentation (https://ai.google.dev/api/generate-content). Requests are not validated
+ * against these shapes: every field is passed on, and the provider decides which values are valid. Field names may also
+ * be written in snake_case.
+ */
+
+const part = z
+  .looseObject({
+    text: z.string().optional(),
+    thought: z.boolean().optional().describe('Whether the text is a summary of thoughts'),
+    thoughtSignature: z.string().optional().describe('Send the part back as it is'),
+    functionCall: z.looseObject({ name: z.string(), args: z.looseObject({}).optional() }).optional(),
+    functionResponse: z.looseObject({ name: z.string(), response: z.looseObject({}).optional() }).optional(),
+  })
+  .describe('One of `text`, `inlineData`, `fileData`, `functionCall`, `functionResponse` and others');
+
+const content = z.looseObject({
+  role: z.string().optional().describe('`user`, `model`'),
+  parts: z.array(part).optional(),
+});
+
+export const generateContentRequest = z.looseObject({
+  contents: z.array(content).min(1).describe('The conversation so far, oldest message first'),
+  systemInstruction: content.nullish(),
+  tools: z
+    .array(
+      z.looseObject({
+        functionDeclarations: z
+          .array(
+            z.looseObject({
+              name: z.string(),
+              description: z.string().optional(),
+              parametersJsonSchema: z.looseObject({}).optional().describe('JSON Schema of the arguments'),
+            }),
+          )
+          .optional(),
+      }),
+    )
+    .nullish(),
+  toolConfig: z
+    .looseObject({
+      functionCallingConfig: z
+        .looseObject({ mode: z.string().optional().describe('`AUTO`, `ANY`, `NONE`, `VALIDATED`') })
+        .optional(),
+    })
+    .nullish(),
+  generationConfig: z
+    .looseObject({
+      maxOutputTokens: z.int().optional(),
+      temperature: z.number().optional(),
+      topP: z.number().optional(),
+      topK: z.number().optional(),
+      candidateCount: z.int().optional(),
+      stopSequences: z.array(z.string()).optional(),
+      thinkingConfig: z.looseObject({ thinkingBudget: z.int().optional() }).optional(),
+    })
+    .nullish(),
+  safetySettings: z.array(z.looseObject({})).nullish(),
+});
+
+const response = z.looseObject({
+  candidates: z
+    .array(
+      z.looseObject({
+        content: content.optional(),
+        finishReason: z.string().optional().describe('`STOP`, `MAX_TOKENS`, `SAFETY` and others'),
+        index: z.int().optional(),
+      }),
+    )
+    .optional()
+    .describe('Absent if the prompt was blocked'),
+  promptFeedback: z.looseObject({ blockReason: z.string().optional() }).optional(),
+  usageMetadata: z
+    .looseObject({
+      promptTokenCount: z.int().optional(),
+      candidatesTokenCount: z.int().optional().describe('Without thoughts'),
+      thoughtsTokenCount: z.int().optional(),
+      cachedContentTokenCount: z.int().optional(),
+      totalTokenCount: z.int().optional(),
+    })
+    .optional(),
+  modelVersion: z.string().optional(),
+  responseId: z.string().optional(),
+});
+
+/** In one piece, or the pieces of a stream as an array. */
+export const generateContentResponse = response;
+export const generateContentResponses = z.array(response);
+
+const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 };
+
+const answer = (text: string, last = true) => ({
+  candidates: [
+    { content: { parts: [{ text }], role: 'model' }, ...(last && { finishReason: 'STOP' }), index: 0 },
+  ],
+  usageMetadata,
+  modelVersion: 'gemini-3.8-flash',
+});
+
+const pieces = [answer('Hel', false), answer('lo!')];
+
+const body = {
+  contents: [{ role: 'user', parts: [{ text: 'Say hello.' }] }],
+  generationConfig: { maxOutputTokens: 100 },
+};
+
+const params = { id: 'gemini-3.8-flash' };
+
+const shared = {
+  method: 'POST',
+  dialects: ['gemini'],
+  service: 'chat',
+  access: scope('chat'),
+  actingUser: true,
+  passThrough: true,
+  bodyLimit: 20 * MiB,
+  passedBody: generateContentRequest,
+} as const;
+
+const query = z.looseObject({});
+
+const streamQuery = z.looseObject({
+  alt: z
+    .string()
+    .max(256)
+    .optional()
+    .describe('`sse` for server-sent events; otherwise the response is a JSON array that grows'),
+});
+
+const passing = [
+  "Passes the whole request to a provider that speaks Google's Gemini API, including fields that are not described",
+  'here. The API key may also stand in `x-goog-api-key` or in `?key=`. The id of a model may contain slashes and',
+  'colons, plain or percent-encoded. An agent adds its system prompt before that of the request, and its parameters',
+  'where the request has none. Errors 400, 413 and 422 of a provider keep their body.',
+].join('\n');
+
+const streaming = [
+  passing,
+  '',
+  'Each piece is a whole response; the last one has a `finishReason`. If the provider fails after the first piece, the',
+  'last one is an error.',
+].join('\n');
+
+/** The two methods under one version of the API. */
+function methodsOf(version: string, prefix: string): Route[] {
+  return [
+    route({
+      ...shared,
+      id: `${prefix}.generateContent`,
+      path: `/${version}/models/{id+}:generateContent`,
+      query,
+      response: ok(generateContentResponse),
+      summary: `Content, as Google's API ${version} has it`,
+      description: passing,
+      examples: { question: { summary: 'One question', params, body, response: answer('Hello!') } },
+    }),
+    route({
+      ...shared,
+      id: `${prefix}.streamGenerateContent`,
+      path: `/${version}/models/{id+}:streamGenerateContent`,
+      query: streamQuery,
+      response: { ...ok(generateContentResponses), events: true },
+      summary: `Content as a stream, as Google's API ${version} has it`,
+      description: streaming,
+      examples: {
+        array: { summary: 'As an array', params, body, response: pieces },
+        events: {
+          summary: 'As server-sent events',
+          ...{ params, body, query: { alt: 'sse' } },
+          events: pieces.map((piece) => `data: ${JSON.stringify(piece)}\n\n`).join(''),
+        },
+      },
+    }),
+  ];
+}
+
+export const routes: readonly Route[] = [...methodsOf('v1beta', 'gemini'), ...methodsOf('v1', 'gemini.v1')];
