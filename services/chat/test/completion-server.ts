@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { DialectName } from '@gatehouse/contract/dialects';
+import { RouteMatcher } from '@gatehouse/contract/match';
+import { noRoute } from '@gatehouse/http/app';
+import { BodyBudget } from '@gatehouse/http/body-budget';
+import { sendError } from '@gatehouse/http/reply';
+import { requestContext } from '@gatehouse/http/request-context';
+import { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { toAppError } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import type { Tool } from '@gatehouse/proto/agent/v1/agent';
+import type { Passage, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
+import { makePrincipal } from '@gatehouse/test/identity';
+import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { Pricing } from '../src/catalogue/pricing.ts';
+import type { ResolvedAgent } from '../src/catalogue/target.ts';
+import { completionHandlers, type CompletionDependencies } from '../src/completions/completion-handlers.ts';
+import { Limiter } from '../src/limits/limiter.ts';
+import { RecallStep } from '../src/memory/recall.ts';
+import { ProviderRegistry } from '../src/providers/registry.ts';
+import type { EndRow } from '../src/recording/run-rows.ts';
+import { RunTelemetry } from '../src/recording/run-telemetry.ts';
+import { ToolSet } from '../src/tools/tool-set.ts';
+
+const budget = { perTenant: 2 ** 30, perProcess: 2 ** 30 };
+
+/** The handlers of completions over a socket, without a database: runs end in memory, and no limit holds. */
+export class CompletionServer {
+  /** Agents by key. */
+  readonly agents = new Map<string, ResolvedAgent>();
+  tools: Tool[] = [];
+  /** Passages of every agent's memory. */
+  passages: Passage[] = [];
+  readonly ended: EndRow['end'][] = [];
+  readonly #server: Server;
+  readonly #providers: ProviderRegistry;
+
+  private constructor(server: Server, providers: ProviderRegistry) {
+    this.#server = server;
+    this.#providers = providers;
+  }
+
+  /** `dialect`: that of all clients. */
+  static async start(catalogue: unknown, dialect: DialectName): Promise<CompletionServer> {
+    const known = Catalogue.parse(catalogue);
+    const registry = createRegistry('test');
+    const keys = Object.fromEntries(known.providers.map(({ name }) => [name, 'provider-key']));
+    const providers = new ProviderRegistry(known, keys, registry);
+    const server = createServer();
+    const made = new CompletionServer(server, providers);
+    const handlers = completionHandlers(await made.#dependencies(known, registry));
+    const matcher = new RouteMatcher();
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const { method = '', url = '' } = request;
+      const match = matcher.match(method, url.split('?', 1)[0] ?? '');
+      if (match.kind !== 'route') throw noRoute(match, method);
+      const { route, params } = match;
+      const identity = { principal: makePrincipal(), assertion: '' };
+      await handlers[route.id]?.(request, response, {
+        ...requestContext(request),
+        ...identity,
+        dialect,
+        route,
+        params,
+      });
+    };
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      answer(request, response).catch((error: unknown) =>
+        sendError(response, toAppError(error), requestContext(request).requestId, dialect),
+      );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return made;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await this.#providers.close();
+  }
+
+  async #dependencies(
+    catalogue: Catalogue,
+    registry: ReturnType<typeof createRegistry>,
+  ): Promise<CompletionDependencies> {
+    const telemetry = new RunTelemetry(registry, undefined, undefined);
+    const open = { allowedModels: null, previewChars: 100, limited: [], keyLimited: [] };
+    const recall = (): Promise<RecallResponse> => Promise.resolve({ mode: 'words', passages: this.passages });
+    const dependencies = {
+      catalogue,
+      providers: this.#providers,
+      pricing: await Pricing.create(catalogue),
+      telemetry,
+      log: createLogger('test', 'silent'),
+      recorder: {
+        startAttempt: () => Promise.resolve(),
+        endRun: ({ end }: EndRow) => Promise.resolve(void this.ended.push(end)),
+      },
+      limiter: new Limiter({
+        leases: { lease: () => Promise.resolve([]) },
+        ...{ holderId: () => 'here', onRefused: () => undefined, registry },
+      }),
+      agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
+      settings: { getForKey: () => Promise.resolve(open) },
+      recall: new RecallStep({ memory: { recall }, telemetry }),
+      remember: { add: () => undefined },
+      tools: {
+        list: (_actor: unknown, _agent: unknown, format: Parameters<typeof ToolSet.of>[1]) =>
+          Promise.resolve(ToolSet.of(this.tools, format)),
+        call: () => Promise.resolve({ content: 'It was called.', outcome: 'ok' }),
+      },
+      answers: new AnswerBudget(budget),
+      bodyBudget: new BodyBudget(budget),
+      silenceMs: 100,
+    };
+    // The clients of other services are classes, of which handlers use these methods.
+    return dependencies as unknown as CompletionDependencies;
+  }
+}
