@@ -15,7 +15,7 @@ export interface Answer {
   whole: () => string;
 }
 
-export type KeyHeader = 'authorization' | 'x-api-key';
+export type KeyHeader = 'authorization' | 'x-api-key' | 'x-goog-api-key';
 
 /** The parts of an API that all its answers share: credentials, headers and errors. */
 export interface AnswerFormat {

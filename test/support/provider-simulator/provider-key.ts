@@ -6,7 +6,10 @@ export class ProviderKey {
   readonly #expected: Record<KeyHeader, string> | null;
 
   constructor(apiKey: string | undefined) {
-    this.#expected = apiKey === undefined ? null : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey };
+    this.#expected =
+      apiKey === undefined
+        ? null
+        : { authorization: `Bearer ${apiKey}`, 'x-api-key': apiKey, 'x-goog-api-key': apiKey };
   }
 
   /** Whether one of these headers has the key. */
@@ -18,7 +21,7 @@ export class ProviderKey {
   /** The headers with credentials replaced by `matched`, `mismatched` or, without a key, `present`. */
   redact(headers: IncomingHttpHeaders): IncomingHttpHeaders {
     const redacted = { ...headers };
-    for (const name of ['authorization', 'x-api-key'] as const) {
+    for (const name of ['authorization', 'x-api-key', 'x-goog-api-key'] as const) {
       if (headers[name] !== undefined) redacted[name] = this.#judge(name, headers[name]);
     }
     for (const name of ['api-key', 'cookie']) {

@@ -6,6 +6,8 @@ import { sendAnswer, sendJson } from './delivery.ts';
 import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embeddings.ts';
 import { RefusedRequest } from './errors.ts';
 import type { Exchange } from './exchange.ts';
+import { geminiFormat } from './gemini/gemini-format.ts';
+import { geminiRoute, isGemini } from './gemini/gemini-routes.ts';
 import { errorOf, type Fault } from './faults.ts';
 import { messagesFormat } from './messages/messages-format.ts';
 import { messagesRoutes } from './messages/messages-routes.ts';
@@ -26,6 +28,7 @@ const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject)
 
 /** The format of the API that has this path. */
 export function formatOf(path: string, newId: RouteContext['newId']): AnswerFormat {
+  if (isGemini(path)) return geminiFormat;
   return path.startsWith('/v1/messages') ? messagesFormat(newId('req_')) : openAiFormat;
 }
 
@@ -34,7 +37,7 @@ export function answer(context: RouteContext): void {
   const { exchange, fault } = context;
   const { method, path } = exchange.record;
   const name = `${method} ${path.split('?', 1)[0] ?? ''}`;
-  const route = routes[name];
+  const route = routes[name] ?? geminiRoute(method, path);
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
   else if (route !== undefined) sendAnswer(exchange, route(context), fault);
   else if (name === 'GET /v1/models') sendJson(exchange, { status: 200, body: modelList }, fault);

@@ -21,7 +21,7 @@ export interface ProviderSimulatorOptions {
   /** 0, the default, selects a free port. */
   port?: number;
   host?: string;
-  /** Required as a bearer token, or in `x-api-key` by Anthropic's API; if unset, accepts any key. */
+  /** Required as a bearer token, or where Anthropic's and Google's clients put it; if unset, accepts any key. */
   apiKey?: string;
   /** Delay before the headers of every response in milliseconds, in addition to `delay_ms` of a fault. */
   latencyMs?: number;
@@ -32,7 +32,7 @@ export interface ProviderSimulatorOptions {
 export interface ProviderSimulator {
   /** `http://127.0.0.1:<port>` */
   url: string;
-  /** `url` with `/v1`: the base URL for OpenAI clients. Anthropic clients take `url`. */
+  /** `url` with `/v1`: the base URL for OpenAI clients. Clients of Anthropic and Google take `url`. */
   baseUrl: string;
   port: number;
   /** The newest requests, oldest first; entries change until their connection is finished. */
@@ -51,7 +51,7 @@ export interface ProviderSimulator {
   close: () => Promise<void>;
 }
 
-/** Starts a provider with the APIs of OpenAI and Anthropic and configurable faults (see README.md). */
+/** Starts a provider with the APIs of OpenAI, Anthropic and Google and configurable faults (see README.md). */
 export async function startProviderSimulator(
   options: ProviderSimulatorOptions = {},
 ): Promise<ProviderSimulator> {

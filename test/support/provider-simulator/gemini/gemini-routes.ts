@@ -1,0 +1,164 @@
+import type { Answer } from '../answer-format.ts';
+import { echo, textPieces } from '../answer-text.ts';
+import { RefusedRequest } from '../errors.ts';
+import type { Fault } from '../faults.ts';
+import type { Frame } from '../frame.ts';
+import type { ChargedUsage } from '../records.ts';
+import type { Route, RouteContext } from '../route.ts';
+import { chosenCalls, scriptedCalls, type PlannedCall } from '../tool-calls.ts';
+import { isObject, objectsIn, splitIntoWords } from '../values.ts';
+import type { JsonObject } from '../values.ts';
+
+/** Methods of Google's Gemini API: https://ai.google.dev/api/generate-content. */
+
+/** The route of a path such as `/v1beta/models/any:generateContent`; undefined for others. */
+export function geminiRoute(method: string, path: string): Route | undefined {
+  const [pathname = '', query] = path.split('?', 2);
+  const [, model, name] = pathOf(pathname) ?? [];
+  if (method !== 'POST' || model === undefined) return undefined;
+  const streamed = name === 'streamGenerateContent';
+  if (streamed && new URLSearchParams(query).get('alt') !== 'sse') return undefined;
+  return (context) => answerContent(context, { model: decodeURIComponent(model), streamed });
+}
+
+/** Whether a path is of this API. */
+export function isGemini(path: string): boolean {
+  return pathOf(path.split('?', 1)[0] ?? '') !== null;
+}
+
+function pathOf(pathname: string): RegExpExecArray | null {
+  return /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent)$/.exec(pathname);
+}
+
+interface Asked {
+  model: string;
+  streamed: boolean;
+}
+
+/** The signature of every call. A turn whose call comes back without one is refused, as by Gemini 3. */
+const signature = Buffer.from('simulator').toString('base64');
+
+function answerContent({ exchange, fault, newId }: RouteContext, { model, streamed }: Asked): Answer {
+  const body = exchange.record.body;
+  if (!isObject(body)) throw new RefusedRequest('Invalid JSON payload received.');
+  const contents = objectsIn(body['contents']);
+  if (contents.length === 0)
+    throw new RefusedRequest('* GenerateContentRequest.contents: contents is not specified');
+  checkSignatures(contents);
+  const id = newId('');
+  const calls = callsOf(body, contents, fault);
+  const pieces =
+    calls.length > 0 && fault.content === undefined ? [] : textPieces(fault, () => echo(echoed(contents)));
+  const usage = usageOf(body, contents, { pieces, calls }, fault);
+  const last = calls.map((call) => ({ functionCall: callObject(call), thoughtSignature: signature }));
+  const head = { modelVersion: model, responseId: id };
+  const shownUsage = fault.no_usage === true ? {} : { usageMetadata: usage };
+  return {
+    id,
+    usage: chargedOf(usage),
+    streamed,
+    frames: () => [
+      ...pieces.map((text) => frameOf('content', responseOf([{ text }], null, head), false)),
+      frameOf('usage', { ...responseOf(last, 'STOP', head), ...shownUsage }, fault.no_usage !== true),
+    ],
+    whole: () => {
+      const texts = pieces.length === 0 ? [] : [{ text: pieces.join('') }];
+      return JSON.stringify({ ...responseOf([...texts, ...last], 'STOP', head), ...shownUsage });
+    },
+  };
+}
+
+function frameOf(kind: Frame['kind'], response: JsonObject, carriesUsage: boolean): Frame {
+  return { kind, data: JSON.stringify(response), carriesUsage };
+}
+
+function responseOf(parts: readonly JsonObject[], finishReason: string | null, head: JsonObject): JsonObject {
+  const content = { parts: parts.length === 0 ? [{ text: '' }] : parts, role: 'model' };
+  return { candidates: [{ content, ...(finishReason !== null && { finishReason }), index: 0 }], ...head };
+}
+
+function checkSignatures(contents: readonly JsonObject[]): void {
+  const newest = contents.filter(({ role }) => role === 'model').at(-1);
+  const [call] = objectsIn(newest?.['parts']).filter((part) => isObject(part['functionCall']));
+  if (call !== undefined && typeof call['thoughtSignature'] !== 'string')
+    throw new RefusedRequest('Function call is missing a thought_signature in functionCall parts.');
+}
+
+function partsOf(contents: readonly JsonObject[]): JsonObject[] {
+  return contents.flatMap(({ parts }) =>
+    Array.isArray(parts) ? objectsIn(parts) : [parts].filter(isObject),
+  );
+}
+
+function textsOf(content: JsonObject | undefined): string {
+  const texts = partsOf(content === undefined ? [] : [content]).map(({ text }) => text);
+  return texts.filter((text) => typeof text === 'string').join(' ');
+}
+
+/** The results of the tools at the end of the conversation. */
+function resultsIn(contents: readonly JsonObject[]): string[] {
+  const last = contents.at(-1);
+  return partsOf(last === undefined ? [] : [last])
+    .map(({ functionResponse: result }) => (isObject(result) ? result['response'] : undefined))
+    .filter((result) => result !== undefined)
+    .map((result) => JSON.stringify(result));
+}
+
+function echoed(contents: readonly JsonObject[]): { lastUserText: string | null; toolAnswers: string[] } {
+  const asked = contents.findLast((content) => content['role'] !== 'model' && textsOf(content) !== '');
+  return { lastUserText: asked === undefined ? null : textsOf(asked), toolAnswers: resultsIn(contents) };
+}
+
+function callsOf(body: JsonObject, contents: readonly JsonObject[], fault: Fault): PlannedCall[] {
+  const declared = objectsIn(body['tools']).flatMap((tool) => objectsIn(tool['functionDeclarations']));
+  const tools = declared.map(({ name, parametersJsonSchema, parameters }) => ({
+    name: String(name),
+    parameters: parametersJsonSchema ?? parameters,
+  }));
+  const config = isObject(body['toolConfig']) ? body['toolConfig']['functionCallingConfig'] : undefined;
+  const mode = isObject(config) ? config['mode'] : 'AUTO';
+  const choice = { kind: mode === 'NONE' ? 'none' : mode === 'ANY' ? 'required' : 'auto' } as const;
+  const rounds = partsOf(contents).filter(({ functionResponse: result }) => isObject(result)).length;
+  const userText = textsOf(contents.at(-1));
+  const turn = { choice, afterTools: resultsIn(contents).length > 0, userText };
+  return scriptedCalls(fault, choice, rounds) ?? chosenCalls(tools, turn, fault);
+}
+
+function callObject({ name, arguments: text }: PlannedCall): JsonObject {
+  return { name, args: JSON.parse(text) as unknown };
+}
+
+interface UsageMetadata extends JsonObject {
+  promptTokenCount: number;
+  candidatesTokenCount: number;
+  totalTokenCount: number;
+}
+
+/** Input is 3, and for each content 3 and a quarter of its characters; output is the number of words and calls. */
+function usageOf(
+  body: JsonObject,
+  contents: readonly JsonObject[],
+  { pieces, calls }: { pieces: readonly string[]; calls: readonly PlannedCall[] },
+  { usage = {} }: Fault,
+): UsageMetadata {
+  const system = isObject(body['systemInstruction']) ? [body['systemInstruction']] : [];
+  const all = [...system, ...contents].map(
+    (content) => 3 + Math.ceil(JSON.stringify(partsOf([content])).length / 4),
+  );
+  const prompt = usage.prompt_tokens ?? all.reduce((sum, tokens) => sum + tokens, 3);
+  const output = usage.completion_tokens ?? splitIntoWords(pieces.join('')).length + calls.length;
+  return {
+    ...{ promptTokenCount: prompt, candidatesTokenCount: output, totalTokenCount: prompt + output },
+    promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }],
+  };
+}
+
+function chargedOf({ promptTokenCount, candidatesTokenCount, totalTokenCount }: UsageMetadata): ChargedUsage {
+  return {
+    prompt_tokens: promptTokenCount,
+    completion_tokens: candidatesTokenCount,
+    total_tokens: totalTokenCount,
+    prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: 0 },
+  };
+}

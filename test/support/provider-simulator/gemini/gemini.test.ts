@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startProviderSimulator, type ProviderSimulator } from '../simulator.ts';
+import { call } from '../test-client.ts';
+import type { Seen } from '../test-client.ts';
+
+let simulator: ProviderSimulator;
+beforeAll(async () => {
+  simulator = await startProviderSimulator({ apiKey: 'sk-right' });
+});
+afterAll(() => simulator.close());
+
+const post = (method: string, body: unknown, headers: Record<string, string> = {}): Promise<Seen> =>
+  call(simulator, body, {
+    path: `/v1beta/models/any%2Fmodel:${method}`,
+    headers: { 'x-goog-api-key': 'sk-right', ...headers },
+  });
+const asking = (text: string, fields: object = {}): object => ({
+  contents: [{ role: 'user', parts: [{ text }] }],
+  ...fields,
+});
+
+describe('content of the simulator', () => {
+  it('repeats what was said, whole and as events, with equal usage', async () => {
+    const seen = await post('generateContent', asking('Hello there'));
+    const whole = JSON.parse(seen.text) as Record<string, unknown>;
+    expect(whole).toMatchObject({
+      candidates: [
+        {
+          content: { role: 'model', parts: [{ text: expect.stringContaining('You said: Hello there') }] },
+          finishReason: 'STOP',
+        },
+      ],
+      usageMetadata: { promptTokenCount: expect.any(Number), candidatesTokenCount: 10 },
+      modelVersion: 'any/model',
+    });
+    const stream = await post('streamGenerateContent?alt=sse', asking('Hello there'));
+    const events = eventsIn(stream.text);
+    expect(events).toHaveLength(11);
+    expect(events.at(-1)).toMatchObject({
+      candidates: [{ finishReason: 'STOP' }],
+      usageMetadata: whole['usageMetadata'],
+    });
+  });
+
+  it('calls tools with a signature, and refuses a turn without it', async () => {
+    const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const tools = [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: schema }] }];
+    const seen = await post('generateContent', asking('Use the tool.', { tools }));
+    const [candidate] = (JSON.parse(seen.text) as { candidates: { content: { parts: object[] } }[] })
+      .candidates;
+    const [part] = candidate?.content.parts ?? [];
+    expect(part).toEqual({
+      functionCall: { name: 'weather', args: { city: expect.any(String) } },
+      thoughtSignature: expect.any(String),
+    });
+    const result = {
+      role: 'user',
+      parts: [{ functionResponse: { name: 'weather', response: { output: 'sun' } } }],
+    };
+    const turn = (said: object): Promise<Seen> =>
+      post('generateContent', {
+        contents: [...contentsOf('Use the tool.'), { role: 'model', parts: [said] }, result],
+        tools,
+      });
+    expect((await turn({ ...part })).text).toContain('The tools said: {');
+    const { thoughtSignature: _signature, ...unsigned } = part as { thoughtSignature: string };
+    const refused = await turn(unsigned);
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('thought_signature')]);
+  });
+
+  it.each([
+    [{}, {}, 400, 'INVALID_ARGUMENT'],
+    [asking('hi'), { 'x-goog-api-key': 'sk-wrong' }, 401, 'UNAUTHENTICATED'],
+    [asking('hi', { x_simulator: { status: 503 } }), {}, 503, 'UNAVAILABLE'],
+  ])('%j with %j is refused in Google’s shape', async (body, headers, status, name) => {
+    const seen = await post('generateContent', body, headers);
+    expect(seen.status).toBe(status);
+    expect(JSON.parse(seen.text)).toEqual({
+      error: { code: status, message: expect.any(String), status: name },
+    });
+  });
+
+  it('is cut as a fault says, and records keep no key', async () => {
+    const body = asking('hi', { x_simulator: { chunks: 4, cut: 'mid_stream' } });
+    const seen = await post('streamGenerateContent?alt=sse', body);
+    expect([seen.complete, eventsIn(seen.text).length]).toEqual([false, 2]);
+    expect(simulator.requests.at(-1)?.headers['x-goog-api-key']).toBe('matched');
+  });
+});
+
+/** The responses of a stream. */
+function eventsIn(text: string): unknown[] {
+  const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => json);
+  return data.map((json) => JSON.parse(json) as unknown);
+}
+
+function contentsOf(text: string): object[] {
+  return [{ role: 'user', parts: [{ text }] }];
+}
