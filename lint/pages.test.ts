@@ -39,7 +39,7 @@ it('the page of settings has every setting, and no other', () => {
   const known = new Set([
     ...[...ofServices, ...ofMakeUp].filter((name) => !addresses.test(name)),
     ...['<SERVICE>_HTTP', '<SERVICE>_GRPC', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
-    ...['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL'],
+    ...['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'GEMINI_API_KEY', 'GOOGLE_GEMINI_BASE_URL'],
     ...['MIGRATION_DATABASE_URL', 'NO_COLOR'],
   ]);
   const listed = [...rowsOf(read('docs/operators/settings.md')).keys()];

@@ -56,6 +56,7 @@ describe('the settings of make up', () => {
     { OPENAI_API_KEY: 'sk-1' },
     { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' },
     { ANTHROPIC_API_KEY: 'sk-ant-1' },
+    { GEMINI_API_KEY: 'AIza-1' },
   ])('use a provider instead of the simulator when there is %o', (environment) => {
     expect(loadSettings(environment).simulated).toBe(false);
   });

@@ -30,7 +30,10 @@ const lastPort = 65_535;
 const maxReplicas = 16;
 
 /** Those of the catalogue of `make up`. */
-const providerVariables = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL'];
+const providerVariables = [
+  ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL'],
+  ...['GEMINI_API_KEY', 'GOOGLE_GEMINI_BASE_URL'],
+];
 
 /** Reads the settings of `make up`. Throws a `StartError` of one sentence about the first thing that is wrong. */
 export function loadSettings(environment: Record<string, string | undefined>): LocalSettings {

@@ -221,7 +221,7 @@ export class LocalSystem {
   async #startSimulator(): Promise<Record<string, string>> {
     const { log, caller } = this.#options;
     log.say(
-      'OPENAI_API_KEY and ANTHROPIC_API_KEY are not set: the bundled simulator answers, not a model.',
+      'OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY are not set: the bundled simulator answers, not a model.',
       'WARN',
     );
     const port = await freePort();
@@ -245,6 +245,7 @@ export class LocalSystem {
     return {
       ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'simulator' },
       ...{ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'simulator' },
+      ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: 'simulator' },
     };
   }
 

@@ -28,7 +28,9 @@ export class LocalSystem {
 
   constructor(stateFolder: string, settings: Record<string, string>, parameters: readonly string[] = []) {
     this.stateFolder = stateFolder;
-    const environment = Object.entries(process.env).filter(([name]) => !/^(OPENAI|ANTHROPIC)_/.test(name));
+    const environment = Object.entries(process.env).filter(
+      ([name]) => !/^(OPENAI|ANTHROPIC|GEMINI|GOOGLE)_/.test(name),
+    );
     this.#child = spawn(process.execPath, [up, ...parameters], {
       env: { ...Object.fromEntries(environment), ...settings, GATEHOUSE_STATE: stateFolder },
       // The IPC channel makes it stop when the test process dies.
