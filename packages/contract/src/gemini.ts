@@ -90,6 +90,27 @@ const response = z.looseObject({
 export const generateContentResponse = response;
 export const generateContentResponses = z.array(response);
 
+const embedding = z.looseObject({ values: z.array(z.number()) });
+const embeddingUsage = z.looseObject({ promptTokenCount: z.int().optional() }).optional();
+
+export const embedContentRequest = z.looseObject({
+  model: z.string().optional().describe('The model in the path counts'),
+  content: content.describe('The texts of all `parts` have one vector'),
+  taskType: z.string().optional().describe('`RETRIEVAL_QUERY`, `RETRIEVAL_DOCUMENT` and others'),
+  title: z.string().optional(),
+  outputDimensionality: z.int().optional(),
+});
+
+export const batchEmbedContentsRequest = z.looseObject({
+  requests: z.array(embedContentRequest).min(1).max(2_048),
+});
+
+export const embedContentResponse = z.looseObject({ embedding, usageMetadata: embeddingUsage });
+export const batchEmbedContentsResponse = z.looseObject({
+  embeddings: z.array(embedding),
+  usageMetadata: embeddingUsage,
+});
+
 const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 };
 
 const answer = (text: string, last = true) => ({
@@ -144,7 +165,58 @@ const streaming = [
   'last one is an error.',
 ].join('\n');
 
-/** The two methods under one version of the API. */
+const one = {
+  model: 'models/gemini-embedding-001',
+  content: { parts: [{ text: 'gatehouse' }] },
+  outputDimensionality: 3,
+};
+const another = { ...one, content: { parts: [{ text: 'portcullis' }] } };
+const oneVector = { values: [0.12, -0.48, 0.86] };
+const anotherVector = { values: [0.31, -0.52, 0.79] };
+
+const embeddings = [
+  "Passes the whole request to a provider that speaks Google's Gemini API. `model` in the body is replaced by the one in",
+  'the path. Agents cannot create embeddings.',
+].join('\n');
+
+/** The methods for vectors under one version of the API. */
+function embeddingsOf(version: string, prefix: string): Route[] {
+  const params = { id: 'gemini-embedding-001' };
+  return [
+    route({
+      ...shared,
+      id: `${prefix}.embedContent`,
+      path: `/${version}/models/{id+}:embedContent`,
+      query,
+      passedBody: embedContentRequest,
+      response: ok(embedContentResponse),
+      summary: `The embedding of a content, as Google's API ${version} has it`,
+      description: embeddings,
+      examples: {
+        text: { summary: 'One text', params, body: one, response: { embedding: oneVector } },
+      },
+    }),
+    route({
+      ...shared,
+      id: `${prefix}.batchEmbedContents`,
+      path: `/${version}/models/{id+}:batchEmbedContents`,
+      query,
+      passedBody: batchEmbedContentsRequest,
+      response: ok(batchEmbedContentsResponse),
+      summary: `Embeddings of several contents, as Google's API ${version} has them`,
+      description: embeddings,
+      examples: {
+        texts: {
+          summary: 'Two texts',
+          ...{ params, body: { requests: [one, another] } },
+          response: { embeddings: [oneVector, anotherVector] },
+        },
+      },
+    }),
+  ];
+}
+
+/** The two methods for content under one version of the API. */
 function methodsOf(version: string, prefix: string): Route[] {
   return [
     route({
@@ -177,4 +249,7 @@ function methodsOf(version: string, prefix: string): Route[] {
   ];
 }
 
-export const routes: readonly Route[] = [...methodsOf('v1beta', 'gemini'), ...methodsOf('v1', 'gemini.v1')];
+export const routes: readonly Route[] = [
+  ...[...methodsOf('v1beta', 'gemini'), ...embeddingsOf('v1beta', 'gemini')],
+  ...[...methodsOf('v1', 'gemini.v1'), ...embeddingsOf('v1', 'gemini.v1')],
+];

@@ -174,6 +174,45 @@ describe('content', () => {
   });
 });
 
+describe('embeddings', () => {
+  const values = [0.25, -1];
+
+  it.each([
+    ['embedContent', '"content":{"parts":[{"text":"Größe"}]}', { embedding: { values } }],
+    [
+      'batchEmbedContents',
+      '"requests":[{"model":"models/gemini","content":{"parts":{"text":"Größe"}}}]',
+      { embeddings: [{ values }], usageMetadata: { promptTokenCount: 3 } },
+    ],
+  ])('by %s pass byte for byte, and are metered', async (method, members, vectors) => {
+    const body = `{ ${members}, "newer":1.0}`;
+    const answer = JSON.stringify(vectors, null, 1);
+    for (const version of ['v1beta', 'v1']) {
+      provider.answer(whole(answer));
+      const response = await post(`/${version}/models/gemini:${method}`, body);
+      expect([response.status, await response.text()]).toEqual([200, answer]);
+      const [received] = provider.received;
+      expect([received?.path, received?.body.toString()]).toEqual([`/v1beta/models/gemini:${method}`, body]);
+      const isReported = 'usageMetadata' in vectors;
+      expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+        ...{ operation: 'embeddings', status: 'ok', dialect: 'gemini', input_preview: 'Größe' },
+        ...{ input_tokens: isReported ? 3 : 2, output_tokens: 0, usage_estimated: !isReported },
+      });
+    }
+  });
+
+  it('are refused for agents, and without content', async () => {
+    harness.agents.set('embedder', makeAgent({ key: 'embedder', model: 'gemini' }));
+    const ofAgent = await post('/v1beta/models/agent:embedder:embedContent', { content: {} });
+    expect([ofAgent.status, await ofAgent.json()]).toMatchObject([404, { error: { status: 'NOT_FOUND' } }]);
+    const empty = await post('/v1beta/models/gemini:batchEmbedContents', { requests: [{}] });
+    expect([empty.status, await empty.json()]).toMatchObject([
+      400,
+      { error: { details: [{ metadata: { param: 'requests[0].content' } }, {}] } },
+    ]);
+  });
+});
+
 describe('streamed content', () => {
   const frames = [piece(said('Hel')), ': hm\n\n', piece(said('lo')), frame(answerOf([said('!')]))];
 

@@ -42,20 +42,31 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
     'embeddings.create': asked('chat', 'embeddings'),
     'messages.create': asked('messages', 'chat'),
     'responses.create': asked('responses', 'chat'),
-    'gemini.generateContent': askedInPath(dependencies, false),
-    'gemini.streamGenerateContent': askedInPath(dependencies, true),
-    'gemini.v1.generateContent': askedInPath(dependencies, false),
-    'gemini.v1.streamGenerateContent': askedInPath(dependencies, true),
+    ...methodsInPath(dependencies, 'gemini'),
+    ...methodsInPath(dependencies, 'gemini.v1'),
+  };
+}
+
+function methodsInPath(dependencies: CompletionDependencies, prefix: string): Record<string, RawHandler> {
+  return {
+    [`${prefix}.generateContent`]: askedInPath(dependencies, 'chat'),
+    [`${prefix}.streamGenerateContent`]: askedInPath(dependencies, 'chat', { stream: true }),
+    [`${prefix}.embedContent`]: askedInPath(dependencies, 'embeddings'),
+    [`${prefix}.batchEmbedContents`]: askedInPath(dependencies, 'embeddings', { isBatch: true }),
   };
 }
 
 /** Google's API has the model in the path. A stream is an array unless the client asks for events. */
-function askedInPath(dependencies: CompletionDependencies, stream: boolean): RawHandler {
+function askedInPath(
+  dependencies: CompletionDependencies,
+  operation: Operation,
+  { stream = false, isBatch = false } = {},
+): RawHandler {
   return (request, response, call) => {
     const [, query] = (request.url ?? '').split('?', 2);
     return complete(dependencies, request, response, {
-      ...{ ...call, dialect: dialects.gemini, operation: 'chat' },
-      inPath: { model: call.params['id'] ?? '', stream },
+      ...{ ...call, dialect: dialects.gemini, operation },
+      inPath: { model: call.params['id'] ?? '', stream, isBatch },
       asArray: stream && new URLSearchParams(query).get('alt') !== 'sse',
     });
   };

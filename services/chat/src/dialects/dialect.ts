@@ -37,7 +37,7 @@ export interface RequestFormat {
 }
 
 /** The part of a request that stands in its path, where a dialect has it there instead of in the body. */
-export type RequestInPath = Pick<RequestHead, 'model' | 'stream'>;
+export type RequestInPath = Pick<RequestHead, 'model' | 'stream' | 'isBatch'>;
 
 export interface ToolDefinition {
   name: string;
@@ -55,6 +55,8 @@ export interface RequestHead {
   wantsUsage: boolean;
   /** How many answers it asked for. */
   choices: number;
+  /** Whether a request for embeddings has a list of inputs, which some APIs have another path for. */
+  isBatch?: boolean | undefined;
   /** Shows the client what it asked for, once `viewWith` has said how; without it the bytes stay. */
   view?: AnswerView | undefined;
 }

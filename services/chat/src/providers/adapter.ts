@@ -11,6 +11,8 @@ export interface ProviderCall {
   operation: Operation;
   /** The provider's name of the model, which some APIs have in the path. */
   model: string;
+  /** See `RequestHead`. */
+  isBatch?: boolean | undefined;
   /** Whether the answer is asked for as a stream. */
   stream: boolean;
   /** Those of the client that its API passes on, by lower-case name. */

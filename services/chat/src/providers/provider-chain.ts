@@ -121,6 +121,7 @@ export class ProviderChain {
       room: receiver.openRoom(),
       api: model.api,
       operation: request.operation,
+      isBatch: request.isBatch,
       model: model.upstreamModel,
       stream: request.stream,
       headers: this.#options.headers,

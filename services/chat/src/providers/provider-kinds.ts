@@ -25,21 +25,28 @@ export const providerKinds: Record<Provider['kind'], ProviderKind> = {
   },
 };
 
-type Called = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream'>;
+type Called = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch'>;
 
 /** Behind the base address, which is what a provider's own SDK takes. */
-export function pathOf({ api, operation, model, stream }: Called): string {
+export function pathOf(call: Called): string {
+  const { api, operation, model } = call;
   switch (api) {
     case 'messages':
       return '/v1/messages';
     case 'responses':
       return '/responses';
     case 'gemini':
-      // Its streams are arrays otherwise. This version has every field that v1 has.
-      return `/v1beta/models/${inPath(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+      // This version has every field that v1 has.
+      return `/v1beta/models/${inPath(model)}:${geminiMethod(call)}`;
     case 'chat':
       return operation === 'embeddings' ? '/embeddings' : '/chat/completions';
   }
+}
+
+function geminiMethod({ operation, stream, isBatch }: Called): string {
+  if (operation === 'embeddings') return isBatch === true ? 'batchEmbedContents' : 'embedContent';
+  // Its streams are arrays otherwise.
+  return stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
 }
 
 /** Slashes are part of a model's name, and of a path. */

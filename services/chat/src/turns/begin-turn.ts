@@ -74,13 +74,13 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const callAmounts = { amounts, leastTokens: leastTokens(request, target), signal: asked.signal };
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
   const run = createRun(dependencies, asked);
-  const { operation, model, stream, wantsUsage, choices } = request;
+  const { operation, model, stream, wantsUsage, choices, isBatch } = request;
   const toolNames = new Set(asked.tools?.byName.keys());
   const view = request.viewWith?.({ systemPrompt: target.systemPrompt, toolNames }) ?? undefined;
   return new Turn({
     dialect,
     headers: asked.headers,
-    request: { operation, model, stream, wantsUsage, choices, view },
+    request: { operation, model, stream, wantsUsage, choices, isBatch, view },
     source,
     target,
     run,

@@ -22,12 +22,12 @@ export function rewriteRequest(
 }
 
 /** Members with this name in either spelling. Parsers differ in which of two they take, so each is edited. */
-function named(members: readonly Member[], name: string): Member[] {
+export function named(members: readonly Member[], name: string): Member[] {
   return members.filter((member) => isNamed(member.name, name));
 }
 
 /** The model stands in the path. A server must not take another one from the body. */
-function renameModel(
+export function renameModel(
   body: Buffer,
   { valueStart: at, valueEnd: until }: Member,
   model: string,
@@ -178,7 +178,7 @@ function addConfig(
 const limitName = 'maxOutputTokens';
 
 /** The members of the object at a place; none if the value there is no object. */
-function membersAt(body: Buffer, at: number): readonly Member[] {
+export function membersAt(body: Buffer, at: number): readonly Member[] {
   return body[at] === openBrace ? objectMembers(body, { from: at }) : [];
 }
 

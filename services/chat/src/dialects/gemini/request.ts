@@ -3,6 +3,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
 import { kindOf, missing, objectOf, wrongType, type FieldTypes } from '../request-fields.ts';
 import { checkFields, objectIn, valueOf } from './fields.ts';
+import { GeminiEmbeddings } from './gemini-embeddings.ts';
 import { GeminiRequest } from './gemini-request.ts';
 
 /**
@@ -36,9 +37,21 @@ const configTypes: FieldTypes = {
 const thinkingTypes: FieldTypes = { thinkingBudget: ['number', 'string'] };
 const toolConfigTypes: FieldTypes = { functionCallingConfig: ['object'] };
 
+/** The same of a request for the vector of a content. */
+const embeddingTypes: FieldTypes = {
+  content: ['object'],
+  model: ['string'],
+  outputDimensionality: ['number', 'string'],
+  taskType: ['string', 'number'],
+  title: ['string'],
+};
+
+/** Google takes 100. Each is rewritten for each provider call. */
+const maxRequests = 2_048;
+
 /** See `RequestFormat`. The model stands in the path. */
 export function readRequest(
-  _operation: Operation,
+  operation: Operation,
   body: Buffer,
   parsed: unknown,
   inPath?: RequestInPath,
@@ -47,6 +60,10 @@ export function readRequest(
   if (inPath.model === '')
     throw new AppError('invalid_value', 'The model in the path must not be empty.', { param: 'model' });
   const fields = objectOf(parsed);
+  if (operation === 'embeddings') {
+    checkEmbeddings(fields, inPath.isBatch === true);
+    return new GeminiEmbeddings(body, fields, inPath);
+  }
   checkFields(fields, fieldTypes);
   const config = objectIn(fields, 'generationConfig');
   checkFields(config, configTypes, 'generationConfig.');
@@ -54,6 +71,32 @@ export function readRequest(
   checkFields(objectIn(fields, 'toolConfig'), toolConfigTypes, 'toolConfig.');
   checkContents(fields['contents']);
   return new GeminiRequest(body, fields, inPath);
+}
+
+function checkEmbeddings(fields: Fields, isBatch: boolean): void {
+  if (!isBatch) {
+    checkEmbedding(fields, '');
+    return;
+  }
+  checkFields(fields, { requests: ['array', 'object'] });
+  const { requests } = fields;
+  if (requests === undefined || requests === null) throw missing('requests');
+  const all = Array.isArray(requests) ? requests : [requests];
+  if (all.length === 0 || all.length > maxRequests)
+    throw new AppError('invalid_value', `requests must have 1 to ${maxRequests} elements.`, {
+      param: 'requests',
+    });
+  for (const [index, request] of all.entries()) {
+    const path = `requests[${index}]`;
+    if (kindOf(request) !== 'object') throw wrongType(path, ['object']);
+    checkEmbedding(request as Fields, `${path}.`);
+  }
+}
+
+function checkEmbedding(fields: Fields, path: string): void {
+  checkFields(fields, embeddingTypes, path);
+  if ((fields['content'] ?? null) === null) throw missing(`${path}content`);
+  checkParts(fields['content'] as Fields, `${path}content`);
 }
 
 function checkContents(contents: unknown): void {
@@ -66,7 +109,11 @@ function checkContents(contents: unknown): void {
     if (kindOf(content) !== 'object') throw wrongType(path, ['object']);
     const role = (content as Fields)['role'] ?? '';
     if (typeof role !== 'string') throw wrongType(`${path}.role`, ['string']);
-    const parts = valueOf(content as Fields, 'parts') ?? [];
-    if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
+    checkParts(content as Fields, path);
   }
+}
+
+function checkParts(content: Fields, path: string): void {
+  const parts = valueOf(content, 'parts') ?? [];
+  if (typeof parts !== 'object') throw wrongType(`${path}.parts`, ['array']);
 }

@@ -32,14 +32,15 @@ export async function readWhole(
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
   const whole = wholeOf(bytes);
-  const { answer, candidates, parts } = (await isParsable(bytes, whole, tenantId))
+  const { answer, candidates, parts, isEmbedded } = (await isParsable(bytes, whole, tenantId))
     ? parsedWhole(await parsedPart(bytes, whole, tenantId), bytes)
     : await membersOf(bytes, tenantId);
   if (!isFields(answer)) throw new NoAnswer(errorInArray(answer));
   const error = publicErrorIn(answer);
-  if (error !== null && candidates === 0) throw new NoAnswer(error);
+  if (error !== null && candidates === 0 && !isEmbedded) throw new NoAnswer(error);
   const { usageMetadata, modelVersion } = answer;
-  if (candidates === 0 && !isBlocked(answer) && !isFields(usageMetadata)) throw new NoAnswer(null);
+  const isAnswer = candidates > 0 || isEmbedded || isBlocked(answer) || isFields(usageMetadata);
+  if (!isAnswer) throw new NoAnswer(null);
   const { sample, text } = await textsOf(parts, keepsText);
   return {
     broken: error,
@@ -73,6 +74,8 @@ interface ReadAnswer {
   /** How many there are. */
   candidates: number;
   parts: readonly Part[];
+  /** Whether it has vectors, which are the client's: that there are some is enough. */
+  isEmbedded: boolean;
 }
 
 /** The text of parts, and what the first candidate says. A call of a tool is not yet the answer. */
@@ -106,7 +109,9 @@ function parsedWhole(answer: unknown, { length }: Buffer): ReadAnswer {
   const all = candidates.flatMap(({ content }, place) => partsOf(content).map((part) => ({ place, part })));
   const chars = length / Math.max(1, all.length);
   const parts = all.map(({ place, part }) => ({ place, chars, read: () => Promise.resolve(part) }));
-  return { answer, candidates: candidates.length, parts };
+  const { embedding, embeddings } = Object(answer) as Fields;
+  const isEmbedded = isFields(embedding) || listOf(embeddings).length > 0;
+  return { answer, candidates: candidates.length, parts, isEmbedded };
 }
 
 /** Members beside the candidates that say what an answer is. */
@@ -118,7 +123,7 @@ const smallMembers = [
 /** Reads the members that count, of a large object. Its parts are read one by one, each in a turn of the tenant. */
 async function membersOf(bytes: Buffer, tenantId: string | null): Promise<ReadAnswer> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
-  if (members === null) return { answer: null, candidates: 0, parts: [] };
+  if (members === null) return { answer: null, candidates: 0, parts: [], isEmbedded: false };
   const answer: Fields = {};
   for (const name of smallMembers) {
     const range = members.get(name);
@@ -134,7 +139,8 @@ async function membersOf(bytes: Buffer, tenantId: string | null): Promise<ReadAn
     const places = await elementsOf(bytes, inContent?.get('parts'), { tenantId, max: maxParts });
     parts.push(...places.map((each) => partAt(bytes, each, { place, tenantId })));
   }
-  return { answer, candidates: ranges.length, parts };
+  const isEmbedded = members.has('embedding') || members.has('embeddings');
+  return { answer, candidates: ranges.length, parts, isEmbedded };
 }
 
 async function elementsOf(
