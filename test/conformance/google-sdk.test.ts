@@ -93,6 +93,17 @@ describe('Google’s SDK', () => {
     expect(body.tools).toEqual(tools);
   });
 
+  it('gets embeddings of several texts', async () => {
+    provider.answer(whole({ embeddings: [{ values: [0.5, 1] }, { values: [2, 3] }] }));
+    const config = { outputDimensionality: 2 };
+    const response = await ai.models.embedContent({ model: 'gemini', contents: ['a', 'b'], config });
+    expect(response.embeddings?.map(({ values }) => values)).toEqual([
+      [0.5, 1],
+      [2, 3],
+    ]);
+    expect(provider.received[0]?.path).toBe('/v1beta/models/gemini:batchEmbedContents');
+  });
+
   it('gets a blocked prompt as an answer', async () => {
     provider.answer(whole({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }));
     const response = await ai.models.generateContent(asking);

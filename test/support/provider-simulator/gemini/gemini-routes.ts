@@ -8,14 +8,16 @@ import type { Route, RouteContext } from '../route.ts';
 import { chosenCalls, scriptedCalls, type PlannedCall } from '../tool-calls.ts';
 import { isObject, objectsIn, splitIntoWords } from '../values.ts';
 import type { JsonObject } from '../values.ts';
+import { answerEmbeddings } from './gemini-embeddings.ts';
 
 /** Methods of Google's Gemini API: https://ai.google.dev/api/generate-content. */
 
 /** The route of a path such as `/v1beta/models/any:generateContent`; undefined for others. */
 export function geminiRoute(method: string, path: string): Route | undefined {
   const [pathname = '', query] = path.split('?', 2);
-  const [, model, name] = pathOf(pathname) ?? [];
+  const [, model, name = ''] = pathOf(pathname) ?? [];
   if (method !== 'POST' || model === undefined) return undefined;
+  if (name.includes('mbed')) return (context) => answerEmbeddings(context, name.startsWith('batch'));
   const streamed = name === 'streamGenerateContent';
   if (streamed && new URLSearchParams(query).get('alt') !== 'sse') return undefined;
   return (context) => answerContent(context, { model: decodeURIComponent(model), streamed });
@@ -27,8 +29,11 @@ export function isGemini(path: string): boolean {
 }
 
 function pathOf(pathname: string): RegExpExecArray | null {
-  return /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent)$/.exec(pathname);
+  return methodPath.exec(pathname);
 }
+
+const methodPath =
+  /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents)$/;
 
 interface Asked {
   model: string;

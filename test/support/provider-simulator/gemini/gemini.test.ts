@@ -42,6 +42,23 @@ describe('content of the simulator', () => {
     });
   });
 
+  it('has vectors of a text and of several, as many numbers as were asked for', async () => {
+    const text = { content: { parts: [{ text: 'Hello there' }] }, outputDimensionality: 3 };
+    const one = JSON.parse((await post('embedContent', text)).text) as { embedding: object };
+    const both = JSON.parse((await post('batchEmbedContents', { requests: [text, text] })).text) as object;
+    expect(one).toEqual({
+      embedding: { values: [expect.any(Number), expect.any(Number), expect.any(Number)] },
+      usageMetadata: { promptTokenCount: 3 },
+    });
+    expect(both).toEqual({
+      embeddings: [one.embedding, one.embedding],
+      usageMetadata: { promptTokenCount: 6 },
+    });
+    const tooMany = await post('batchEmbedContents', { requests: Array.from({ length: 101 }, () => text) });
+    expect(tooMany.status).toBe(400);
+    expect((await post('embedContent', { content: {} })).status).toBe(400);
+  });
+
   it('calls tools with a signature, and refuses a turn without it', async () => {
     const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
     const tools = [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: schema }] }];
