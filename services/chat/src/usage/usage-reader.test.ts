@@ -74,6 +74,11 @@ function classesOf(value: unknown): Partial<UsageParts> {
 }
 
 describe('usage in classes, none of which contains another', () => {
+  it('is none where it has zeros alone in the shape of Anthropic', () => {
+    expect(readUsage({ input_tokens: 0, output_tokens: 0 })).toBeNull();
+    expect(readUsage({ input_tokens: 0, output_tokens: 1 })).toMatchObject({ outputTokens: 1 });
+  });
+
   it.each<[string, object, Partial<UsageParts>]>([
     [
       'OpenAI',

@@ -124,12 +124,15 @@ function firstOf(...places: readonly (readonly [Fields | null, string])[]): numb
   return places.map(([fields, name]) => detail(fields, name)).find((tokens) => tokens > 0) ?? 0;
 }
 
-/** `input_tokens` has neither what was read from the cache nor what was written to it. */
+/**
+ * `input_tokens` has neither what was read from the cache nor what was written to it. Zeros alone are no report: clients
+ * need the fields, also where the provider counts nothing.
+ */
 function readAnthropicUsage(fields: Fields): Usage | null {
-  if (count(fields['input_tokens']) === null && count(fields['output_tokens']) === null) return null;
   const uncached = detail(fields, 'input_tokens');
   const cached = detail(fields, 'cache_read_input_tokens');
   const cacheWrite = cacheCreation(fields);
+  if (uncached + cached + cacheWrite + detail(fields, 'output_tokens') === 0) return null;
   const details = objectOf(fields['output_tokens_details']);
   return toUsage({
     input: uncached + cached + cacheWrite,
