@@ -13,7 +13,8 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 const rooms = {
   edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
-    ...['shared', 'usage', 'wire', 'dialects', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
+    ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
+    ...['alerts', 'providers'],
     ...['recording', 'memory', 'tools', 'turns', 'completions'],
   ],
   tenant: ['shared', 'limits', 'keys', 'tenants', 'audit', 'deletions', 'transfers'],
@@ -174,11 +175,11 @@ module.exports = {
     },
     {
       name: 'chat-one-door-for-dialects',
-      comment: 'a format is known behind dialect.ts only',
+      comment: 'a format is known behind dialect.ts only, and where it is translated',
       severity: 'error',
       from: {
         path: '^services/chat/src/',
-        pathNot: `^services/chat/src/dialects/(dialects\\.ts|([^/]+)/)|${tests}`,
+        pathNot: `^services/chat/src/(dialects/(dialects\\.ts|([^/]+)/)|translation/[^/]+/)|${tests}`,
       },
       to: { path: '^services/chat/src/dialects/[^/]+/' },
     },

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import type { CallPart, ResultPart, Turn } from './conversation.ts';
+
+/** Ids that an API takes for calls. */
+export interface IdRule {
+  fits: (id: string) => boolean;
+  prefix: string;
+}
+
+/** OpenAI takes any 40 characters; others of its kind want those of a name. */
+export const chatIds: IdRule = { fits: (id) => /^[\w.:-]{1,40}$/.test(id), prefix: 'call_' };
+export const messagesIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'toolu_' };
+
+/** An id that fits, derived from one that does not, so that it is the same for each request of a conversation. */
+export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): string {
+  if (again === 0 && fits(id)) return id;
+  const hash = createHash('sha256').update(`${again}:${id}`).digest('hex');
+  return prefix + hash.slice(0, 24);
+}
+
+/**
+ * Gives the calls of a conversation, and their results, ids that fit and differ: some models number calls from zero in each
+ * answer. A result belongs to the last call with its id.
+ */
+export function withFittingIds(turns: readonly Turn[], rule: IdRule): Turn[] {
+  const seen = new Map<string, number>();
+  const used = new Set<string>();
+  const current = new Map<string, string>();
+  const idOf = (call: CallPart): string => {
+    let again = seen.get(call.id) ?? 0;
+    let id = fittingId(call.id, rule, again);
+    while (used.has(id)) id = fittingId(call.id, rule, (again += 1));
+    seen.set(call.id, again + 1);
+    used.add(id);
+    current.set(call.id, id);
+    return id;
+  };
+  const idOfResult = ({ callId }: ResultPart): string => current.get(callId) ?? fittingId(callId, rule);
+  return turns.map((turn) => ({
+    ...turn,
+    parts: turn.parts.map((part) => {
+      if (part.kind === 'call') return { ...part, id: idOf(part) };
+      return part.kind === 'result' ? { ...part, callId: idOfResult(part) } : part;
+    }),
+  }));
+}

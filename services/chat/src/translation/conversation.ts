@@ -1,0 +1,120 @@
+/** A request, as every API can say it. Each API has a reader that makes it and a writer that it is written by. */
+export interface Conversation {
+  turns: Turn[];
+  tools: Tool[];
+  choice: ToolChoice | null;
+  /** Whether an answer may have several calls; null where the client does not say. */
+  parallel: boolean | null;
+  maxTokens: number | null;
+  stop: readonly string[];
+  sampling: Sampling;
+  output: OutputFormat | null;
+  reasoning: Reasoning | null;
+  stream: boolean;
+}
+
+/** System texts are turns at their positions. Results of calls are parts of the user's turns. */
+export interface Turn {
+  role: 'system' | 'user' | 'assistant';
+  parts: Part[];
+}
+
+export type Part =
+  | TextPart
+  | MediaPart
+  | CallPart
+  | ResultPart
+  | ThinkingPart
+  /** The model's words where it refuses. */
+  | { kind: 'refusal'; text: string };
+
+export interface TextPart {
+  kind: 'text';
+  text: string;
+}
+
+export interface MediaPart {
+  kind: 'image' | 'file' | 'audio';
+  source: MediaSource;
+  /** The name of a file. */
+  name: string | null;
+  /** Its place in the client's request, for errors. */
+  at: string;
+}
+
+/** An address, or base64 with its media type. */
+export type MediaSource = { url: string } | { data: string; mediaType: string };
+
+export interface CallPart {
+  kind: 'call';
+  id: string;
+  name: string;
+  /** JSON text of the function's arguments as the model wrote it, or the input of a freeform tool. */
+  argumentsText: string;
+  isFreeform: boolean;
+  /** The group of tools that the called one is in. */
+  namespace: string | null;
+}
+
+export interface ResultPart {
+  kind: 'result';
+  callId: string;
+  parts: (TextPart | MediaPart)[];
+  isError: boolean;
+}
+
+export interface ThinkingPart {
+  kind: 'thinking';
+  text: string;
+  seal: Seal | null;
+}
+
+/** A signature of a thought, or the thought itself in encrypted form. It goes back to its maker or nowhere. */
+export interface Seal {
+  /** `anthropic`, `google`, `openai`, or `chat=` and a model: servers with chat completions have no signatures. */
+  maker: string;
+  text: string;
+  /** Whether `text` is the thought itself. */
+  isRedacted: boolean;
+}
+
+export interface Tool {
+  name: string;
+  namespace: string | null;
+  description: string | null;
+  /** JSON text; null for a freeform tool, and for a function that gives none. */
+  schemaJson: string | null;
+  isFreeform: boolean;
+  isStrict: boolean | null;
+}
+
+export type ToolChoice = 'auto' | 'none' | 'required' | { name: string; namespace: string | null };
+
+export interface Sampling {
+  temperature: number | null;
+  topP: number | null;
+  topK: number | null;
+  seed: number | null;
+  presencePenalty: number | null;
+  frequencyPenalty: number | null;
+}
+
+export type OutputFormat =
+  /** Any JSON object. */
+  { kind: 'json' } | { kind: 'schema'; name: string | null; schemaJson: string; isStrict: boolean | null };
+
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type Effort = (typeof efforts)[number];
+
+export interface Reasoning {
+  /** False where the client switches it off. */
+  isOn: boolean;
+  effort: Effort | null;
+  /** Tokens. */
+  budget: number | null;
+}
+
+export const noSampling: Sampling = {
+  ...{ temperature: null, topP: null, topK: null, seed: null },
+  ...{ presencePenalty: null, frequencyPenalty: null },
+};
