@@ -1,0 +1,49 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialects/dialect.ts';
+import type { Answer } from './answer.ts';
+import type { Conversation } from './conversation.ts';
+import type { JsonSource } from './json-text.ts';
+import type { FieldNames, LeftOut } from './left-out.ts';
+import type { EventSource, EventWriter } from './stream-events.ts';
+
+/** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
+export interface TranslatedApi extends RequestApi, AnswerApi {
+  /** The maker of seals that its models make. */
+  makerOf(facts: ModelFacts): string;
+}
+
+interface RequestApi {
+  fieldNames: FieldNames;
+  /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
+  readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation;
+  /** The request for a provider, as JSON text. */
+  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string;
+}
+
+interface AnswerApi {
+  /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
+  readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
+  writeAnswer(answer: Answer): string;
+  eventSource(facts: ModelFacts): EventSource;
+  eventWriter(): EventWriter;
+  /** The body of an error. */
+  writeError(error: ProviderError): Fields;
+}
+
+/** The facts of a model that its requests depend on. */
+export interface ModelFacts {
+  /** The provider's name of it. */
+  name: string;
+  /** The most tokens of an answer; null where the catalogue does not say. */
+  maxOutputTokens: number | null;
+  /** Whether it can think. */
+  reasoning: boolean;
+  /** Whether it takes parameters of sampling. */
+  sampling: boolean;
+  /** The name of the limit of tokens in chat completions. */
+  tokenLimit?: 'max_completion_tokens' | 'max_tokens';
+}
+
+export function isAnswer(read: Answer | ProviderError): read is Answer {
+  return 'parts' in read;
+}

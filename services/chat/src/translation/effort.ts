@@ -1,0 +1,34 @@
+import type { Effort, Reasoning } from './conversation.ts';
+
+/** Budgets of tokens that stand for efforts, for APIs and models that know only one of both. */
+const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
+  minimal: 1_024,
+  low: 4_096,
+  medium: 12_288,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 65_536,
+};
+
+/** The budget that a client asks for; null where it leaves that to the model. */
+export function budgetOf({ effort, budget }: Reasoning): number | null {
+  return budget ?? (effort === null || effort === 'none' ? null : budgets[effort]);
+}
+
+/** The effort that a client asks for; null where it leaves that to the model. A budget is rounded up to the next one. */
+export function effortOf({ isOn, effort, budget }: Reasoning): Effort | null {
+  if (!isOn) return 'none';
+  if (effort !== null || budget === null) return effort;
+  // `minimal` and those above `high` are known to few models.
+  return budget <= budgets.low ? 'low' : budget <= budgets.medium ? 'medium' : 'high';
+}
+
+/** The effort among those that a model takes, or the next one below; else the lowest of them. */
+export function nearestEffort(
+  effort: Effort,
+  known: readonly [Effort, ...Effort[]],
+  order: readonly Effort[],
+): Effort {
+  const most = order.indexOf(effort);
+  return known.findLast((each) => order.indexOf(each) <= most) ?? known[0];
+}

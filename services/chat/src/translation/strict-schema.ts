@@ -1,0 +1,31 @@
+import { isFields, listOf } from '@gatehouse/kit/fields';
+
+const maxDepth = 32;
+const maxObjects = 2_000;
+
+/**
+ * Whether OpenAI's API can hold an answer to a schema strictly: each object in it requires all of its properties, and allows
+ * no others. It refuses other schemas as strict ones.
+ */
+export function canBeStrict(schemaJson: string): boolean {
+  let objects = 0;
+  const isStrict = (schema: unknown, depth: number): boolean => {
+    objects += 1;
+    if (depth > maxDepth || objects > maxObjects) return false;
+    if (!isFields(schema)) return true;
+    const { properties, required, additionalProperties } = schema;
+    const names = Object.keys(isFields(properties) ? properties : {});
+    const isObject = schema['type'] === 'object' || names.length > 0;
+    const needed = new Set(listOf(required));
+    if (isObject && (additionalProperties !== false || names.some((name) => !needed.has(name)))) return false;
+    return inner(schema).every((each) => isStrict(each, depth + 1));
+  };
+  return isStrict(JSON.parse(schemaJson), 0);
+}
+
+/** The schemas inside of a schema. */
+function inner(schema: Record<string, unknown>): unknown[] {
+  const { properties, items, anyOf, allOf, oneOf, $defs, definitions } = schema;
+  const named = [properties, $defs, definitions].filter(isFields).flatMap((each) => Object.values(each));
+  return [...named, items, ...listOf(anyOf), ...listOf(allOf), ...listOf(oneOf)];
+}
