@@ -1,5 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { messageText } from './message-text.ts';
+import { sealedReasoningMember } from './sealed-reasoning.ts';
 import {
   argumentsOf,
   callsIn,
@@ -62,6 +63,11 @@ export class MessageBuilder {
     return nameOf(this.#calls[place]?.fields ?? {});
   }
 
+  /** The id of a call as far as it is known. */
+  idOf(place: number): string {
+    return idOf(this.#calls[place]?.fields ?? {});
+  }
+
   get built(): SaidMessage {
     const message = { role: 'assistant', content: null, ...this.#message };
     const isNumbered = this.#calls.every(({ index }) => index !== null);
@@ -122,6 +128,7 @@ function mergeCall(into: Fields, piece: Fields): void {
 const inPieces = new Set([
   ...['content', 'refusal', 'reasoning', 'reasoning_content', 'arguments', 'thinking'],
   ...['reasoning_details', 'thinking_blocks', 'transcript', 'data', 'images', 'annotations'],
+  sealedReasoningMember,
 ]);
 
 function merge(into: Fields, delta: Fields): void {

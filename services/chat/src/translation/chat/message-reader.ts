@@ -1,0 +1,148 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { sealedReasoningMember } from '../../dialects/openai/sealed-reasoning.ts';
+import { plainCall } from '../../dialects/openai/tool-calls.ts';
+import type { CallPart, MediaPart, Part, ResultPart, TextPart, ThinkingPart, Turn } from '../conversation.ts';
+import { numberIn, textIn } from '../fields.ts';
+import type { LeftOut } from '../left-out.ts';
+import { sourceOf } from '../media.ts';
+
+/** Members of messages that are translated. */
+const translated = new Set([
+  ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'tool_call_id', 'reasoning_content'],
+  ...['audio', 'annotations', 'reasoning', sealedReasoningMember],
+]);
+
+/** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
+export function readTurns(messages: unknown, left: LeftOut): Turn[] {
+  /** Ids of the calls before, by name: the old form of a result has the name alone. */
+  const ids = new Map<string, string>();
+  return listOf(messages).map((message, index): Turn => {
+    const at = `messages[${index}]`;
+    const fields = Object(message) as Fields;
+    for (const [name, value] of Object.entries(fields))
+      if (!translated.has(name) && value !== null && !(name === 'name' && fields['role'] === 'function'))
+        left.ignore(`messages.${name}`);
+    switch (fields['role']) {
+      case 'system':
+      case 'developer':
+        return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
+      case 'assistant':
+        return { role: 'assistant', parts: said(fields, { at, left, ids, index }) };
+      case 'tool':
+      case 'function':
+        return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
+      default:
+        return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
+    }
+  });
+}
+
+function resultOf(
+  { tool_call_id: id, name, content }: Fields,
+  { at, left, ids }: { at: string; left: LeftOut; ids: ReadonlyMap<string, string> },
+): ResultPart {
+  const callId = textIn(id) ?? ids.get(textIn(name) ?? '') ?? '';
+  return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, left), isError: false };
+}
+
+function said(
+  message: Fields,
+  { at, left, ids, index }: { at: string; left: LeftOut; ids: Map<string, string>; index: number },
+): Part[] {
+  const { content, refusal, audio, tool_calls: given, function_call: old } = message;
+  if (isFields(audio))
+    throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
+  const list = isFields(old) && listOf(given).length === 0 ? [{ function: old }] : listOf(given);
+  const calls = list.filter(isFields).map((call, place) => callOf(call, `${index}_${place}`));
+  for (const { id, name } of calls) ids.set(name, id);
+  const refused = textIn(refusal) ?? '';
+  return [
+    ...thoughtsOf(message),
+    ...saidParts(content, `${at}.content`, left),
+    ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
+    ...calls,
+  ];
+}
+
+/** `place`: names a call without an id. */
+export function callOf(given: Fields, place: string): CallPart {
+  const { id, custom, function: called } = plainCall(given);
+  const isFreeform = isFields(custom);
+  const { name, arguments: text, input } = Object(isFreeform ? custom : called) as Fields;
+  const written = (isFreeform ? input : text) ?? '';
+  return {
+    kind: 'call',
+    id: typeof id === 'string' && id !== '' ? id : `call_${place}`,
+    name: textIn(name) ?? '',
+    argumentsText: typeof written === 'string' ? written : JSON.stringify(written),
+    isFreeform,
+    namespace: null,
+  };
+}
+
+/** The thoughts of a message: those with seals where the gateway wrote them, else their text. */
+export function thoughtsOf(message: Fields): ThinkingPart[] {
+  const text = textIn(message['reasoning_content']) ?? textIn(message['reasoning']) ?? '';
+  const sealed = listOf(message[sealedReasoningMember]).filter(isFields);
+  let from = 0;
+  const parts = sealed.map(({ maker, seal, redacted, chars }): ThinkingPart => {
+    const until = from + (numberIn(chars) ?? 0);
+    const part = text.slice(from, until);
+    from = until;
+    return {
+      ...{ kind: 'thinking', text: part },
+      seal: { maker: textIn(maker) ?? '', text: textIn(seal) ?? '', isRedacted: redacted === true },
+    };
+  });
+  const rest = text.slice(from);
+  return rest === '' ? parts : [...parts, { kind: 'thinking', text: rest, seal: null }];
+}
+
+/** Contents of the model may have refusals and thoughts among their parts. */
+function saidParts(content: unknown, at: string, left: LeftOut): Part[] {
+  if (!Array.isArray(content)) return contentOf(content, at, left);
+  return (content as unknown[]).flatMap((part, index): Part[] => {
+    const { type, refusal } = Object(part) as Fields;
+    if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
+    return type === 'thinking' ? [] : partOf(part, `${at}[${index}]`, left);
+  });
+}
+
+function contentOf(content: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, left));
+}
+
+function partOf(part: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  if (typeof part === 'string') return [{ kind: 'text', text: part }];
+  const { type, text, image_url: image, input_audio: audio, file } = Object(part) as Fields;
+  switch (type) {
+    case 'text':
+      return [{ kind: 'text', text: textIn(text) ?? '' }];
+    case 'image_url': {
+      const { url, detail } = isFields(image) ? image : { url: image };
+      if (typeof url !== 'string') throw left.refused(`${at}.image_url.url`);
+      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
+      return [{ kind: 'image', source: sourceOf(url), name: null, at }];
+    }
+    case 'input_audio': {
+      const { data, format } = Object(audio) as Fields;
+      const source = { data: textIn(data) ?? '', mediaType: `audio/${textIn(format) ?? 'wav'}` };
+      return [{ kind: 'audio', source, name: null, at }];
+    }
+    case 'file': {
+      const { file_data: data, filename } = Object(file) as Fields;
+      if (typeof data !== 'string')
+        throw left.refused(`${at}.file.file_id`, 'Files of a provider are known to it alone.');
+      return [{ kind: 'file', source: fileOf(data), name: textIn(filename), at }];
+    }
+    default:
+      throw left.refused(`${at}.type`);
+  }
+}
+
+/** Clients send the data with or without `data:` before it. */
+function fileOf(data: string): MediaPart['source'] {
+  const source = sourceOf(data);
+  return 'url' in source ? { data, mediaType: 'application/pdf' } : source;
+}
