@@ -1,0 +1,27 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../../dialects/dialect.ts';
+
+const types: ReadonlyMap<number, string> = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [413, 'invalid_request_error'],
+  [422, 'invalid_request_error'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+  [529, 'overloaded_error'],
+]);
+
+/** The body of an error in OpenAI's shape. */
+export function writeError({ status, message = 'The provider failed.', code, param }: ProviderError): Fields {
+  const isTooLong = /prompt is too long|exceeds? the context (?:window|limit)/i.test(message);
+  return {
+    error: {
+      message,
+      type: types.get(status ?? 500) ?? 'server_error',
+      param: param ?? null,
+      code: isTooLong ? 'context_length_exceeded' : (code ?? null),
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../api.ts';
+import { chatIds, withFittingIds } from '../call-ids.ts';
+import type { Conversation, Effort, OutputFormat, Tool } from '../conversation.ts';
+import { effortOf } from '../effort.ts';
+import { RawJson, writeJson } from '../json-text.ts';
+import type { LeftOut } from '../left-out.ts';
+import { canBeStrict } from '../strict-schema.ts';
+import { writeMessages } from './message-writer.ts';
+
+/** See `RequestApi`. */
+export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+  const { output, stop, maxTokens, stream, tools, parallel } = conversation;
+  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  return writeJson({
+    model: facts.name,
+    messages: writeMessages(withFittingIds(conversation.turns, chatIds), { facts, left }),
+    ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
+    ...(stop.length > 0 && { stop }),
+    ...samplingOf(conversation, facts, left),
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
+    ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
+    ...(output !== null && { response_format: formatOf(output) }),
+    ...effortIn(conversation, facts, left),
+    ...(stream && { stream, stream_options: { include_usage: true } }),
+  });
+}
+
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = sampling;
+  if (topK !== null) left.ignoreField('topK');
+  const named = {
+    temperature: ['temperature', temperature],
+    topP: ['top_p', topP],
+    seed: ['seed', seed],
+    presencePenalty: ['presence_penalty', presencePenalty],
+    frequencyPenalty: ['frequency_penalty', frequencyPenalty],
+  } as const;
+  const written: Fields = {};
+  for (const [field, [name, value]] of Object.entries(named)) {
+    if (value === null) continue;
+    if (facts.sampling) written[name] = value;
+    else left.ignoreField(field as keyof typeof named);
+  }
+  return written;
+}
+
+function writeTool({ name, description, schemaJson, isStrict }: Tool): Fields {
+  const called = {
+    name,
+    ...(description !== null && { description }),
+    ...(schemaJson !== null && { parameters: new RawJson(schemaJson) }),
+    ...(isStrict !== null && { strict: isStrict && canBeStrict(schemaJson ?? '{}') }),
+  };
+  return { type: 'function', function: called };
+}
+
+function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+}
+
+function formatOf(output: OutputFormat): Fields {
+  if (output.kind === 'json') return { type: 'json_object' };
+  const { name, schemaJson, isStrict } = output;
+  const strict = isStrict === true && canBeStrict(schemaJson);
+  return {
+    type: 'json_schema',
+    json_schema: { name: name ?? 'answer', schema: new RawJson(schemaJson), strict },
+  };
+}
+
+/** Efforts that any model takes which thinks; the newest take more. */
+const written: Readonly<Record<Effort, string | null>> = {
+  none: null,
+  minimal: 'minimal',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+};
+
+function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  if (reasoning === null) return {};
+  const effort = effortOf(reasoning);
+  if (effort === null) return {};
+  if (!facts.reasoning) {
+    if (reasoning.isOn) left.ignoreField('reasoning');
+    return {};
+  }
+  const value = isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(facts.name) ? 'xhigh' : written[effort];
+  return value === null ? {} : { reasoning_effort: value };
+}
+
+function isAbove(effort: Effort): boolean {
+  return effort === 'xhigh' || effort === 'max';
+}
