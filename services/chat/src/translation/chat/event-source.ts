@@ -1,0 +1,181 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { errorIn, errorInEvent } from '../../dialects/error-words.ts';
+import { MessageBuilder } from '../../dialects/openai/message-builder.ts';
+import { spokenText } from '../../dialects/openai/message-text.ts';
+import { errorInChoice, hasFinished } from '../../dialects/openai/provider-error.ts';
+import { SpokenChoice } from '../../dialects/openai/spoken-choice.ts';
+import { argumentsOf, idOf } from '../../dialects/openai/tool-calls.ts';
+import { usageIn } from '../../usage/usage-reader.ts';
+import { laterUsage, type Usage } from '../../usage/usage.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
+import { withCalls, type Stop } from '../answer.ts';
+import type { ModelFacts } from '../api.ts';
+import { textIn } from '../fields.ts';
+import { JsonBalance } from '../json-balance.ts';
+import { PartSequence } from '../part-sequence.ts';
+import type { EventSource, StreamEvent } from '../stream-events.ts';
+import { sealOf, stopOf } from './answer-reader.ts';
+
+/** A call in a stream, until it is open. */
+interface StreamedCall {
+  balance: JsonBalance;
+  /** Pieces of arguments that came before the name. */
+  early: string[];
+  state: 'unnamed' | 'open' | 'closed';
+  hasArguments: boolean;
+}
+
+/** Reads the chunks of chat completions, in all ways in which servers write them. */
+export class ChunkSource implements EventSource {
+  readonly #facts: ModelFacts;
+  readonly #spoken = new SpokenChoice();
+  /** Keeps the calls alone. */
+  readonly #builder = new MessageBuilder();
+  readonly #calls: StreamedCall[] = [];
+  readonly #sequence = new PartSequence();
+  #isBegun = false;
+  #isOver = false;
+  #stop: Stop | null = null;
+  #usage: Usage | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertReadable(frame);
+    const data = this.#isOver ? null : frameData(frame);
+    if (data === null || data === '') return [];
+    if (data === '[DONE]') return this.#finished();
+    if (frameEvent(frame) === 'error') return this.#failed(errorInEvent(data));
+    const chunk: unknown = JSON.parse(data);
+    if (!isFields(chunk)) throw new Error('a chunk of the stream is not an object');
+    const error = errorIn(chunk);
+    if (error !== null) return this.#failed(error);
+    const usage = laterUsage(this.#usage, usageIn(chunk));
+    const events: StreamEvent[] = [];
+    const [choice] = listOf(chunk['choices']);
+    if (isFields(choice)) {
+      const broken = errorInChoice(choice);
+      if (broken !== null) return this.#failed(broken);
+      events.push(...this.#begin(chunk), ...this.#choice(choice));
+    }
+    if (usage !== null && usage !== this.#usage) events.push({ type: 'usage', usage });
+    this.#usage = usage;
+    return events;
+  }
+
+  end(): StreamEvent[] {
+    return this.#stop === null ? [] : this.#finished();
+  }
+
+  #finished(): StreamEvent[] {
+    if (this.#isOver || !this.#isBegun) return [];
+    this.#isOver = true;
+    const stop = withCalls(this.#stop ?? { reason: 'end', sequence: null }, this.#calls.length > 0);
+    return [...this.#closeAll(), { type: 'stop', stop }, { type: 'end' }];
+  }
+
+  #failed(error: { message?: string | undefined }): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #begin(chunk: Fields): StreamEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    return [
+      {
+        type: 'start',
+        id: textIn(chunk['id']) ?? '',
+        model: textIn(chunk['model']) || this.#facts.name,
+      },
+    ];
+  }
+
+  #choice(choice: Fields): StreamEvent[] {
+    const said = this.#spoken.newIn(choice);
+    const events = said === null ? [] : this.#said(said);
+    if (hasFinished(choice['finish_reason'])) this.#stop = stopOf(choice['finish_reason']);
+    return events;
+  }
+
+  #said(said: Fields): StreamEvent[] {
+    const { content, refusal } = said;
+    const thought = textIn(said['reasoning_content']) ?? textIn(said['reasoning']) ?? '';
+    const pieces = this.#builder.add({
+      tool_calls: said['tool_calls'],
+      function_call: said['function_call'],
+    });
+    return [
+      ...this.#text('thinking', thought),
+      ...this.#text('text', spokenText(content)),
+      ...this.#text('refusal', textIn(refusal) ?? ''),
+      ...pieces.flatMap(({ place, call }) => this.#piece(place, call)),
+    ];
+  }
+
+  /** Another kind of text ends the one before. Calls go on beside it. */
+  #text(kind: 'thinking' | 'text' | 'refusal', text: string): StreamEvent[] {
+    if (text === '') return [];
+    const others = textKinds.filter((each) => each !== kind);
+    const events = others.flatMap((each) => this.#closeText(each));
+    if (!this.#sequence.has(kind)) events.push(...this.#sequence.open(kind, { kind }));
+    return [...events, ...this.#sequence.add(kind, text)];
+  }
+
+  #closeText(kind: (typeof textKinds)[number]): StreamEvent[] {
+    return this.#sequence.close(kind, kind === 'thinking' ? sealOf(this.#facts) : null);
+  }
+
+  #piece(place: number, piece: Fields): StreamEvent[] {
+    const call = (this.#calls[place] ??= {
+      ...{ balance: new JsonBalance(), early: [], hasArguments: false },
+      state: 'unnamed',
+    });
+    const text = argumentsOf(piece);
+    const events = textKinds.flatMap((kind) => this.#closeText(kind));
+    if (call.state === 'unnamed') {
+      const name = this.#builder.nameOf(place);
+      call.early.push(text);
+      if (name === '') return events;
+      call.state = 'open';
+      const id = idOf(piece) || this.#builder.idOf(place) || `call_${place}`;
+      const part = { kind: 'call', id, name, isFreeform: false, namespace: null } as const;
+      events.push(...this.#sequence.open(keyOf(place), part));
+      const early = call.early;
+      call.early = [];
+      for (const each of early) events.push(...this.#argue(place, call, each));
+      return events;
+    }
+    return call.state === 'closed' ? events : [...events, ...this.#argue(place, call, text)];
+  }
+
+  /** A call ends with its arguments, so that the next one need not wait. */
+  #argue(place: number, call: StreamedCall, text: string): StreamEvent[] {
+    if (text === '' || call.state === 'closed') return [];
+    call.hasArguments = true;
+    call.balance.add(text);
+    const events = this.#sequence.add(keyOf(place), text);
+    if (!call.balance.isWhole) return events;
+    call.state = 'closed';
+    return [...events, ...this.#sequence.close(keyOf(place))];
+  }
+
+  #closeAll(): StreamEvent[] {
+    const events = textKinds.flatMap((kind) => this.#closeText(kind));
+    for (const [place, call] of this.#calls.entries()) {
+      if (call.state !== 'open') continue;
+      if (!call.hasArguments) events.push(...this.#sequence.add(keyOf(place), '{}'));
+      events.push(...this.#sequence.close(keyOf(place)));
+    }
+    return events;
+  }
+}
+
+const textKinds = ['thinking', 'text', 'refusal'] as const;
+
+function keyOf(place: number): string {
+  return `call ${place}`;
+}
