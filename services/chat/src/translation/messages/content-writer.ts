@@ -1,0 +1,71 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { argumentsObject } from '../../dialects/tool-arguments.ts';
+import type { MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
+import { RawJson, writeJson } from '../json-text.ts';
+import type { LeftOut } from '../left-out.ts';
+import { isPlainText, plainText } from '../media.ts';
+
+/** The blocks of a part. `keepsThoughts`: whether the model thinks; else its thoughts are left out. */
+export function blockOf(
+  part: Part,
+  { keepsThoughts, left }: { keepsThoughts: boolean; left: LeftOut },
+): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return [textBlock(part.text)];
+    case 'thinking': {
+      const { text, seal } = part;
+      if (!keepsThoughts || seal?.maker !== 'anthropic') return [];
+      return seal.isRedacted
+        ? [{ type: 'redacted_thinking', data: seal.text }]
+        : [{ type: 'thinking', thinking: text, signature: seal.text }];
+    }
+    case 'call':
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: inputOf(part.argumentsText) }];
+    case 'result':
+      return [resultBlock(part, left)];
+    default:
+      return [mediaBlock(part, left)];
+  }
+}
+
+function textBlock(text: string): Fields {
+  return { type: 'text', text };
+}
+
+/** Arguments that are no object stay as a text in one. */
+export function inputOf(argumentsText: string): RawJson {
+  return new RawJson(argumentsObject(argumentsText) ?? writeJson({ arguments: argumentsText }));
+}
+
+function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+  const content = parts
+    .filter((part) => part.kind !== 'text' || part.text.trim() !== '')
+    .map((part) => plainBlock(part, left));
+  return {
+    ...{ type: 'tool_result', tool_use_id: callId },
+    ...(content.length > 0 && { content }),
+    ...(isError && { is_error: true }),
+  };
+}
+
+function plainBlock(part: TextPart | MediaPart, left: LeftOut): Fields {
+  return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, left);
+}
+
+function mediaBlock({ kind, source, name, at }: MediaPart, left: LeftOut): Fields {
+  if (kind === 'image') return { type: 'image', source: writeSource(source) };
+  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  const document = { type: 'document', ...(name !== null && { title: name }) };
+  if ('url' in source) return { ...document, source: writeSource(source) };
+  if (source.mediaType === 'application/pdf') return { ...document, source: writeSource(source) };
+  if (!isPlainText(source)) throw left.refused(at, 'The model reads PDF and plain text only.');
+  return { ...document, source: { type: 'text', media_type: 'text/plain', data: plainText(source) } };
+}
+
+function writeSource(source: MediaSource): Fields {
+  return 'url' in source
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', media_type: source.mediaType, data: source.data };
+}
