@@ -1,0 +1,129 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { errorWords } from '../dialects/error-words.ts';
+import type { Usage } from '../usage/usage.ts';
+import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import type { Answer } from './answer.ts';
+import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
+import { chat } from './chat/chat.ts';
+import { JsonSource } from './json-text.ts';
+import { LeftOut } from './left-out.ts';
+import { messages } from './messages/messages.ts';
+import type { StreamEvent } from './stream-events.ts';
+import { CallRestorer, ToolNames } from './tool-names.ts';
+
+/** The APIs that can be translated. */
+const apis = { chat, messages } satisfies Partial<Record<DialectName, TranslatedApi>>;
+export type TranslatedName = keyof typeof apis;
+
+/** Smaller texts are read and written at once. */
+const smallBytes = 64 * 1024;
+
+/** The translation of one provider call: its request first, and then its answer. */
+export interface Translation {
+  /**
+   * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
+   * field for one that can't be expressed. `tenantId`: the tenant whose turns at the event loop a large one takes.
+   */
+  request(body: Buffer, tenantId: string | null): Promise<{ body: Buffer; ignored: string[] }>;
+  /** A whole answer, which may be an error. Throws if it can't be read, or not within 50 ms. */
+  whole(bytes: Buffer, tenantId: string | null): Promise<Buffer>;
+  stream(): StreamTranslation;
+  /** The body of an error. */
+  error(body: Fields): Fields;
+}
+
+/** The translation of one stream. */
+export interface StreamTranslation {
+  /** Throws if the frame can't be read, or not within 50 ms. */
+  frames(frame: Buffer): Buffer[];
+  /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
+  end(): Buffer[];
+  /** Everything that the provider has reported so far, which may reach the client at the end only. */
+  readonly usage: Usage | null;
+}
+
+/** Between the API that a client asks in and that of a provider's model. */
+export function translationBetween(
+  client: TranslatedName,
+  upstream: TranslatedName,
+  facts: ModelFacts,
+): Translation {
+  return new ApiTranslation(apis[client], apis[upstream], facts);
+}
+
+class ApiTranslation implements Translation {
+  readonly #client: TranslatedApi;
+  readonly #upstream: TranslatedApi;
+  readonly #facts: ModelFacts;
+  readonly #names = new ToolNames();
+
+  constructor(client: TranslatedApi, upstream: TranslatedApi, facts: ModelFacts) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#facts = facts;
+  }
+
+  async request(body: Buffer, tenantId: string | null): Promise<{ body: Buffer; ignored: string[] }> {
+    const inTurn = turnsOf(body, tenantId);
+    const fields = await inTurn(() => JSON.parse(body.toString()) as Fields);
+    const left = new LeftOut(this.#client.fieldNames);
+    const read = await inTurn(() => this.#client.readRequest(fields, new JsonSource(body), left));
+    const written = await inTurn(() =>
+      Buffer.from(this.#upstream.writeRequest(this.#names.flat(read), this.#facts, left)),
+    );
+    return { body: written, ignored: left.ignored };
+  }
+
+  async whole(bytes: Buffer, tenantId: string | null): Promise<Buffer> {
+    const inTurn = turnsOf(bytes, tenantId);
+    if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
+    const fields = await parsedPart(bytes, wholeOf(bytes), tenantId);
+    if (!isFields(fields)) throw new Error('the answer is not an object');
+    const read = await inTurn(() => this.#upstream.readAnswer(fields, new JsonSource(bytes), this.#facts));
+    return inTurn(() =>
+      Buffer.from(
+        isAnswer(read)
+          ? this.#client.writeAnswer(this.#restored(read))
+          : JSON.stringify(this.#client.writeError(read)),
+      ),
+    );
+  }
+
+  stream(): StreamTranslation {
+    const source = this.#upstream.eventSource(this.#facts);
+    const restorer = new CallRestorer(this.#names);
+    const writer = this.#client.eventWriter();
+    let usage: Usage | null = null;
+    const write = (events: readonly StreamEvent[]): Buffer[] =>
+      events.flatMap((event) => {
+        if (event.type === 'usage') usage = event.usage;
+        return restorer.restored(event).flatMap((each) => writer.write(each));
+      });
+    return {
+      frames: (frame) => write(source.read(frame)),
+      end: () => write(source.end()),
+      get usage(): Usage | null {
+        return usage;
+      },
+    };
+  }
+
+  error(body: Fields): Fields {
+    return this.#client.writeError(errorWords(body));
+  }
+
+  #restored(answer: Answer): Answer {
+    const parts = answer.parts.map((part) => (part.kind === 'call' ? this.#names.called(part) : part));
+    return { ...answer, parts };
+  }
+}
+
+/** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
+function turnsOf(
+  { length }: Buffer,
+  tenantId: string | null,
+): <Result>(piece: () => Result) => Promise<Result> {
+  return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
+}
