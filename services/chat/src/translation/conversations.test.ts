@@ -1,0 +1,156 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { isFields } from '@gatehouse/kit/fields';
+import { isAnswer, type TranslatedApi } from './api.ts';
+import type { Answer } from './answer.ts';
+import { chat } from './chat/chat.ts';
+import type { Conversation, Turn } from './conversation.ts';
+import { JsonSource } from './json-text.ts';
+import { LeftOut } from './left-out.ts';
+import { messages } from './messages/messages.ts';
+import { noUsage } from '../usage/usage.ts';
+import { FrameSplitter } from '../wire/sse-frames.ts';
+import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
+
+const apis: readonly (readonly [string, TranslatedApi])[] = [
+  ['chat', chat],
+  ['messages', messages],
+];
+const pairs = apis.flatMap(([from, first]) => apis.map(([to, second]) => [from, to, first, second] as const));
+
+function throughRequest(api: TranslatedApi, conversation: Conversation): Conversation {
+  const left = new LeftOut(api.fieldNames);
+  const body = Buffer.from(api.writeRequest(conversation, facts, left));
+  expect(left.ignored).toEqual([]);
+  const read = api.readRequest(
+    JSON.parse(body.toString()) as Record<string, unknown>,
+    new JsonSource(body),
+    left,
+  );
+  expect(left.ignored).toEqual([]);
+  return read;
+}
+
+function throughAnswer(api: TranslatedApi, answer: Answer): Answer {
+  const body = Buffer.from(api.writeAnswer(answer));
+  const fields: unknown = JSON.parse(body.toString());
+  const read = isFields(fields) ? api.readAnswer(fields, new JsonSource(body), facts) : {};
+  if (!isAnswer(read)) throw new Error('the answer is an error');
+  return read;
+}
+
+/** The meaning of a conversation: texts that follow one another are one, and places in requests don't count. */
+function meaning(conversation: Conversation): unknown {
+  const turns: Turn[] = [];
+  for (const { role, parts } of conversation.turns) {
+    const last = turns.at(-1);
+    const placeless = parts.map((part) => ('at' in part ? { ...part, at: '' } : part));
+    if (last?.role === role && role !== 'assistant') last.parts.push(...placeless);
+    else turns.push({ role, parts: placeless });
+  }
+  const output = conversation.output === null ? null : { ...conversation.output, name: null, isStrict: null };
+  return { ...conversation, turns, output, choice: conversation.choice ?? 'auto' };
+}
+
+describe('a conversation', () => {
+  it.each(apis)('means the same once it is written and read again in %s', (_name, api) => {
+    fc.assert(
+      fc.property(conversations, (conversation) => {
+        expect(meaning(throughRequest(api, conversation))).toEqual(meaning(conversation));
+      }),
+    );
+  });
+
+  it.each(pairs)('means the same on its way from %s to %s', (_from, _to, first, second) => {
+    fc.assert(
+      fc.property(conversations, (conversation) => {
+        const read = throughRequest(second, throughRequest(first, conversation));
+        expect(meaning(read)).toEqual(meaning(conversation));
+      }),
+    );
+  });
+});
+
+/** The content of an answer: ids and makers of seals differ between APIs. */
+function saying({ parts, stop, usage }: Answer): unknown {
+  return {
+    parts: parts.map((part) => (part.kind === 'thinking' ? { ...part, seal: null } : part)),
+    stop,
+    usage,
+  };
+}
+
+describe('an answer', () => {
+  it.each(pairs)('says the same on its way from %s to %s', (_from, _to, first, second) => {
+    fc.assert(
+      fc.property(answers, (answer) => {
+        expect(saying(throughAnswer(second, throughAnswer(first, answer)))).toEqual(saying(answer));
+      }),
+    );
+  });
+
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
+
+  it.each(pairs)('says the same in a stream from %s to %s', (_from, _to, first, second) => {
+    fc.assert(
+      fc.property(answers, sizes, (answer, each) => {
+        let events = eventsOf(answer, each);
+        for (const api of [first, second]) {
+          const [writer, source] = [api.eventWriter(), api.eventSource(facts)];
+          events = events.flatMap((event) => writer.write(event)).flatMap((frame) => source.read(frame));
+        }
+        const read = answerOf(events);
+        expect(read.isWhole).toBe(true);
+        expect(saying(read)).toEqual(saying(answer));
+      }),
+    );
+  });
+
+  it.each(apis)('says the same in a stream of %s that is cut anywhere in two pieces', (_name, api) => {
+    const answer: Answer = {
+      ...{
+        id: 'msg_1',
+        model: 'm-1',
+        serviceTier: null,
+        broken: null,
+        stop: { reason: 'calls', sequence: null },
+      },
+      parts: [
+        { kind: 'thinking', text: 'hm', seal: null },
+        { kind: 'text', text: 'Dürfen wir? 👩‍🚀' },
+        {
+          kind: 'call',
+          id: 'call_1',
+          name: 'f',
+          argumentsText: '{"q":"é"}',
+          isFreeform: false,
+          namespace: null,
+        },
+        { kind: 'call', id: 'call_2', name: 'f', argumentsText: '{}', isFreeform: false, namespace: null },
+      ],
+      usage: { ...noUsage, inputTokens: 3, outputTokens: 2 },
+    };
+    const writer = api.eventWriter();
+    const bytes = Buffer.concat(eventsOf(answer, [7]).flatMap((event) => writer.write(event)));
+    for (let at = 0; at <= bytes.length; at += 1) {
+      const splitter = new FrameSplitter();
+      const frames = [bytes.subarray(0, at), bytes.subarray(at)].flatMap((piece) => splitter.push(piece));
+      const source = api.eventSource(facts);
+      expect(saying(answerOf(frames.flatMap((frame) => source.read(frame))))).toEqual(saying(answer));
+    }
+  });
+
+  it.each(apis)('is not complete where a stream of %s ends early', (_name, api) => {
+    fc.assert(
+      fc.property(answers, fc.nat(), (answer, cut) => {
+        const writer = api.eventWriter();
+        const frames = eventsOf(answer, [5]).flatMap((event) => writer.write(event));
+        const source = api.eventSource(facts);
+        // Its last frames say that it has stopped.
+        const kept = frames.slice(0, cut % (frames.length - 3));
+        const events = [...kept.flatMap((frame) => source.read(frame)), ...source.end()];
+        expect(answerOf(events).isWhole).toBe(false);
+      }),
+    );
+  });
+});
