@@ -1,0 +1,28 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from './api.ts';
+import { facts } from './samples.ts';
+import { translationBetween, type TranslatedName } from './translation.ts';
+
+/** Requests on their way to a provider. For tests. */
+
+interface Translated {
+  body: Fields;
+  text: string;
+  ignored: string[];
+}
+
+/** `request`: its fields, or its JSON text. */
+export function translator(
+  from: TranslatedName,
+  to: TranslatedName,
+): (request: Fields | string, model?: Partial<ModelFacts>) => Promise<Translated> {
+  return async (request, model = {}) => {
+    const text = typeof request === 'string' ? request : JSON.stringify(request);
+    const translation = translationBetween(from, to, { ...facts, ...model });
+    const { body, ignored } = await translation.request(Buffer.from(text), null);
+    return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
+  };
+}
+
+/** The shortest conversation, in chat completions and in messages. */
+export const ask = [{ role: 'user', content: 'Go' }];
