@@ -151,10 +151,11 @@ create table tenant.limit_uses (
   -- The tenant or one of its keys.
   subject_id uuid not null,
   resource text not null
-    constraint limit_uses_resource_check check (resource in ('requests', 'tokens', 'concurrency', 'budget')),
+    constraint limit_uses_resource_check
+      check (resource in ('requests', 'tokens', 'concurrency', 'budget', 'counts')),
   -- The epoch for concurrency, which has no window.
   window_start timestamptz not null default to_timestamp(0),
-  -- Requests and tokens: spent or leased. Budget: settled, in pico-USD. Concurrency: always 0.
+  -- Requests, tokens and counts: spent or leased. Budget: settled, in pico-USD. Concurrency: always 0.
   used numeric not null default 0 constraint limit_uses_used_check check (used >= 0),
   -- The highest budget threshold, in percent, that was published for this window.
   published_percent smallint not null default 0,

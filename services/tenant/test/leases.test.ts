@@ -79,6 +79,37 @@ describe('requests and tokens of a minute', () => {
   });
 });
 
+describe('counts of tokens', () => {
+  it('are 600 a minute for each key over all replicas, and in no settings and no list of limits', async () => {
+    const tenant = await service.makeTenant();
+    const [key, other] = [await service.makeKey(tenant.admin), await service.makeKey(tenant.admin)];
+    const replicas = Array.from({ length: 8 }, () => new Replica(service));
+    const grants = await Promise.all(
+      replicas.flatMap((replica) =>
+        Array.from({ length: 3 }, () => replica.leaseOne(tenant.id, countsOf(key.id, 40))),
+      ),
+    );
+    const windows = Map.groupBy(grants, ({ windowStart }) => windowStart);
+    for (const inWindow of windows.values()) {
+      const sum = inWindow.reduce((all, { granted }) => all + granted, 0n);
+      expect(sum).toBeLessThanOrEqual(600n);
+      if (windows.size === 1) expect(sum).toBe(600n);
+    }
+    expect(grants[0]).toMatchObject({ limit: 600n });
+    const [replica = new Replica(service)] = replicas;
+    expect(await replica.leaseOne(tenant.id, countsOf(other.id, 40))).toMatchObject({ granted: 40n });
+    // A tenant has none of its own.
+    expect((await replica.leaseOne(tenant.id, countsOf(tenant.id, 1))).limit).toBeUndefined();
+    expect(await service.settings(tenant.id)).toMatchObject({ limited: [], limitedKeys: [] });
+    const { body } = await service.call('GET', '/v1/limits', { as: { ...tenant.admin, keyId: key.id } });
+    expect(JSON.stringify(body)).not.toContain('counts');
+  });
+});
+
+const countsOf = (subjectId: string, count: number) => ({
+  ...{ subjectId, resource: Resource.COUNTS, needs: ones(count) },
+});
+
 describe('concurrency', () => {
   it('stays with a replica that is too busy to show that it lives, while another one says so', async () => {
     const tenant = await service.makeTenant({ limits: { max_concurrent: 3 } });

@@ -83,6 +83,19 @@ export class Limiter {
     });
   }
 
+  /**
+   * Takes one of the counts of tokens that a key has per minute, which are no runs and touch no other limit. Throws 429
+   * `rate_limit_exceeded`, and 503 while nothing can be leased.
+   */
+  async count(payer: { tenantId: string; apiKeyId: string }): Promise<void> {
+    const admission = new Admission();
+    const limits = [{ subjectId: payer.apiKeyId, resource: Resource.COUNTS }];
+    await this.#take(payer, (tenant) =>
+      tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
+    );
+    admission.release({ tokens: 0, costPico: 0n });
+  }
+
   /** The tenant service has charged what a run of this replica cost. */
   settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
     const tenant = this.#tenants.get(tenantId);
@@ -112,7 +125,10 @@ export class Limiter {
     await Promise.all([...this.#tenants.values()].map((tenant) => tenant.stop()));
   }
 
-  async #take<Taken>({ tenantId }: Payer, take: (tenant: TenantLimits) => Promise<Taken>): Promise<Taken> {
+  async #take<Taken>(
+    { tenantId }: Pick<Payer, 'tenantId'>,
+    take: (tenant: TenantLimits) => Promise<Taken>,
+  ): Promise<Taken> {
     try {
       return await take(this.#tenant(tenantId));
     } catch (error) {

@@ -24,6 +24,11 @@ export class LimitRefusal extends AppError {
 /** A reservation becomes free when its request ends. */
 const reservedRetryMs = 2_000;
 
+const units = new Map<Resource, string>([
+  [Resource.TOKENS, 'tokens'],
+  [Resource.COUNTS, 'counts of tokens'],
+]);
+
 const lowerMaxTokens = 'Lower max_tokens or shorten the prompt.';
 
 /** The refusal of a request whose budget is not spent, but reserved for others. */
@@ -63,7 +68,7 @@ export function refusal({ limit, amount }: Need, limits: readonly LeasedLimit[],
     const text = `The request may need ${amount} tokens, and the limit is ${max} per minute. ${lowerMaxTokens}`;
     return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers: never });
   }
-  const unit = limit.resource === Resource.TOKENS ? 'tokens' : 'requests';
+  const unit = units.get(limit.resource) ?? 'requests';
   const text = `The limit of ${max} ${unit} ${isSlot ? 'at a time' : 'per minute'} is reached. Try again in ${seconds} s.`;
   return new LimitRefusal(limit, 'rate_limit_exceeded', { text, headers });
 }

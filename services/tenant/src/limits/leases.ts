@@ -6,17 +6,25 @@ import { picoOf } from '@gatehouse/kit/money';
  * slices of a limit and spend them without another call, so that all replicas together stay within the limit.
  */
 
-export const resources = ['requests', 'tokens', 'concurrency', 'budget'] as const;
+/** The resources that settings limit. */
+export const setResources = ['requests', 'tokens', 'concurrency', 'budget'] as const;
 /** Requests and tokens per minute, concurrent requests, and pico-USD per day or month. */
+export type SetResource = (typeof setResources)[number];
+
+/** With counts of tokens per minute, which each key has a fixed limit of. */
+export const resources = [...setResources, 'counts'] as const;
 export type Resource = (typeof resources)[number];
+
+/** Counts of one key, which cost nothing: a coding agent sends 35 at once when it starts. */
+export const countsPerMinute = 600n;
 
 /** The largest amount that the 64 bits of the RPC hold: nine million dollars. A larger budget is cut to it. */
 const mostPico = 2n ** 63n - 1n;
 
-/** The limit of one resource; null where there is none. */
+/** The limit that settings have of one resource; null where there is none. */
 export function limitOf(
   { limits, budget }: { limits: Limits | null; budget: Budget | null },
-  resource: Resource,
+  resource: SetResource,
 ): bigint | null {
   if (resource === 'budget') {
     const pico = budget === null ? null : picoOf(budget.usd);
@@ -75,7 +83,7 @@ export interface LimitUse {
 export interface Ask {
   /** The window that `returned` and `holding` refer to. */
   windowStart: number;
-  /** For requests and tokens: leased and not spent; negative when more was spent than leased. */
+  /** For requests, tokens and counts: leased and not spent; negative when more was spent than leased. */
   returned: bigint;
   /** For concurrency and budgets: everything that the replica needs to keep. */
   holding: bigint;
@@ -91,7 +99,7 @@ export interface Lease {
   remaining: bigint;
   /** The amount spent so far. */
   used: bigint;
-  /** The amount that the replica now holds; 0 for requests and tokens, which count as spent once leased. */
+  /** The amount that the replica now holds; 0 for requests, tokens and counts, which count as spent once leased. */
   hold: bigint;
 }
 

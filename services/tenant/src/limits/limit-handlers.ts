@@ -3,7 +3,7 @@ import type { Call, Handler } from '@gatehouse/http/app';
 import { isTenantPrincipal } from '@gatehouse/identity/principal';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { usdOf } from '@gatehouse/kit/money';
-import { taken } from './leases.ts';
+import { setResources, taken, type SetResource } from './leases.ts';
 import type { MemoryAmounts } from './memory-limits.ts';
 import type { MemoryUsageClient } from './memory-usage-peer.ts';
 import type { LimitStore } from './limit-store.ts';
@@ -21,17 +21,25 @@ export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Rec
         memory.find(principal.tenantId, call),
       ]);
       return {
-        body: { limits: [...tightest(limits).map(showLimit), ...showMemory(memoryLimits, memoryUse)] },
+        body: {
+          limits: [...tightest(limits.filter(isSet)).map(showLimit), ...showMemory(memoryLimits, memoryUse)],
+        },
       };
     },
   };
 }
 
+type SetLimit = Limited & { resource: SetResource };
+
+function isSet(limited: Limited): limited is SetLimit {
+  return setResources.some((resource) => resource === limited.resource);
+}
+
 /** Keeps the limit with less remaining if the tenant and the key both limit a resource in the same window. */
-function tightest(limits: readonly Limited[]): Limited[] {
+function tightest(limits: readonly SetLimit[]): SetLimit[] {
   const byWindow = Map.groupBy(limits, ({ resource, period }) => cacheKey(resource, period));
   return [...byWindow.values()].flatMap((same) =>
-    same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as Limited),
+    same.reduce((least, next) => (remaining(next) < remaining(least) ? next : least), same[0] as SetLimit),
   );
 }
 
@@ -40,7 +48,7 @@ function remaining({ limitUse }: Limited): bigint {
   return left > 0n ? left : 0n;
 }
 
-function showLimit(limited: Limited): LimitState {
+function showLimit(limited: SetLimit): LimitState {
   const { resource, limitUse, period } = limited;
   const isBudget = resource === 'budget';
   const amount = isBudget ? usdOf : Number;

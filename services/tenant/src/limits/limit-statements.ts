@@ -2,6 +2,7 @@ import type { Budget, Limits } from '@gatehouse/contract/keys';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Queryable } from '@gatehouse/pg/pool';
 import {
+  countsPerMinute,
   limitOf,
   moveWindow,
   resources,
@@ -83,7 +84,7 @@ export async function readLimits(
   const subjects = await findSubjects(db, tenantId, keyIds);
   const found = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
-      const limit = limitOf(subject, resource);
+      const limit = resource === 'counts' ? countsOf(subject, tenantId) : limitOf(subject, resource);
       if (limit === null) return [];
       const row = limitRows.find(
         (limitUse) => limitUse.subjectId === subject.id && limitUse.resource === resource,
@@ -236,10 +237,16 @@ function milliseconds(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::float8`;
 }
 
+/** A tenant has none of its own. */
+function countsOf({ id }: SubjectRow, tenantId: string): bigint | null {
+  return id === tenantId ? null : countsPerMinute;
+}
+
 function windowOf(subject: SubjectRow, resource: Resource): Window {
   switch (resource) {
     case 'requests':
     case 'tokens':
+    case 'counts':
       return { start: subject.minute_start, end: subject.minute_end };
     case 'budget':
       return { start: subject.period_start, end: subject.period_end };

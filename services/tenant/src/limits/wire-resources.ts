@@ -1,12 +1,13 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
 import { Resource as WireResource } from '@gatehouse/proto/tenant/v1/tenant';
-import { limitOf, resources, type Resource } from './leases.ts';
+import { limitOf, setResources, type Resource } from './leases.ts';
 
 const wire: Record<Resource, WireResource> = {
   requests: WireResource.REQUESTS,
   tokens: WireResource.TOKENS,
   concurrency: WireResource.CONCURRENCY,
   budget: WireResource.BUDGET,
+  counts: WireResource.COUNTS,
 };
 
 function toWire(resource: Resource): WireResource {
@@ -21,5 +22,5 @@ export function fromWire(resource: WireResource): Resource | null {
 
 /** The resources that the limits and the budget restrict, under their names on the wire. */
 export function limitedOf(limits: Limits | null, budget: Budget | null): WireResource[] {
-  return resources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
+  return setResources.filter((resource) => limitOf({ limits, budget }, resource) !== null).map(toWire);
 }

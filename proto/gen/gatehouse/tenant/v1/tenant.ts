@@ -42,6 +42,8 @@ export const Resource = {
   CONCURRENCY: 3,
   /** BUDGET - Pico-USD (10^-12 USD) per day or month. */
   BUDGET: 4,
+  /** COUNTS - Counts of tokens per minute. Every key has this limit, and no tenant; it is in no settings. */
+  COUNTS: 5,
   UNRECOGNIZED: -1,
 } as const;
 
@@ -53,6 +55,7 @@ export namespace Resource {
   export type TOKENS = typeof Resource.TOKENS;
   export type CONCURRENCY = typeof Resource.CONCURRENCY;
   export type BUDGET = typeof Resource.BUDGET;
+  export type COUNTS = typeof Resource.COUNTS;
   export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
 }
 
@@ -160,7 +163,7 @@ export interface Ask {
   resource: Resource;
   /** The window of the two amounts below, as in the last grant; 0 if there was none. */
   windowStart: bigint;
-  /** For requests and tokens: leased but not spent, returned by this call. Negative if more was spent than leased. */
+  /** For requests, tokens and counts: leased but not spent, returned by this call. Negative if more was spent than leased. */
   returned: bigint;
   /**
    * For concurrency and budget: the total that the holder still needs, for requests in progress and runs not yet
