@@ -9,6 +9,7 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { name: 'simulator', ...provider },
       { name: 'impatient', ...provider, timeout_ms: 500, idle_timeout_ms: 500, max_retries: 0 },
       { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
+      { ...provider, name: 'anthropic', kind: 'anthropic', base_url: simulator.replace(/\/v1$/, '') },
     ],
     models: [
       { id: 'small', provider: 'simulator' },
@@ -17,6 +18,7 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { id: 'impatient', provider: 'impatient' },
       { id: 'refusing', provider: 'refusing' },
       { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
+      { id: 'claude', provider: 'anthropic' },
     ],
   };
 }

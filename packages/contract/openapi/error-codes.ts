@@ -35,6 +35,7 @@ const hasOwnKeys: When = ({ dialects = [] }) => dialects.some((name) => keyHeade
 const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
+const runs: When = (route) => callsProvider(route) && route.counts !== true;
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
 const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
 const makesWebhook: When = at(
@@ -80,7 +81,7 @@ const when: Record<ErrorCode, When> = {
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,
-  agent_disabled: at('chat.completions', 'kg.extract', 'webhooks.llm'),
+  agent_disabled: either(callsProvider, at('kg.extract')),
   limit_reached: either(
     at(
       'memory.documents.put',
@@ -105,7 +106,7 @@ const when: Record<ErrorCode, When> = {
   tenant_suspended: (route) => (needsKey(route) || isSigned(route)) && !ofOwner(route),
   user_mismatch: either(takesActingUser, ofAdmin, at('api-keys.create', 'api-keys.rotate')),
   caller_not_allowed: never,
-  model_unpriced: callsProvider,
+  model_unpriced: runs,
   not_accepted: at('transfers.create'),
   relay_forbidden: never,
   model_not_found: either(namesModel, at('transfers.create')),
@@ -146,7 +147,7 @@ const when: Record<ErrorCode, When> = {
   provider_unprocessable: callsProvider,
   // On every path, for any request for a WebSocket.
   upgrade_required: never,
-  insufficient_quota: callsProvider,
+  insufficient_quota: runs,
   provider_rate_limited: callsProvider,
   rate_limit_exceeded: either(
     callsProvider,

@@ -86,7 +86,7 @@ export function parametersOf(route: Route, examples: readonly Example[], schemas
   const headers = [
     actingUserOf(route),
     route.idempotencyKey ? 'Idempotency-Key' : null,
-    route.passThrough ? 'X-Session-Id' : null,
+    route.passThrough && route.counts !== true ? 'X-Session-Id' : null,
     route.id === 'chat.completions' ? 'X-Stream-Events' : null,
     route.response.revalidated === true ? 'If-None-Match' : null,
   ].filter((name) => name !== null);

@@ -42,6 +42,10 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
     'Tokens that each answer may have, where what is left of a budget is too little for the limit that was asked for.',
     count,
   ),
+  'x-gateway-estimated': header('`true` if no provider counted the tokens.', {
+    type: 'string',
+    enum: ['true'],
+  }),
   'x-ratelimit-limit-requests': header('Limit of requests per minute.', count),
   'x-ratelimit-limit-tokens': header('Limit of tokens per minute.', count),
   'x-ratelimit-remaining-requests': header('Requests left in the current minute.', count),
@@ -100,7 +104,8 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   const headers = headerRefs([
     ...(hasLocation(route) ? ['Location'] : []),
     ...(route.idempotencyKey ? ['Idempotency-Replayed'] : []),
-    ...(route.passThrough ? [...runHeaders, ...rateLimitHeaders] : []),
+    ...(route.passThrough && route.counts !== true ? [...runHeaders, ...rateLimitHeaders] : []),
+    ...(route.counts === true ? ['x-gateway-model', 'x-gateway-estimated'] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);
   const description = {

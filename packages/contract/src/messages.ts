@@ -52,6 +52,10 @@ export const messageRequest = z.looseObject({
   metadata: z.looseObject({}).nullish(),
 });
 
+export const countRequest = messageRequest.omit({ max_tokens: true, stream: true });
+
+export const tokenCount = z.looseObject({ input_tokens: z.int() });
+
 export const message = z.looseObject({
   id: z.string(),
   type: z.literal('message'),
@@ -142,6 +146,40 @@ export const routes: readonly Route[] = [
           stream: true,
         },
         events: eventsExample,
+      },
+    },
+  }),
+  route({
+    id: 'messages.count_tokens',
+    method: 'POST',
+    path: '/v1/messages/count_tokens',
+    dialects: ['messages'],
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    counts: true,
+    bodyLimit: 32 * MiB,
+    passedBody: countRequest,
+    query: z.looseObject({}),
+    response: ok(tokenCount),
+    summary: "The tokens of a message's request, as Anthropic's API counts them",
+    description: [
+      "Asks a provider that speaks Anthropic's API, with the prompt and the tools of an agent, but not what it remembers.",
+      'For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
+      '',
+      'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may',
+      'count 600 times per minute.',
+    ].join('\n'),
+    examples: {
+      question: {
+        summary: 'One question',
+        body: {
+          model: 'claude-sonnet-5-5',
+          system: 'Answer in one sentence.',
+          messages: [{ role: 'user', content: 'What is a gatehouse?' }],
+        },
+        response: { input_tokens: 20 },
       },
     },
   }),

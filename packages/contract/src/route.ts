@@ -72,6 +72,8 @@ export interface Route {
    * express.
    */
   passThrough: boolean;
+  /** Whether the response is the number of tokens of a request that is passed on: it is no run. */
+  counts?: true;
   /** Maximum request body in bytes; 0 if the route reads none. */
   bodyLimit: number;
   /** Shape of the request body; absent if the route reads none or a third party defines it. */

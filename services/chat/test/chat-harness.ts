@@ -10,8 +10,8 @@ import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import {
   TenantServiceService,
+  type Ask,
   type GetTenantSettingsResponse,
-  type Grant,
   type Resource,
   type Settlement,
 } from '@gatehouse/proto/tenant/v1/tenant';
@@ -30,6 +30,7 @@ import { Catalogue } from '../src/catalogue/catalogue.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/shell/service';
 import { createService, type ChatOverrides } from '../src/service.ts';
+import { amply, nothing } from './grants.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
 import { ToolLists } from './tool-lists.ts';
 
@@ -50,6 +51,8 @@ export class ChatHarness {
   agentListCalls = 0;
   /** The error with which the tenant service refuses leases. */
   leaseRefusal: AppError | null = null;
+  /** Asks for leases that the tenant service received. */
+  readonly asks: Ask[] = [];
   /** Tenants with nothing left of any limit. */
   readonly usedUp = new Set<string>();
   /** Agents by key, for every tenant. */
@@ -296,6 +299,7 @@ export class ChatHarness {
       lease: {
         callers: ['chat'],
         handle: ({ asks, tenantId }) => {
+          this.asks.push(...asks);
           if (this.leaseRefusal !== null) return Promise.reject(this.leaseRefusal);
           const grant = this.usedUp.has(tenantId) ? nothing : amply;
           return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs)) });
@@ -368,17 +372,6 @@ export class ChatHarness {
       analytics: `127.0.0.1:${analytics.port}`,
     };
   }
-}
-
-/** A grant of a limit of 5. */
-function nothing(): Grant {
-  return { limit: 5n, windowStart: 1n, granted: 0n, remaining: 0n, resetsInMs: 60_000n, validForMs: 2_000n };
-}
-
-function amply(needs: readonly bigint[]): Grant {
-  const granted = needs.reduce((sum, need) => sum + need, 0n);
-  const remaining = 10n ** 15n;
-  return { limit: remaining, windowStart: 1n, granted, remaining, resetsInMs: 60_000n, validForMs: 2_000n };
 }
 
 export function makeAgent(fields: Partial<Agent> = {}): Agent {

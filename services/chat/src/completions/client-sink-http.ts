@@ -7,6 +7,7 @@ import type { Dialect } from '../dialects/dialect.ts';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';
+import { headerText } from './client-headers.ts';
 import { ClientStream, keepAliveMs } from './client-stream-http.ts';
 
 export interface HttpSinkOptions {
@@ -136,11 +137,6 @@ export class HttpSink implements AnswerSink, AnswerClient {
       'x-trace-id': traceId,
     };
   }
-}
-
-/** Model ids come from the operator's file and may hold characters that a header can't. */
-function headerText(text: string): string {
-  return /^[\x20-\x7e]*$/.test(text) ? text : encodeURIComponent(text);
 }
 
 function withHeaders(error: AppError, headers: Record<string, string>): AppError {

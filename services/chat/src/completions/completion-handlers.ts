@@ -7,6 +7,7 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { passedHeaders } from './client-headers.ts';
 import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
@@ -174,13 +175,6 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     admission,
     signal: leaving(response),
   });
-}
-
-function passedHeaders({ headers }: IncomingMessage, dialect: Dialect): Record<string, string> {
-  const passed = dialect.passedHeaders.map((name) => [name, headers[name]] as const);
-  return Object.fromEntries(
-    passed.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-  );
 }
 
 /** The optional `X-Stream-Events: tools`. */

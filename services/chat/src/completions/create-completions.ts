@@ -6,6 +6,7 @@ import type { Peers } from '../shared/peers.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
+import { countHandlers } from './count-handlers.ts';
 import { embed } from './embed-rpc.ts';
 import { Completions } from './known-calls-job.ts';
 
@@ -27,7 +28,10 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
   const turns = { ...options.turns, tools, log };
   const completions = new Completions({ pool, instance, keyRing, log });
   return {
-    rawHandlers: completionHandlers({ ...turns, bodyBudget, silenceMs }),
+    rawHandlers: {
+      ...completionHandlers({ ...turns, bodyBudget, silenceMs }),
+      ...countHandlers({ ...turns, bodyBudget }),
+    },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [completions],
   };

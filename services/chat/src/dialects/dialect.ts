@@ -11,6 +11,8 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly name: DialectName;
   /** Sent to the client of a stream while the provider is silent. */
   readonly keepAlive: Buffer;
+  /** Counts of the tokens of requests; absent where the API has none. */
+  readonly counts?: CountFormat;
   /** Follows the frames that a client gets, for a dialect whose event of an error goes on from them. */
   follower?(): StreamFollower;
 }
@@ -187,6 +189,13 @@ export interface AnswerFormat {
   /** The answers of a turn with calls of tools, as the client gets them. */
   toolAnswers(isOwn: (name: string) => boolean): ToolAnswers;
   toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
+}
+
+/** Answers with the tokens of a request, which is read and rewritten like one that gets an answer. */
+export interface CountFormat {
+  /** Whether a parsed answer of a provider has them. */
+  isCount(answer: Fields): boolean;
+  answerWith(tokens: number): Fields;
 }
 
 /** Answers as other services of the gateway read them. */

@@ -32,7 +32,7 @@ export function pathOf(call: Called): string {
   const { api, operation, model } = call;
   switch (api) {
     case 'messages':
-      return '/v1/messages';
+      return operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages';
     case 'responses':
       return '/responses';
     case 'gemini':

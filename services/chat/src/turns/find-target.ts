@@ -31,11 +31,12 @@ export async function findTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {
-  const target = targetIn(asked.api, await namedTarget({ catalogue, agents }, asked));
+  const target = targetIn(asked.api, await findNamedTarget({ catalogue, agents }, asked));
   return asked.request.hasSealedReasoning ? atProvider(target, target.chain[0].provider) : target;
 }
 
-async function namedTarget(
+/** The models behind a request's `model`, in any API. Throws 404 `model_not_found`. */
+export async function findNamedTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {

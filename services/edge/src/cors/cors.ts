@@ -34,6 +34,7 @@ const responseHeaders = [
   'request-id',
   'retry-after',
   'retry-after-ms',
+  'x-gateway-estimated',
   'x-gateway-max-tokens',
   'x-gateway-model',
   'x-gateway-provider',

@@ -22,5 +22,9 @@ export const anthropic = {
   streamReader: (_choices: number, keepsText?: boolean) => new EventReader(keepsText),
   toolAnswers: (isOwn) => new MessageToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new MessageToolStream(sink, isOwn),
+  counts: {
+    isCount: ({ input_tokens: tokens }) => typeof tokens === 'number',
+    answerWith: (tokens) => ({ input_tokens: tokens }),
+  },
   keepAlive: Buffer.from('event: ping\ndata: {"type": "ping"}\n\n'),
 } satisfies Dialect;

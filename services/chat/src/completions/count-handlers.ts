@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
+import { jsonText, sendJsonText } from '@gatehouse/http/reply';
+import { requestIdHeader } from '@gatehouse/http/request-context';
+import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { Model } from '../catalogue/catalogue.ts';
+import { addedTexts, type Target } from '../catalogue/target.ts';
+import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
+import { dialects, type ApiName } from '../dialects/dialects.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import { countAtProvider } from '../providers/count-call.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
+import { requestActor } from '../shared/actor.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { withTools, type ToolDependencies, type TurnTools } from '../tools/tools.ts';
+import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
+import { estimateTokens } from '../usage/token-estimate.ts';
+import { headerText, passedHeaders } from './client-headers.ts';
+
+export interface CountDependencies extends TargetDependencies, ToolDependencies {
+  settings: TenantSettingsClient;
+  limiter: Limiter;
+  providers: ProviderRegistry;
+  answers: AnswerBudget;
+  bodyBudget: BodyBudget;
+}
+
+/** A dialect with counts of tokens. */
+type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
+
+/** Estimates, which share a tokenizer with the ends of runs: one tenant has one of them under way. */
+const estimatesInFlight = { perKey: 1, maxWaiting: 1_000 };
+
+/** Counts of the tokens of requests, in each dialect that has them. */
+export function countHandlers(dependencies: CountDependencies): Record<string, RawHandler> {
+  const estimates = new FairQueue(estimatesInFlight);
+  const counting =
+    (dialect: CountingDialect): RawHandler =>
+    (incoming, response, call) =>
+      count({ ...dependencies, estimates }, incoming, response, { ...call, dialect });
+  return { 'messages.count_tokens': counting(dialects.messages) };
+}
+
+type CountingDependencies = CountDependencies & { estimates: FairQueue };
+type CountingCall = Omit<RawCall, 'dialect'> & { dialect: CountingDialect };
+
+/** A request as it would go to a provider. */
+interface Counted {
+  dialect: CountingDialect;
+  request: CompletionRequest;
+  source: RequestSource;
+  target: Target;
+  tools: TurnTools | null;
+}
+
+/**
+ * Counts a request that the same client may send. It is no run, so limits of requests, concurrency and budgets do not
+ * hold it; the key has a bound of its own.
+ */
+async function count(
+  dependencies: CountingDependencies,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  call: CountingCall,
+): Promise<void> {
+  const { tenantId, keyId: apiKeyId } = tenantOf(call);
+  checkBodyHeaders(incoming, call.route);
+  await dependencies.limiter.count({ tenantId, apiKeyId });
+  const counted = await readCounted(dependencies, incoming, response, call);
+  const { dialect, target, source } = counted;
+  const [first, ...others] = target.chain;
+  const send = (text: Buffer, headers: Record<string, string>): void => {
+    sendJsonText(response, 200, text, { [requestIdHeader]: call.requestId, ...headers });
+  };
+  if (first.api !== dialect.name) {
+    const tokens = await dependencies.estimates.run(tenantId, () => estimate(counted));
+    send(jsonText(dialect.counts.answerWith(tokens)), {
+      ...{ 'x-gateway-model': headerText(first.id), 'x-gateway-estimated': 'true' },
+    });
+    return;
+  }
+  const room = dependencies.answers.open(tenantId);
+  try {
+    const { model, bytes } = await countAtProvider(dependencies.providers, {
+      models: [first, ...others.filter(({ api }) => api === dialect.name)],
+      format: dialect.counts,
+      tenantId,
+      bodyFor: (asked) => bodyFor(counted, asked),
+      headers: passedHeaders(incoming, dialect),
+      trace: call.trace,
+      signal: leaving(response),
+      room,
+    });
+    send(bytes, { 'x-gateway-provider': model.provider.name, 'x-gateway-model': headerText(model.id) });
+  } catch (error) {
+    throw error instanceof ProviderFailure ? error.toAppError() : error;
+  } finally {
+    source.release();
+    room.close();
+  }
+}
+
+/** Reads and checks the body, and finds what an agent adds to it: its prompt and tools, not what it remembers. */
+async function readCounted(
+  dependencies: CountingDependencies,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  { dialect, ...call }: CountingCall,
+): Promise<Counted> {
+  const principal = tenantOf(call);
+  const { tenantId } = principal;
+  const share = openShare(dependencies.bodyBudget, tenantId, response);
+  const body = await readBody(incoming, call.route.bodyLimit, { share });
+  const parsed = await parseBody(body, tenantId);
+  const request = await readPart(body, tenantId, () => dialect.readRequest('chat', body, parsed));
+  const source = await readPart(body, tenantId, () => request.source(share));
+  const actor = requestActor({ ...call, principal });
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const target = await findNamedTarget(dependencies, { request, actor, settings });
+  const tools = await withTools(dependencies, { dialect, request, actor, target });
+  return { dialect, request, source, target, tools };
+}
+
+/** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
+function bodyFor({ source, target, tools }: Counted, { upstreamModel }: Model): Buffer {
+  return source.rewritten({
+    model: upstreamModel,
+    includeUsage: false,
+    systemPrompt: target.systemPrompt,
+    reference: null,
+    defaults: {},
+    maxTokens: null,
+    tools: tools === null ? null : { definitions: tools.definitions.text, messages: [], choice: null },
+  });
+}
+
+/** Tokens of a picture or a file in an estimate: the most that Anthropic's documentation has for a picture. */
+const attachmentTokens = 1_600;
+
+async function estimate({ request, source, target, tools }: Counted): Promise<number> {
+  const prompt = request.promptSample([
+    ...addedTexts(target),
+    ...(tools === null ? [] : [tools.definitions.sample]),
+  ]);
+  const { attachments } = request.asked({});
+  source.release();
+  return (await estimateTokens(prompt)) + attachments.count * attachmentTokens;
+}

@@ -1,0 +1,13 @@
+import type { Grant } from '@gatehouse/proto/tenant/v1/tenant';
+
+/** A grant of a limit of 5 that is used up. */
+export function nothing(): Grant {
+  return { limit: 5n, windowStart: 1n, granted: 0n, remaining: 0n, resetsInMs: 60_000n, validForMs: 2_000n };
+}
+
+/** A grant of all that is needed. */
+export function amply(needs: readonly bigint[]): Grant {
+  const granted = needs.reduce((sum, need) => sum + need, 0n);
+  const remaining = 10n ** 15n;
+  return { limit: remaining, windowStart: 1n, granted, remaining, resetsInMs: 60_000n, validForMs: 2_000n };
+}
