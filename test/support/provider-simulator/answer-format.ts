@@ -23,20 +23,19 @@ export interface AnswerFormat {
   readonly keyHeaders: readonly KeyHeader[];
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The name of the event that reports an error inside a stream. */
-  readonly errorEvent: string | undefined;
   wrongKey: () => RefusedRequest;
   /** The error for a status, if a fault does not set its fields. */
   defaultError: (status: number) => WireError;
   refusal: (refused: RefusedRequest) => WireError;
   errorBody: (error: WireError) => string;
+  /** The events that report an error inside a stream, after the frames that were sent. */
+  errorEvents: (error: WireError, sent: readonly Frame[]) => Pick<Frame, 'event' | 'data'>[];
 }
 
 /** The format of all paths without one of their own. */
 export const openAiFormat: AnswerFormat = {
   keyHeaders: ['authorization'],
   headers: {},
-  errorEvent: undefined,
   wrongKey: () => {
     const message =
       'Incorrect API key provided. You can find your API key in the test that started the simulator.';
@@ -45,4 +44,5 @@ export const openAiFormat: AnswerFormat = {
   defaultError: defaultErrorFor,
   refusal: (refused) => refused.toWire(),
   errorBody,
+  errorEvents: (error) => [{ data: errorBody(error) }],
 };

@@ -46,7 +46,7 @@ export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat):
   const steps: Step[] = [];
   let contentSent = 0;
   let checkedAt = -1;
-  for (const frame of frames) {
+  for (const [index, frame] of frames.entries()) {
     // A position is "after k content chunks": checked once, before the next frame.
     if (frame.kind !== 'opening' && contentSent > checkedAt) {
       checkedAt = contentSent;
@@ -54,7 +54,10 @@ export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat):
         steps.push(text(brokenEvent(frame, fault.malformed, eol)));
       }
       const ending = endingAt(contentSent, contentFrames, fault);
-      if (ending === 'error') return [...steps, text(errorEvent(fault, format, eol)), { kind: 'end' }];
+      if (ending === 'error') {
+        const sent = frames.slice(0, index);
+        return [...steps, ...errorSteps(sent, fault, { format, eol }), { kind: 'end' }];
+      }
       if (ending !== null) return [...steps, { kind: ending }];
     }
     if (frame.kind === 'done') return [...steps, ...lastSteps(frame, fault, eol)];
@@ -69,12 +72,17 @@ export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat):
 function lastSteps(done: Frame, fault: Fault, eol: string): Step[] {
   if (fault.cut === 'before_done') return [{ kind: 'cut' }];
   if (fault.end_without_done === true) return [{ kind: 'end' }];
-  return [text(eventText(done, eol)), { kind: 'end' }];
+  const carried = { chunks: 0, usage: done.carriesUsage };
+  return [{ kind: 'write', data: eventText(done, eol), carried, paced: false }, { kind: 'end' }];
 }
 
-function errorEvent(fault: Fault, format: AnswerFormat, eol: string): string {
-  const data = format.errorBody(errorOf(format.defaultError(500), fault));
-  return eventText({ event: format.errorEvent, data }, eol);
+function errorSteps(
+  sent: readonly Frame[],
+  fault: Fault,
+  { format, eol }: { format: AnswerFormat; eol: string },
+): Step[] {
+  const events = format.errorEvents(errorOf(format.defaultError(500), fault), sent);
+  return events.map((event) => text(eventText(event, eol)));
 }
 
 function text(data: string): Step {

@@ -17,12 +17,16 @@ const errorsByStatus: Record<number, { type: string; message: string }> = {
 export const geminiFormat: AnswerFormat = {
   keyHeaders: ['x-goog-api-key', 'authorization'],
   headers: {},
-  errorEvent: undefined,
   wrongKey: () => new RefusedRequest(errorOf(401).message, { status: 401 }),
   defaultError: (status) => ({ ...errorOf(status), param: null, code: status }),
   refusal: ({ status, message }) => ({ ...errorOf(status), message, param: null, code: status }),
-  errorBody: (error) => JSON.stringify({ error: errorObject(error) }),
+  errorBody,
+  errorEvents: (error) => [{ data: errorBody(error) }],
 };
+
+function errorBody(error: WireError): string {
+  return JSON.stringify({ error: errorObject(error) });
+}
 
 function errorOf(status: number): { type: string; message: string } {
   const known = errorsByStatus[status];

@@ -18,14 +18,16 @@ const errorsByStatus: Record<number, { type: string; message: string }> = {
 
 /** The shapes of Anthropic's Messages API; every answer carries the request id, and errors repeat it. */
 export function messagesFormat(requestId: string): AnswerFormat {
+  const errorBody = (error: WireError): string =>
+    JSON.stringify({ type: 'error', error: errorObject(error), request_id: requestId });
   return {
     keyHeaders: ['x-api-key', 'authorization'],
     headers: { 'request-id': requestId },
-    errorEvent: 'error',
     wrongKey: () => new RefusedRequest('invalid x-api-key', { status: 401 }),
     defaultError,
     refusal: ({ status, message, code }) => ({ ...defaultError(status), message, code }),
-    errorBody: (error) => JSON.stringify({ type: 'error', error: errorObject(error), request_id: requestId }),
+    errorBody,
+    errorEvents: (error) => [{ event: 'error', data: errorBody(error) }],
   };
 }
 
