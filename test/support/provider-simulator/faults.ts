@@ -45,7 +45,7 @@ export interface Fault {
   empty_finish_reasons?: boolean;
   other_kind?: boolean;
   content?: string;
-  /** Messages only: thinking of this many pieces, requested or not. */
+  /** Messages and responses: thinking of this many pieces, requested or not. */
   thinking?: number;
   /** Messages only: a block of redacted thinking. */
   redacted_thinking?: boolean;
@@ -63,7 +63,7 @@ export interface UsageOverride {
   completion_tokens?: number;
   cached_tokens?: number;
   reasoning_tokens?: number;
-  /** Messages only; like `cached_tokens`, a part of `prompt_tokens`. */
+  /** Messages and responses; like `cached_tokens`, a part of `prompt_tokens`. */
   cache_write_tokens?: number;
 }
 

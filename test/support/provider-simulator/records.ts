@@ -2,8 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Usage } from './chat-answer.ts';
 import type { EmbeddingUsage } from './embeddings.ts';
 import type { ChargedMessage } from './messages/message-usage.ts';
+import type { ChargedResponse } from './responses/response-usage.ts';
 
-export type ChargedUsage = Usage | EmbeddingUsage | ChargedMessage;
+export type ChargedUsage = Usage | EmbeddingUsage | ChargedMessage | ChargedResponse;
 
 /** The record of one request to `/v1`. Only one of `finished_at` and `client_closed_at` is set. */
 export interface SimulatorRequest {
@@ -25,15 +26,15 @@ export interface SimulatorRequest {
   /** Number of the request among those with the same id, from 1; null without an id. */
   attempt: number | null;
   model: string | null;
-  /** `chatcmpl-…` or `msg_…`; null for responses without an id. */
+  /** `chatcmpl-…`, `msg_…` or `resp_…`; null for responses without an id. */
   response_id: string | null;
   /** Null until the headers are written. */
   status: number | null;
   /** Number of events written, without the last one of a stream (`[DONE]`, `message_stop`). */
   chunks_sent: number;
   /**
-   * The usage that the provider charges, in the fields of OpenAI for messages too, even if it was not delivered; null
-   * for errors.
+   * The usage that the provider charges, in the fields of chat completions for all APIs, even if it was not delivered;
+   * null for errors.
    */
   usage: ChargedUsage | null;
   /** Whether the usage was delivered: the whole unary body, or the event that contains all of it. */

@@ -11,6 +11,8 @@ import { geminiRoute, isGemini } from './gemini/gemini-routes.ts';
 import { errorOf, type Fault } from './faults.ts';
 import { messagesFormat } from './messages/messages-format.ts';
 import { messagesRoutes } from './messages/messages-routes.ts';
+import { responsesFormat } from './responses/responses-format.ts';
+import { responsesRoutes } from './responses/responses-routes.ts';
 import type { Route, RouteContext } from './route.ts';
 import { completionBody, streamFrames } from './wire.ts';
 
@@ -18,6 +20,7 @@ const routes: Record<string, Route> = {
   'POST /v1/chat/completions': answerChatCompletion,
   'POST /v1/embeddings': answerEmbeddings,
   ...messagesRoutes,
+  ...responsesRoutes,
 };
 
 const models = ['gpt-4o', 'gpt-4o-mini', 'text-embedding-3-small'];
@@ -29,6 +32,7 @@ const modelList = JSON.stringify({ object: 'list', data: models.map(modelObject)
 /** The format of the API that has this path. */
 export function formatOf(path: string, newId: RouteContext['newId']): AnswerFormat {
   if (isGemini(path)) return geminiFormat;
+  if (path.startsWith('/v1/responses')) return responsesFormat;
   return path.startsWith('/v1/messages') ? messagesFormat(newId('req_')) : openAiFormat;
 }
 
