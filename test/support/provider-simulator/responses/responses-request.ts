@@ -1,11 +1,11 @@
-import { readModel } from '../chat-request.ts';
 import type { ChatRequest } from '../chat-request.ts';
-import { RefusedRequest } from '../errors.ts';
 import type { ToolChoice } from '../tool-calls.ts';
 import { entriesIn, isObject, objectsIn } from '../values.ts';
 import type { JsonObject } from '../values.ts';
 import { callableTools, qualifiedName } from './callable-tools.ts';
 import type { CallableTool } from './callable-tools.ts';
+import { readBody } from './request-checks.ts';
+import { checkToolChoice, checkTools } from './tool-checks.ts';
 
 /** The fields of a request that the simulator uses. */
 export interface ResponsesRequest {
@@ -34,18 +34,19 @@ export interface ResponsesRequest {
   inputTokens: number;
 }
 
-/** @throws RefusedRequest (400) for a body that is no object, or has no model. */
+/** @throws RefusedRequest for requests that OpenAI refuses. */
 export function readResponsesRequest(value: unknown): ResponsesRequest {
-  if (!isObject(value)) throw new RefusedRequest('We could not parse the JSON body of your request.');
-  const body = value;
+  const body = readBody(value);
   const items = itemsIn(body['input']);
+  checkTools(body['tools'], 'tools');
   const added = items.filter(({ type }) => type === 'additional_tools');
   const tools = [body, ...added].flatMap((holder) => objectsIn(holder['tools']));
+  checkToolChoice(body['tool_choice'], tools);
   // Instructions in the middle of a conversation begin no turn.
   const turns = items.filter(({ type, role }) => type !== 'additional_tools' && !isInstruction(role));
   return {
     body,
-    model: readModel(body),
+    model: String(body['model']),
     stream: body['stream'] === true,
     maxTokens: typeof body['max_output_tokens'] === 'number' ? body['max_output_tokens'] : null,
     compacts: items.at(-1)?.['type'] === 'compaction_trigger',
