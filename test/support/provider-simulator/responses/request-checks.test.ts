@@ -96,6 +96,13 @@ describe('its tools are refused', () => {
     expect(await refusalOf(fields)).toMatchObject({ status: 400, param });
   });
 
+  it('in an item as in the request', async () => {
+    const added = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function' }] };
+    expect(await refusalOf({}, [added, { role: 'user', content: 'hi' }])).toMatchObject({
+      param: 'input[0].tools[0].name',
+    });
+  });
+
   it('unless they are right', async () => {
     const fields = {
       tools: [

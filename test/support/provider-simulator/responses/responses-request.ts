@@ -1,9 +1,12 @@
 import type { ChatRequest } from '../chat-request.ts';
+import type { ThinkingSigner } from '../messages/thinking-signer.ts';
 import type { ToolChoice } from '../tool-calls.ts';
 import { entriesIn, isObject, objectsIn } from '../values.ts';
 import type { JsonObject } from '../values.ts';
 import { callableTools, qualifiedName } from './callable-tools.ts';
 import type { CallableTool } from './callable-tools.ts';
+import { readItems } from './item-checks.ts';
+import { checkOrder } from './order-checks.ts';
 import { readBody } from './request-checks.ts';
 import { checkToolChoice, checkTools } from './tool-checks.ts';
 
@@ -35,9 +38,10 @@ export interface ResponsesRequest {
 }
 
 /** @throws RefusedRequest for requests that OpenAI refuses. */
-export function readResponsesRequest(value: unknown): ResponsesRequest {
+export function readResponsesRequest(value: unknown, signer: ThinkingSigner): ResponsesRequest {
   const body = readBody(value);
-  const items = itemsIn(body['input']);
+  const items = readItems(body['input'], signer);
+  checkOrder(items);
   checkTools(body['tools'], 'tools');
   const added = items.filter(({ type }) => type === 'additional_tools');
   const tools = [body, ...added].flatMap((holder) => objectsIn(holder['tools']));
@@ -61,11 +65,6 @@ export function readResponsesRequest(value: unknown): ResponsesRequest {
     reasoning: readReasoning(body),
     inputTokens: countInput(body, items),
   };
-}
-
-/** A text is a message of the user. */
-function itemsIn(input: unknown): JsonObject[] {
-  return typeof input === 'string' ? [{ role: 'user', content: input }] : objectsIn(input);
 }
 
 function isInstruction(role: unknown): boolean {

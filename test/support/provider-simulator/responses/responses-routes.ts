@@ -9,8 +9,8 @@ import { responseBody, responseFrames } from './responses-wire.ts';
 export const responsesRoutes: Record<string, Route> = { 'POST /v1/responses': answerResponse };
 
 function answerResponse(context: RouteContext): Answer {
-  const { exchange, fault } = context;
-  const request = readResponsesRequest(exchange.record.body);
+  const { exchange, fault, signer } = context;
+  const request = readResponsesRequest(exchange.record.body, signer);
   const answer = answerResponses(request, fault, context);
   return {
     id: answer.id,
