@@ -1,14 +1,15 @@
 import { echo, jsonText, numberedWords, textPieces } from '../answer-text.ts';
 import type { Fault } from '../faults.ts';
 import type { ThinkingSigner } from '../messages/thinking-signer.ts';
-import { argumentPieces, chosenCalls, scriptedCalls } from '../tool-calls.ts';
+import { argumentPieces, scriptedCalls } from '../tool-calls.ts';
 import { splitIntoWords } from '../values.ts';
 import type { JsonObject } from '../values.ts';
-import { qualifiedName, withTool } from './callable-tools.ts';
+import { withTool } from './callable-tools.ts';
 import { responseUsage } from './response-usage.ts';
 import type { ResponseUsage } from './response-usage.ts';
 import type { ResponsesRequest } from './responses-request.ts';
 import { seal } from './sealed-content.ts';
+import { wishedCalls } from './wished-calls.ts';
 
 /** An item of the output before serialization. Text is in the pieces of a stream. */
 export type AnsweredItem =
@@ -128,16 +129,8 @@ function defaultText(request: ResponsesRequest): string {
 }
 
 function callsOf(request: ResponsesRequest, fault: Fault, ids: ItemIds): AnsweredItem[] {
-  const { toolChoice: choice, toolAnswers, tools } = request;
-  const userText = request.asked ? request.lastUserText : null;
-  const turn = { choice, afterTools: toolAnswers.length > 0, userText };
-  const named = tools.map(({ name, namespace, parameters }) => ({
-    name: qualifiedName(namespace, name),
-    parameters,
-  }));
-  const planned =
-    scriptedCalls(fault, choice, request.toolRounds) ??
-    chosenCalls(named, turn, fault).slice(0, request.maxToolCalls);
+  const { toolChoice, toolRounds, tools } = request;
+  const planned = scriptedCalls(fault, toolChoice, toolRounds) ?? wishedCalls(request, fault);
   return planned.map((call) => {
     const { tool, text } = withTool(call, tools);
     const { name, namespace } = tool;

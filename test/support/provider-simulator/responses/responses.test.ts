@@ -117,6 +117,15 @@ describe('calls', () => {
     expect(read(search.text, 'output', 0, 'type')).toBe('message');
   });
 
+  it('are of the tools that the text names, with the text that it quotes', async () => {
+    const asked = 'use the tool exec or sleep in `Rome or Paris`';
+    const { text } = await ask(asked, { tools: [look('a'), clock, exec] });
+    expect(read(text, 'output')).toMatchObject([
+      { name: 'sleep', arguments: '{"city":"Rome or Paris"}' },
+      { name: 'exec', input: 'Rome or Paris' },
+    ]);
+  });
+
   it('are scripted by name, with or without the namespace', async () => {
     const tool_calls = [
       { name: 'clock.sleep', arguments: { city: 'Rome' } },
@@ -132,7 +141,7 @@ describe('calls', () => {
   });
 
   it('stream in the order of OpenAI, each item in its place', async () => {
-    const fields = { tools: [look('a'), exec], reasoning: { summary: 'auto' }, stream: true };
+    const fields = { tools: [look('look_up'), exec], reasoning: { summary: 'auto' }, stream: true };
     const { text } = await ask('use a tool', { ...fields, x_simulator: { thinking: 1 } });
     expect(typesIn(text)).toEqual([
       ...['response.created', 'response.in_progress', 'response.output_item.added'],
