@@ -332,7 +332,10 @@ export const routes: readonly Route[] = [
     passedBody: embeddingsRequest,
     response: ok(embeddings),
     summary: 'OpenAI-compatible embeddings',
-    description: 'Passes the whole request of the OpenAI API to a provider. Agents cannot create embeddings.',
+    description: [
+      'Passes the whole request of the OpenAI API to a provider. Agents cannot create embeddings.',
+      "A model of Google's API gets the texts of `input` and `dimensions`; lists of tokens are not supported there.",
+    ].join('\n'),
     examples: {
       texts: {
         summary: 'Two texts',

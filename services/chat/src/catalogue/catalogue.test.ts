@@ -171,6 +171,12 @@ describe('a catalogue', () => {
       Catalogue.parse({ providers: [acme], models: [small], ...(embeddings && { embeddings }) });
     expect(parse().embeddings).toBeNull();
     expect(parse({ model: 'small' }).embeddings).toBe('small');
+    const google = { name: 'google', kind: 'google', base_url: 'https://google.example' };
+    const ofGoogle = {
+      ...{ providers: [google], models: [{ id: 'vectors', provider: 'google' }] },
+      embeddings: { model: 'vectors' },
+    };
+    expect(Catalogue.parse(ofGoogle).embeddings).toBe('vectors');
     expect(problems(() => parse({ model: 'other' }))).toEqual(['embeddings: there is no model other']);
   });
 

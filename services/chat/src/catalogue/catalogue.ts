@@ -116,7 +116,7 @@ export class Catalogue {
     }
     if (embeddings !== undefined && !ids.has(embeddings.model))
       problems.push(`embeddings: there is no model ${embeddings.model}`);
-    else if (embeddings !== undefined && (resolved.get(embeddings.model)?.api ?? 'chat') !== 'chat')
+    else if (embeddings !== undefined && !hasEmbeddings(resolved.get(embeddings.model)))
       problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
     if (problems.length > 0) throw new CatalogueError(problems);
     return new Catalogue(providers, resolved, embeddings?.model ?? null);
@@ -126,6 +126,11 @@ export class Catalogue {
   find(id: string, allowed: ReadonlySet<string> | null): Model | undefined {
     return allowed === null || allowed.has(id) ? this.models.get(id) : undefined;
   }
+}
+
+/** A model without a provider is reported as such. */
+function hasEmbeddings(model: Model | undefined): boolean {
+  return model === undefined || model.api === 'chat' || model.api === 'gemini';
 }
 
 export class CatalogueError extends Error {

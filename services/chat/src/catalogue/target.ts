@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
+import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { Catalogue, Model, Provider } from './catalogue.ts';
 
@@ -51,14 +52,25 @@ export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlyS
 }
 
 /**
- * The target without the models that are reached in another API than the request's: nothing translates between two of
- * them. Throws a 400 if no model is left.
+ * The target without the models that are reached in another API than the request's, and can't be asked for it in theirs.
+ * Throws a 400 if no model is left: that of the first one.
  */
-export function targetIn(api: ApiName, target: Target): Target {
-  const [first, ...others] = target.chain.filter((model) => model.api === api);
+export function targetIn(
+  api: ApiName,
+  target: Target,
+  request: Pick<CompletionRequest, 'refusalIn'> = {},
+): Target {
+  const refusals = target.chain.map((model) => {
+    if (model.api === api) return null;
+    return request.refusalIn === undefined ? otherApi(model) : request.refusalIn(model.api);
+  });
+  const [first, ...others] = target.chain.filter((_model, index) => refusals[index] === null);
   if (first !== undefined) return { ...target, chain: [first, ...others] };
-  const { id, api: own } = target.chain[0];
-  throw new AppError('unsupported_parameter', `The model ${id} can't be asked in this API, but in ${own}.`, {
+  throw refusals[0] ?? otherApi(target.chain[0]);
+}
+
+function otherApi({ id, api }: Model): AppError {
+  return new AppError('unsupported_parameter', `The model ${id} can't be asked in this API, but in ${api}.`, {
     param: 'model',
   });
 }

@@ -1,4 +1,5 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
+import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
@@ -73,7 +74,14 @@ export interface Additions {
 /** The answer of a provider as the client of a request gets it. */
 export interface AnswerView {
   frame(frame: Buffer): Buffer;
-  whole(bytes: Buffer, tenantId: string): Promise<Buffer>;
+  /** `by`: the model that the answer comes from. */
+  whole(bytes: Buffer, tenantId: string, by: AnsweringModel): Promise<Buffer>;
+}
+
+export interface AnsweringModel {
+  api: DialectName;
+  /** The provider's name of it. */
+  upstreamModel: string;
 }
 
 /** A client's request as it is read, until it is accepted. */
@@ -105,6 +113,10 @@ export interface CompletionRequest extends RequestHead {
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
   /**
+   * Why it can't be asked in another API than that of its dialect; null if it can. Without this, it can be asked in none.
+   */
+  refusalIn?(api: DialectName): AppError | null;
+  /**
    * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
    * Keeps nothing of the request.
    */
@@ -132,7 +144,7 @@ export interface Share {
 
 /** The text of a request, for as long as another provider call may need it. */
 export interface RequestSource {
-  /** The body for a provider of the same format. Throws once the text has been released. */
+  /** The body for a provider, in an API that has no refusal. Throws once the text has been released. */
   rewritten(rewrite: Rewrite): Buffer;
   /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void;
@@ -140,6 +152,8 @@ export interface RequestSource {
 
 /** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
+  /** The API that the provider is asked in; absent for the one of the client. */
+  api?: DialectName;
   /** The provider's name of the model. */
   model: string;
   /** Whether the model reasons; absent where the catalogue does not say. */

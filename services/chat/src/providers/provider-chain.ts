@@ -103,6 +103,7 @@ export class ProviderChain {
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
     const body = source.rewritten({
+      api: model.api,
       model: model.upstreamModel,
       reasons: model.reasoning,
       includeUsage: asksUsage && !request.wantsUsage,

@@ -92,10 +92,11 @@ export class ProviderFailure extends Error {
     }
   }
 
-  /** The error that the client gets. */
-  toAppError(): AppError {
+  /** The error that the client gets. `keepsBody`: whether it gets the body of the provider's. */
+  toAppError({ keepsBody = true } = {}): AppError {
     const { provider, details, kind } = this;
-    const fields = { cause: this, param: details.param, publicCode: details.code, body: details.body };
+    const { param, code: publicCode } = details;
+    const fields = { cause: this, param, publicCode, body: keepsBody ? details.body : undefined };
     switch (kind) {
       case 'unreachable':
       case 'connection':

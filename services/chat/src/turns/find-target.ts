@@ -31,8 +31,9 @@ export async function findTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {
-  const target = targetIn(asked.api, await findNamedTarget({ catalogue, agents }, asked));
-  return asked.request.hasSealedReasoning ? atProvider(target, target.chain[0].provider) : target;
+  const { api, request } = asked;
+  const target = targetIn(api, await findNamedTarget({ catalogue, agents }, asked), request);
+  return request.hasSealedReasoning ? atProvider(target, target.chain[0].provider) : target;
 }
 
 /** The models behind a request's `model`, in any API. Throws 404 `model_not_found`. */

@@ -94,13 +94,14 @@ export class Turn {
   async #shown(answer: ObjectAnswer): Promise<ObjectAnswer> {
     const { request, run } = this.#options;
     if (request.view === undefined) return answer;
-    return { ...answer, bytes: await request.view.whole(answer.bytes, run.identity.tenantId) };
+    const { bytes, model } = answer;
+    return { ...answer, bytes: await request.view.whole(bytes, run.identity.tenantId, model) };
   }
 
   async #giveUp(sink: AnswerSink, thrown: unknown): Promise<void> {
-    const { run } = this.#options;
+    const { run, dialect } = this.#options;
     const failure = thrown instanceof ProviderFailure ? thrown : null;
-    const error = failure?.toAppError() ?? toAppError(thrown);
+    const error = failure?.toAppError({ keepsBody: dialect.keepsErrorBodies }) ?? toAppError(thrown);
     this.#logEnd(await this.#end(failure, error));
     sink.fail(error, { cause: failure === null ? thrown : error, hasRun: run.calls > 0 });
   }

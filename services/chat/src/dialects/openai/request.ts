@@ -11,6 +11,7 @@ import {
   wrongType,
   type FieldTypes,
 } from '../request-fields.ts';
+import { OpenAiEmbeddings } from './openai-embeddings.ts';
 import { OpenAiRequest } from './openai-request.ts';
 
 /**
@@ -82,6 +83,5 @@ function embeddingsRequest(body: Buffer, fields: Fields): OpenAiRequest {
   if (input === undefined) throw missing('input');
   if (typeof input !== 'string' && !Array.isArray(input)) throw wrongType('input', ['string', 'array']);
   if (input.length === 0) throw new AppError('invalid_value', 'input must not be empty.', { param: 'input' });
-  const head = { operation: 'embeddings', model, stream: false, wantsUsage: false, choices: 1 } as const;
-  return new OpenAiRequest(body, fields, head);
+  return new OpenAiEmbeddings(body, fields, model);
 }
