@@ -78,6 +78,7 @@ const when: Record<ErrorCode, When> = {
   provider_bad_request: callsProvider,
   conflicting_credentials: hasOwnKeys,
   unsupported_parameter: callsProvider,
+  previous_response_not_found: at('responses.create'),
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,

@@ -227,6 +227,42 @@ create policy completions_system_update on chat.completions for update to chat_s
 create policy completions_system_delete on chat.completions for delete to chat_system using (true);
 grant select, insert, update, delete on chat.completions to chat_system;
 
+-- Responses that clients may read and go on from. The content is written before the end of the run, and the row is ready
+-- in the transaction of that end; one that never gets ready is deleted within an hour.
+create table chat.responses (
+  -- Of the run.
+  id uuid constraint responses_pkey primary key,
+  tenant_id uuid not null,
+  -- Null for a key without a user.
+  user_id text,
+  -- The response that it went on from.
+  previous_id uuid,
+  -- The provider of the answer, which alone can read its encrypted thoughts.
+  provider text not null,
+  -- Encrypted: the items of its input, and the response.
+  content bytea not null,
+  -- Size of the content.
+  bytes integer not null,
+  ready boolean not null default false,
+  -- The tenant's retention when it was written.
+  days integer not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null default now() + interval '1 hour'
+);
+create index responses_expires_at_idx on chat.responses (expires_at);
+create index responses_user_id_idx on chat.responses (tenant_id, user_id);
+-- For the bound of each tenant.
+create index responses_created_at_idx on chat.responses (tenant_id, created_at, bytes);
+
+alter table chat.responses enable row level security;
+alter table chat.responses force row level security;
+create policy responses_system_select on chat.responses for select to chat_system using (true);
+create policy responses_system_insert on chat.responses for insert to chat_system with check (true);
+create policy responses_system_update on chat.responses for update to chat_system using (true) with check (true);
+create policy responses_system_delete on chat.responses for delete to chat_system using (true);
+grant select, insert, delete on chat.responses to chat_system;
+grant update (ready, expires_at) on chat.responses to chat_system;
+
 -- Users whose data were deleted: what they did before the deletion gets no text and no user id any more, however late
 -- it is written. Kept for 30 days.
 create table chat.forgotten_users (

@@ -16,6 +16,23 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly counts?: CountFormat;
   /** Follows the frames that a client gets, for a dialect whose event of an error goes on from them. */
   follower?(): StreamFollower;
+  /** Answers that the gateway keeps, in a dialect whose clients go on from them. */
+  readonly state?: StateFormat;
+}
+
+export interface StateFormat {
+  /** The items of a request's own input, as a JSON array. */
+  inputOf(body: Buffer): Buffer;
+  /** A request that names no earlier answer, and has these items before its own input. */
+  continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
+  /** Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. */
+  goesOn(item: unknown, sameProvider: boolean): boolean;
+  /** The answer in the last frames of a stream; null if it broke off. */
+  endOf(frames: readonly Buffer[]): Buffer | null;
+  /** A kept answer as its client may see it: with encrypted thoughts or without. */
+  shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
+  /** The frames of a kept answer. */
+  framesOf(answer: Buffer): Buffer[];
 }
 
 export interface StreamFollower {
@@ -69,6 +86,16 @@ export interface Additions {
   systemPrompt: string | null;
   /** Names of the gateway's own tools. */
   toolNames: ReadonlySet<string>;
+  /** Names of kept answers; null where none is kept, and none was gone on from. */
+  kept: KeptNames | null;
+}
+
+/** How clients know kept answers. */
+export interface KeptNames {
+  /** The answer of this request; null if it is not kept. */
+  id: string | null;
+  /** The one that its request went on from. */
+  previousId: string | null;
 }
 
 /** The answer of a provider as the client of a request gets it. */
@@ -90,6 +117,8 @@ export interface CompletionRequest extends RequestHead {
   readonly bytes: number;
   /** The conversation that it belongs to, where the client says so; never a user. */
   readonly session: string | null;
+  /** The kept answer that it goes on from, and whether its own is to be kept; absent where a dialect keeps none. */
+  readonly state?: { previousId: string | null; keeps: boolean };
   /** Whether it has reasoning that goes back to the vendor alone that made it. */
   readonly hasSealedReasoning: boolean;
   /** Names of the tools that the client brings. */
@@ -121,6 +150,8 @@ export interface CompletionRequest extends RequestHead {
    * Keeps nothing of the request.
    */
   viewWith?(added: Additions): AnswerView | null;
+  /** The same for an answer that is kept, with everything that a later request needs. */
+  keptView?(added: Additions): AnswerView;
   /** The text for provider calls. Throws a 400 for a request with too many members. */
   source(share: Share): RequestSource;
 }

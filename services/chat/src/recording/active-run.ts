@@ -220,11 +220,12 @@ export class ActiveRun implements AttemptRecord {
 
   /**
    * Commits the run's end, for which the client's last byte waits. Resolves with null if there is no run to end: no call
-   * was begun, or the run has ended already. `answer` is stored in the same transaction.
+   * was begun, or the run has ended already. `answer` is stored in the same transaction, in which an answer that is kept
+   * becomes visible.
    */
   async finish(
     status: RunStatus,
-    { error, answer }: { error?: AppError; answer?: StoredAnswer | undefined } = {},
+    { error, answer, keeps }: { error?: AppError; answer?: StoredAnswer | undefined; keeps?: boolean } = {},
   ): Promise<RunEnd | null> {
     if (this.#finished || (this.#open === null && this.#attempts.length === 0)) return null;
     this.#finished = true;
@@ -259,7 +260,7 @@ export class ActiveRun implements AttemptRecord {
         startedAt: this.#arrivedAt,
         endedAt,
       });
-    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts, answer });
+    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts, answer, keeps });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
     this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });

@@ -7,6 +7,7 @@ import {
   deleteCompletionsOf,
   deleteDeadLettersWith,
   deleteOldTombstones,
+  deleteResponsesOf,
   findOpenRuns,
   findWaitingEvents,
   forgetOpenRun,
@@ -25,7 +26,7 @@ const settleMs = 10_000;
 const sweepMs = 10_000;
 
 /**
- * Removes users whose data were deleted. Chat holds completions for repeats, runs under way and events that wait for
+ * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, runs under way and events that wait for
  * publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
  * that are written late.
  */
@@ -64,11 +65,12 @@ export class ForgottenUsers {
     // First, so that nothing slips in behind the rest.
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
     const completions = await deleteCompletionsOf(pool, tenantId, userId);
+    const responses = await deleteResponsesOf(pool, tenantId, userId);
     const open = await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }]);
     const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
-    return { counts: { completions, runs: open + waiting }, completed: ageMs >= this.#settleMs };
+    return { counts: { completions, responses, runs: open + waiting }, completed: ageMs >= this.#settleMs };
   }
 
   /** Looks for runs of forgotten users that were written late, as by a database server that hung. */

@@ -57,6 +57,17 @@ function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'answers', text, values }];
 }
 
+/** Responses that were written before: see `insertResponse`. */
+function showingKept(ends: readonly EndRow[]): ExtraPart[] {
+  if (!ends.some(({ keeps }) => keeps === true)) return [];
+  const text = (first: number) => `, kept as (
+    update chat.responses r set ready = true, expires_at = created_at + make_interval(days => days)
+    from ended where r.id = ended.id and r.id = any($${first}::uuid[])
+  )`;
+  const values = [idArray(ends.filter(({ keeps }) => keeps === true).map(({ run }) => run.run_id))];
+  return [{ name: 'kept', text, values }];
+}
+
 function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
   const raised = ends.flatMap(({ run, alerts = [] }) => alerts.map((alert) => ({ run, alert })));
   if (raised.length === 0) return [];
@@ -108,7 +119,7 @@ async function writeEnds(
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
   ];
-  const extra = [...storingAnswers(ends), ...raisingAlerts(ends), ...further];
+  const extra = [...storingAnswers(ends), ...showingKept(ends), ...raisingAlerts(ends), ...further];
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra });
 }
 
@@ -150,7 +161,12 @@ export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<
     textArray(ends.map(({ run, end, attempts }) => pgJson({ ...run, ...runEnding(run, end, attempts) }))),
     ends.map(({ run }) => (run.user_id === null ? null : userDigest(run.tenant_id, run.user_id))),
   ];
-  return endWith(pool, { name: 'correct_ends', text: correctingRuns, values, extra: storingAnswers(ends) });
+  return endWith(pool, {
+    name: 'correct_ends',
+    text: correctingRuns,
+    values,
+    extra: [...storingAnswers(ends), ...showingKept(ends)],
+  });
 }
 
 /** A second end of the same run would write a second event. */

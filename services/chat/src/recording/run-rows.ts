@@ -17,6 +17,8 @@ export interface EndRow {
   end: RunEnd;
   attempts: readonly Attempt[];
   answer?: StoredAnswer | undefined;
+  /** Whether its answer was written to be kept, and is visible from now on. */
+  keeps?: boolean | undefined;
   alerts?: readonly NewAlert[] | undefined;
 }
 

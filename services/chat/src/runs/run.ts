@@ -109,6 +109,9 @@ export interface StoredAnswer {
   sealed: Buffer;
 }
 
+/** Writes an answer that is kept until its client asks for it again. The end of its run makes it visible. */
+export type KeepAnswer = (answer: Buffer, run: { id: string; provider: string }) => Promise<void>;
+
 /** Makes what is stored of a whole answer. */
 export type StoreAnswer = (
   answer: { bytes: Buffer; model: { id: string } },

@@ -72,10 +72,11 @@ export class TenantSettingsClient {
   ): Promise<{ settings: Known; status: string | undefined }> {
     const request = { tenantId, omitLimitedKeys: true };
     const response = await this.#peer.call('getTenantSettings', request, context);
-    const { allowedModels, previewsEnabled, previewMaxChars, limited, status } = response;
+    const { allowedModels, previewsEnabled, previewMaxChars, retentionDays, limited, status } = response;
     const settings = {
       allowedModels: allowedModels === undefined ? null : new Set(allowedModels.ids),
       previewChars: previewsEnabled ? previewMaxChars : 0,
+      retentionDays,
       limited,
     };
     return { settings: { settings, keyLimits: keyLimitsOf(response) }, status };

@@ -6,8 +6,18 @@ export interface TenantSettings {
   allowedModels: ReadonlySet<string> | null;
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
+  /** How long texts are kept. */
+  retentionDays: number;
   /** The limited resources of the tenant. */
   limited: readonly Resource[];
+}
+
+/** OpenAI's own; a tenant service of an earlier release does not say its tenants' days. */
+const longestDays = 30;
+
+/** How long answers are kept for their clients. */
+export function keptDays({ retentionDays: days }: Pick<TenantSettings, 'retentionDays'>): number {
+  return days >= 1 ? Math.min(days, longestDays) : longestDays;
 }
 
 /** The same for a request with one of the tenant's keys. */

@@ -1,0 +1,138 @@
+import { idArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** Responses that are kept. Each statement names the tenant and the user, since the system role sees all rows. */
+
+/** The one that a response belongs to. */
+export interface Holder {
+  tenantId: string;
+  /** Null for a key without a user. */
+  userId: string | null;
+}
+
+export interface NewResponse extends Holder {
+  /** The id of the run. */
+  id: string;
+  previousId: string | null;
+  provider: string;
+  /** Encrypted. */
+  content: Buffer;
+  /** How long it is kept. */
+  days: number;
+}
+
+/** A response as part of a conversation. */
+export interface ResponseRow {
+  id: string;
+  previous_id: string | null;
+  provider: string;
+  bytes: number;
+}
+
+const ofHolder = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
+
+/**
+ * Writes a response that is not ready yet, while its run lasts; none whose user was forgotten meanwhile. Its run's end
+ * makes it ready: see `insertEnds`.
+ */
+export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
+  const { id, tenantId, userId, previousId, provider, content, days } = response;
+  await pool.query(
+    `insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days)
+     select id, $2, $3, $4, $5, $6, $7, $8 from chat.open_runs where id = $1 and not forgotten`,
+    [id, tenantId, userId, previousId, provider, content, content.length, days],
+  );
+}
+
+/**
+ * A response and those that it went on from, the newest first: at most `max`, and none that is older than `days`. The
+ * last one names another if that is gone, or too far away.
+ */
+export async function findConversation(
+  pool: Pool,
+  id: string,
+  { tenantId, userId, days, max }: Holder & { days: number; max: number },
+): Promise<ResponseRow[]> {
+  const { rows } = await pool.query<ResponseRow>(
+    `with recursive conversation as (
+       select id, previous_id, provider, bytes, 1 as place from chat.responses
+       where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)
+       union all
+       select r.id, r.previous_id, r.provider, r.bytes, place + 1
+       from conversation c join chat.responses r on r.id = c.previous_id
+       where c.place < $5 and r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
+         and r.created_at > now() - make_interval(days => $4)
+     )
+     select id, previous_id, provider, bytes from conversation order by place`,
+    [id, tenantId, userId, days, max],
+  );
+  return rows;
+}
+
+/** The encrypted contents of responses, by their ids. */
+export async function readContents(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
+  const { rows } = await pool.query<{ id: string; content: Buffer }>(
+    'select id, content from chat.responses where id = any($1::uuid[])',
+    [idArray(ids)],
+  );
+  return new Map(rows.map(({ id, content }) => [id, content]));
+}
+
+/** The encrypted content of one response. */
+export async function findContent(
+  pool: Pool,
+  id: string,
+  { tenantId, userId, days }: Holder & { days: number },
+): Promise<Buffer | null> {
+  const { rows } = await pool.query<{ content: Buffer }>(
+    `select content from chat.responses
+     where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)`,
+    [id, tenantId, userId, days],
+  );
+  return rows[0]?.content ?? null;
+}
+
+/** Returns false if there is none. */
+export async function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
+  const { rowCount } = await pool.query(`delete from chat.responses where id = $1 and ${ofHolder}`, [
+    ...[id, tenantId, userId],
+  ]);
+  return rowCount === 1;
+}
+
+/** Deletes up to `limit` that have expired, and returns their number. */
+export async function deleteExpiredResponses(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from chat.responses where expires_at <= now() and id = any (array(
+       select id from chat.responses where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** The tenant with the next id that keeps responses; null after the last. */
+export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
+  const { rows } = await pool.query<{ tenant_id: string }>(
+    'select tenant_id from chat.responses where tenant_id > $1 order by tenant_id limit 1',
+    [after],
+  );
+  return rows[0]?.tenant_id ?? null;
+}
+
+/** Deletes the oldest responses of a tenant beyond a number and a size, and returns their number. */
+export async function deleteOldest(
+  pool: Pool,
+  tenantId: string,
+  { count, bytes }: { count: number; bytes: number },
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from chat.responses where tenant_id = $1 and created_at <= (
+       select created_at from (
+         select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
+         from chat.responses where tenant_id = $1
+         window newest as (order by created_at desc rows unbounded preceding)
+       ) kept where place > $2 or bytes > $3 order by created_at desc limit 1)`,
+    [tenantId, count, bytes],
+  );
+  return rowCount ?? 0;
+}
