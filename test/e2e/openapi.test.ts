@@ -113,6 +113,8 @@ function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
 function successesOf({ operationId, responses }: Operation): number[] {
   // The simulator answers no entities.
   if (operationId === 'kg.extract') return [502];
+  // None is under way in the background.
+  if (operationId === 'responses.cancel') return [400];
   return Object.keys(responses)
     .filter((status) => status.startsWith('2'))
     .map(Number);
@@ -134,7 +136,8 @@ async function makeTarget(): Promise<void> {
 /** First what makes something, then what reads, changes and uses it, and at last what ends it. */
 function rank(operation: Operation): number {
   const { method, operationId } = operation;
-  if (operationId === 'chat.completions' || operationId.endsWith('.upsert')) return 0.5;
+  if (/^(chat\.completions|responses\.create)$/.test(operationId) || operationId.endsWith('.upsert'))
+    return 0.5;
   // After the target has accepted.
   if (operationId === 'transfers.create') return 2.1;
   if (operationId === 'transfers.get') return 2.2;
@@ -150,6 +153,8 @@ const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
   if (status === 201) made.set(operation.path, (body as { id: string }).id);
+  if (operation.operationId === 'responses.create')
+    made.set(operation.path, (body as { id?: string }).id ?? '');
   if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
   // The channels that the other routes name are `generic`.
   if (operation.operationId === 'channels.instances.create')
@@ -234,7 +239,9 @@ function paramsOf(operation: Operation): Record<string, string> {
       const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : ofServer;
       return [
         name,
-        schema.format === 'uuid' ? (made.get(collection) ?? 'nothing was made') : String(example),
+        schema.format === 'uuid' || collection === '/v1/responses'
+          ? (made.get(collection) ?? 'nothing was made')
+          : String(example),
       ];
     }),
   );

@@ -43,7 +43,8 @@ export const responseRequest = z.looseObject({
   reasoning: z.looseObject({}).nullish(),
   text: z.looseObject({}).nullish(),
   include: z.array(z.string()).nullish(),
-  store: z.boolean().nullish().describe('Accepted; responses are not kept yet'),
+  store: z.boolean().nullish().describe('Whether Gatehouse keeps the response; default true'),
+  previous_response_id: z.string().nullish().describe('The kept response that the request goes on from'),
   prompt_cache_key: z.string().nullish().describe('Also names the session, where no header does'),
 });
 
@@ -98,6 +99,36 @@ const eventsExample = [
   .map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
   .join('');
 
+const responsePath = { response_id: head.id };
+
+export const inputItemsQuery = z.looseObject({
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  after: z.string().max(512).optional().describe('The id of the item before the page'),
+});
+export type InputItemsQuery = z.output<typeof inputItemsQuery>;
+
+export const deletedResponse = z.object({
+  id: z.string(),
+  object: z.literal('response'),
+  deleted: z.literal(true),
+});
+
+export const inputItems = z.object({
+  object: z.literal('list'),
+  data: z.array(item),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+  has_more: z.boolean(),
+});
+
+const ofKept = {
+  dialects: ['responses'] as const,
+  service: 'chat' as const,
+  access: scope('chat'),
+  actingUser: true,
+};
+
 export const routes: readonly Route[] = [
   route({
     id: 'responses.create',
@@ -118,8 +149,10 @@ export const routes: readonly Route[] = [
       'fields and tools that are not described here. An agent adds its prompt before `instructions`, and its parameters',
       'where the request has none.',
       '',
-      'Responses are not kept: the provider is asked to store nothing, and `previous_response_id`, `conversation`,',
-      '`prompt`, `background: true` and items of the type `item_reference` return 400 `unsupported_parameter`.',
+      'Providers are asked to store nothing: Gatehouse keeps a response, encrypted, unless `store` is false, for as long',
+      'as the tenant keeps texts and 30 days at most. `previous_response_id` names one of the same user; any other returns',
+      '400 `previous_response_not_found`. `conversation`, `prompt`, `background: true` and items of the type',
+      '`item_reference` return 400 `unsupported_parameter`.',
       '',
       'With `stream: true` the response is a stream of events that ends with `response.completed` or',
       '`response.incomplete`. If the provider fails after the first item, the stream ends with the events `error` and',
@@ -135,6 +168,85 @@ export const routes: readonly Route[] = [
         summary: 'A stream',
         body: { model, input: 'Say hello.', stream: true },
         events: eventsExample,
+      },
+    },
+  }),
+  route({
+    ...ofKept,
+    id: 'responses.get',
+    method: 'GET',
+    path: '/v1/responses/{response_id}',
+    query: z.looseObject({
+      stream: z.string().max(8).optional().describe('`true` for the events of the response'),
+      starting_after: z
+        .string()
+        .max(16)
+        .optional()
+        .describe('The number of the event before the first one, for a stream'),
+    }),
+    response: { ...ok(response), events: true },
+    summary: 'A kept response',
+    description: 'Encrypted thoughts are in it with `include[]=reasoning.encrypted_content`.',
+    examples: {
+      response: {
+        summary: 'A kept response',
+        params: responsePath,
+        response: answer('A gatehouse is a building that guards an entrance.'),
+      },
+    },
+  }),
+  route({
+    ...ofKept,
+    id: 'responses.delete',
+    method: 'DELETE',
+    path: '/v1/responses/{response_id}',
+    query: z.looseObject({}),
+    response: ok(deletedResponse),
+    summary: 'Delete a kept response',
+    description: 'Requests can no longer go on from it, or from one that went on from it.',
+    examples: {
+      response: {
+        summary: 'A response is deleted',
+        params: responsePath,
+        response: { id: head.id, object: 'response', deleted: true },
+      },
+    },
+  }),
+  route({
+    ...ofKept,
+    id: 'responses.cancel',
+    method: 'POST',
+    path: '/v1/responses/{response_id}/cancel',
+    query: z.looseObject({}),
+    response: ok(response),
+    summary: 'Cancel a response in the background',
+    description: 'There are none yet: a kept response is complete, and returns 400.',
+    examples: {
+      cancelled: {
+        summary: 'A response in the background is cancelled',
+        params: responsePath,
+        response: { ...begun, status: 'cancelled' },
+      },
+    },
+  }),
+  route({
+    ...ofKept,
+    id: 'responses.input_items',
+    method: 'GET',
+    path: '/v1/responses/{response_id}/input_items',
+    query: inputItemsQuery,
+    response: ok(inputItems),
+    summary: 'The input of a kept response',
+    description: 'The items of its own request, without those of earlier responses.',
+    examples: {
+      items: {
+        summary: 'One item',
+        params: responsePath,
+        response: {
+          object: 'list',
+          data: [{ id, type: 'message', role: 'user', content: 'What is a gatehouse?' }],
+          ...{ first_id: id, last_id: id, has_more: false },
+        },
       },
     },
   }),

@@ -91,7 +91,7 @@ describe('the route table', () => {
       expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);
       // A link is made of nothing, and buttons send nothing.
-      else if (!/\.consent(\.|-)|\.accept$/.test(id) && id !== 'mcp.servers.refresh')
+      else if (!/\.consent(\.|-)|\.accept$|\.cancel$/.test(id) && id !== 'mcp.servers.refresh')
         expect(
           body !== undefined || bodyLines !== undefined || passThrough || isSigned || method === '*',
         ).toBe(true);

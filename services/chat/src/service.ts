@@ -9,6 +9,7 @@ import { createAlerts } from './alerts/create-alerts.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';
 import { migrations, type ChatConfig } from './config.ts';
+import { createKeptResponses } from './kept-responses/create-kept-responses.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
 import { createProviders } from './providers/create-providers.ts';
@@ -50,16 +51,19 @@ export async function createService(
   });
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
+  const keyRing = config.SECRETS_KEYRING;
+  const { responses, ...kept } = createKeptResponses(shell, { pool, keyRing, settings: tenants });
   const completions = createCompletions(shell, {
-    ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
+    ...{ pool, keyRing, instance, peers, silenceMs },
     turns: {
       ...{ catalogue, agents, settings: tenants, pricing, recorder, telemetry, limiter: limits.limiter },
       ...ofProviders,
       ...memory,
+      responses,
     },
   });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const features = [models, ofAlerts, ofProviders, memory, recording, completions];
+  const features = [models, ofAlerts, ofProviders, memory, recording, kept, completions];
   const { parts, ...served } = joined(features);
   const rpcs = { ...models.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

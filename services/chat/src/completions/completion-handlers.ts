@@ -10,12 +10,14 @@ import { AppError } from '@gatehouse/kit/errors';
 import { passedHeaders } from './client-headers.ts';
 import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
-import type { Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
+import type { CompletionRequest, Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
 import { sessionNamed } from '../dialects/session.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
+import type { KeptResponses } from '../kept-responses/kept-responses.ts';
+import { continuedRequest, heldShare } from './continued-request.ts';
 import { clientNamed } from '../shared/client-name.ts';
-import type { KeySettings } from '../shared/tenant-settings.ts';
+import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { beginTurn, type TurnDependencies } from '../turns/begin-turn.ts';
@@ -28,6 +30,7 @@ export interface CompletionDependencies
   extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
+  responses: KeptResponses;
   bodyBudget: BodyBudget;
   silenceMs?: number | undefined;
 }
@@ -141,16 +144,29 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId } = principal;
-  const parsed = await parseBody(body, tenantId);
   const { dialect, operation, inPath } = call;
-  const request = await readPart(body, tenantId, () => dialect.readRequest(operation, body, parsed, inPath));
-  const source = await readPart(body, tenantId, () => request.source(share));
+  const read = async (text: Buffer): Promise<CompletionRequest> => {
+    const parsed = await parseBody(text, tenantId);
+    return readPart(text, tenantId, () => dialect.readRequest(operation, text, parsed, inPath));
+  };
+  const given = await read(body);
   // A body may take hours.
   const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
   const actor = requestActor({ ...call, principal });
-  const sessionId = arrival.sessionId ?? request.session;
-  const found = await findTarget(dependencies, { api: dialect.name, request, actor, settings });
+  const sessionId = arrival.sessionId ?? given.session;
+  const asked = { api: dialect.name, actor, settings };
+  const {
+    request,
+    target: found,
+    keep,
+    previousId,
+    text,
+  } = await continuedRequest(dependencies.responses, {
+    ...{ given, body, share, dialect, principal, days: keptDays(settings), read },
+    findFor: (request) => findTarget(dependencies, { ...asked, request }),
+  });
+  const source = await readPart(text, tenantId, () => request.source(keep === null ? share : heldShare));
   const turn = { dialect, request, actor, target: found, sessionId, arrivedAt };
   const [{ target, recall, onAnswer }, tools] = await Promise.all([
     withMemory(dependencies, turn),
@@ -167,6 +183,8 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     recall,
     onAnswer,
     tools,
+    keep,
+    previousId,
     channel: 'api',
     clientDialect: dialect.name,
     clientName: clientNamed(incoming.headers['user-agent']),

@@ -91,6 +91,8 @@ async function answer(
       actor,
       settings,
       channel,
+      keep: null,
+      previousId: null,
       arrivedAt,
       admission,
       signal,

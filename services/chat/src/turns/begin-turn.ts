@@ -8,7 +8,9 @@ import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
-import type { CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
+import type { Additions, CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
+import { responseId } from '../kept-responses/response-id.ts';
+import type { KeepAnswer } from '../runs/run.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
@@ -56,6 +58,10 @@ export interface TurnRequest {
   headers: Readonly<Record<string, string>>;
   /** Tools that the gateway calls; null without any. */
   tools: TurnTools | null;
+  /** Keeps the answer; null where it is not kept. */
+  keep: KeepAnswer | null;
+  /** The kept answer that the request goes on from, as its client names it. */
+  previousId: string | null;
   /** Aborts when the answer is no longer wanted. */
   signal: AbortSignal;
 }
@@ -75,8 +81,17 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
   const run = createRun(dependencies, asked);
   const { operation, model, stream, wantsUsage, choices, isBatch } = request;
-  const toolNames = new Set(asked.tools?.byName.keys());
-  const view = request.viewWith?.({ systemPrompt: target.systemPrompt, toolNames }) ?? undefined;
+  const { keep, previousId } = asked;
+  const additions: Additions = {
+    systemPrompt: target.systemPrompt,
+    toolNames: new Set(asked.tools?.byName.keys()),
+    kept:
+      keep === null && previousId === null
+        ? null
+        : { id: keep === null ? null : responseId(run.identity.id), previousId },
+  };
+  const view = request.viewWith?.(additions) ?? undefined;
+  const keptView = keep === null ? undefined : request.keptView?.(additions);
   return new Turn({
     dialect,
     headers: asked.headers,
@@ -92,6 +107,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     providers,
     log,
     onAnswer,
+    kept: keep !== null && keptView !== undefined ? { keep, view: keptView } : null,
     tools:
       asked.tools === null
         ? null

@@ -137,6 +137,7 @@ async function setUp(
     providers,
     log,
     onAnswer: null,
+    kept: null,
     tools: null,
   });
   return { turn, delivery: new Collecting(steps) };

@@ -1,12 +1,13 @@
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
+import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from '../dialects/dialect.ts';
 import { ProviderChain, type ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
-import type { RunEnd } from '../runs/run.ts';
+import type { KeepAnswer, RunEnd } from '../runs/run.ts';
 import type { OnAnswer } from '../memory/remembering.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
@@ -29,6 +30,8 @@ export interface TurnOptions {
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
   /** Tools that the gateway calls; null without any. */
+  /** Keeps the answer, and shows it as it is kept; null where it is not kept. */
+  kept: { keep: KeepAnswer; view: AnswerView } | null;
   tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded'>) | null;
 }
 
@@ -54,21 +57,29 @@ export class Turn {
 
   /** Calls the providers, delivers the answer, and ends the run if one began. Throws what `AnswerSink.fail` throws. */
   async complete(sink: AnswerSink): Promise<void> {
-    const { request, run, onAnswer } = this.#options;
+    const { dialect, request, run, onAnswer } = this.#options;
     try {
       const answer = await this.#calls(sink).answer();
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
         const shown = await this.#shown(answer);
-        this.#logEnd(await run.finish('ok', { answer: sink.stored?.(shown, run.identity) }));
+        const keeps = await this.#keep(answer.model, (view) =>
+          view.whole(answer.bytes, run.identity.tenantId),
+        );
+        this.#logEnd(await run.finish('ok', { answer: sink.stored?.(shown, run.identity), keeps }));
         sink.sendObject(shown);
       } else {
         const { view } = request;
         const stream = sink.openStream(answer.model);
         await answer.passTo(view === undefined ? stream : viewedThrough(view, stream));
-        const end = await run.finish('ok');
+        // A dialect whose answers are kept has usage unasked.
+        const frames = this.#options.kept === null ? null : answer.endFrames(null);
+        const keeps = await this.#keep(answer.model, (kept) =>
+          Promise.resolve(dialect.state?.endOf((frames ?? []).map((frame) => kept.frame(frame))) ?? null),
+        );
+        const end = await run.finish('ok', { keeps });
         this.#logEnd(end);
-        const last = answer.endFrames(request.wantsUsage && end !== null ? end.usage : null);
+        const last = frames ?? answer.endFrames(request.wantsUsage && end !== null ? end.usage : null);
         sink.endStream(view === undefined ? last : last.map((frame) => view.frame(frame)));
       }
       onAnswer?.({ runId: run.identity.id, text: answer.text });
@@ -89,6 +100,15 @@ export class Turn {
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     const { admitMore, callEnded } = tools;
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
+  }
+
+  /** Writes the answer if it is to be kept; says whether it was. `shownIn` is the answer; null if it broke off. */
+  async #keep(model: Model, shownIn: (view: AnswerView) => Promise<Buffer | null>): Promise<boolean> {
+    const { kept, run } = this.#options;
+    const answer = kept === null ? null : await shownIn(kept.view);
+    if (kept === null || answer === null) return false;
+    await kept.keep(answer, { id: run.identity.id, provider: model.provider.name });
+    return true;
   }
 
   async #shown(answer: ObjectAnswer): Promise<ObjectAnswer> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { AskedView } from './asked-view.ts';
 
-const nothing = { systemPrompt: null, toolNames: new Set<string>() };
+const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null };
 const asked = new AskedView({ store: true, encrypted: false, ...nothing });
 
 const thought = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'enc"x' };
@@ -76,7 +76,8 @@ describe('what a client asked for', () => {
 
 describe('the additions of an agent', () => {
   const view = new AskedView({
-    ...{ store: false, encrypted: true, systemPrompt: 'Be "kind".', toolNames: new Set(['own_a', 'own_b']) },
+    ...{ store: false, encrypted: true, systemPrompt: 'Be "kind".', kept: null },
+    toolNames: new Set(['own_a', 'own_b']),
   });
   const tool = (name: string): object => ({ type: 'function', name, parameters: { name: 'own_a' } });
   const shown = async (fields: object): Promise<unknown> =>

@@ -3,8 +3,8 @@ import { applyEdits, removeFrom, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, objectMembers, type Member } from '../../wire/json-members.ts';
 import { isParsable, memberRanges, wholeOf } from '../../wire/json-parts.ts';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
-import type { Additions, AnswerView } from '../dialect.ts';
-import { eventOf, frameOf } from './events.ts';
+import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
+import { dataOf, eventOf, frameOf } from './events.ts';
 
 interface AskedFor extends Additions {
   /** Whether the client asked for a stored response. */
@@ -25,7 +25,8 @@ export class AskedView implements AnswerView {
   }
 
   frame(frame: Buffer): Buffer {
-    if (!this.#mayDiffer(frame)) return frame;
+    const isHeld = this.#asked.kept !== null && frame.includes(responseName);
+    if (!isHeld && !this.#mayDiffer(frame)) return frame;
     const at = dataOf(frame);
     if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at));
     // Data in several lines is one value only once they are joined.
@@ -34,7 +35,7 @@ export class AskedView implements AnswerView {
   }
 
   async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
-    if (!this.#mayDiffer(bytes)) return bytes;
+    if (this.#asked.kept === null && !this.#mayDiffer(bytes)) return bytes;
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
     return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)));
   }
@@ -44,12 +45,13 @@ export class AskedView implements AnswerView {
    * thoughts.
    */
   async #large(bytes: Buffer, tenantId: string): Promise<Buffer> {
-    const { store, systemPrompt, toolNames } = this.#asked;
+    const { store, systemPrompt, toolNames, kept } = this.#asked;
     const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
     const shown = {
       store: store && 'true',
       instructions: systemPrompt !== null && 'null',
       tools: toolNames.size > 0 && '[]',
+      ...(kept !== null && namesOf(kept)),
     };
     const edits = Object.entries(shown).flatMap(([name, text]) => {
       const range = members?.get(name);
@@ -73,8 +75,20 @@ export class AskedView implements AnswerView {
   }
 
   #ofResponse(json: Buffer, from: number): Edit[] {
-    return objectMembers(json, { from }).flatMap((member) => {
+    const { kept } = this.#asked;
+    const names = kept === null ? {} : namesOf(kept);
+    const members = objectMembers(json, { from });
+    const given = new Set(members.map(({ name }) => name));
+    const last = members.at(-1);
+    const added = Object.entries(names).flatMap(([name, text]) =>
+      last === undefined || given.has(name)
+        ? []
+        : [{ at: last.valueEnd, until: last.valueEnd, text: `,"${name}":${text}` }],
+    );
+    const edits = members.flatMap((member) => {
       const { name, valueStart: at, valueEnd: until } = member;
+      const named = Object.hasOwn(names, name) ? names[name] : undefined;
+      if (named !== undefined) return [{ at, until, text: named }];
       switch (name) {
         case 'store':
           return this.#asked.store && json.toString('latin1', at, until) === 'false'
@@ -91,6 +105,7 @@ export class AskedView implements AnswerView {
           return [];
       }
     });
+    return [...edits, ...added];
   }
 
   /** The prompt stands before the instructions of the client. Others that a provider writes may have it anywhere. */
@@ -124,6 +139,13 @@ export class AskedView implements AnswerView {
   }
 }
 
+/** The members by which responses are known, as JSON. */
+function namesOf({ id, previousId }: KeptNames): Record<string, string> {
+  const previous = { previous_response_id: JSON.stringify(previousId) };
+  return id === null ? previous : { id: JSON.stringify(id), ...previous };
+}
+
+const responseName = '"response"';
 const storeName = '"store"';
 const encryptedName = 'encrypted_content';
 const instructionsName = '"instructions"';
@@ -141,15 +163,3 @@ function nameAt(json: Buffer, from: number): string {
     member === undefined ? '' : JSON.parse(json.toString('utf8', member.valueStart, member.valueEnd));
   return typeof name === 'string' ? name : '';
 }
-
-/** The place of the value in a frame's only line of data; null for none or several. */
-function dataOf(frame: Buffer): number | null {
-  const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
-  if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;
-  const at = first + field.length;
-  return frame[at] === space ? at + 1 : at;
-}
-
-const field = Buffer.from('data:');
-const lineOfData = Buffer.from('\ndata:');
-const space = 0x20;

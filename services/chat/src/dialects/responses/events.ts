@@ -44,3 +44,15 @@ export function isHead(type: string): boolean {
 export function isEnd(type: string): boolean {
   return type === 'response.completed' || type === 'response.incomplete';
 }
+
+/** The place of the value in a frame's only line of data; null for none or several. */
+export function dataOf(frame: Buffer): number | null {
+  const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
+  if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;
+  const at = first + field.length;
+  return frame[at] === space ? at + 1 : at;
+}
+
+const field = Buffer.from('data:');
+const lineOfData = Buffer.from('\ndata:');
+const space = 0x20;

@@ -43,7 +43,7 @@ describe('a request', () => {
     [{ ...usual, store: 'no' }, 'invalid_type', 'store'],
     [{ ...usual, Store: true }, 'unknown_parameter', 'Store'],
     [{ ...usual, Input: 'x' }, 'unknown_parameter', 'Input'],
-    [{ ...usual, previous_response_id: 'resp_1' }, 'unsupported_parameter', 'previous_response_id'],
+    [{ ...usual, previous_response_id: 1 }, 'invalid_type', 'previous_response_id'],
     [{ ...usual, conversation: { id: 'c' } }, 'unsupported_parameter', 'conversation'],
     [{ ...usual, conversation: 'c' }, 'unsupported_parameter', 'conversation'],
     [{ ...usual, prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
@@ -137,13 +137,15 @@ describe('a request', () => {
   });
 
   it.each([
-    [{ include: [encrypted] }, { systemPrompt: null, toolNames: new Set<string>() }, true],
-    [{}, { systemPrompt: null, toolNames: new Set<string>() }, false],
-    [{ include: [encrypted], store: true }, { systemPrompt: null, toolNames: new Set<string>() }, false],
-    [{ include: [encrypted] }, { systemPrompt: 'Be kind.', toolNames: new Set<string>() }, false],
-    [{ include: [encrypted] }, { systemPrompt: null, toolNames: new Set(['own']) }, false],
+    [{ include: [encrypted] }, {}, true],
+    [{}, {}, false],
+    [{ include: [encrypted], store: true }, {}, false],
+    [{ include: [encrypted] }, { systemPrompt: 'Be kind.' }, false],
+    [{ include: [encrypted] }, { toolNames: new Set(['own']) }, false],
+    [{ include: [encrypted] }, { kept: { id: null, previousId: 'resp_1' } }, false],
   ])('with %j and %j gets its answer as the provider wrote it: %j', (fields, added, expected) => {
-    expect(read({ ...usual, ...fields }).viewWith?.(added) === null).toBe(expected);
+    const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null };
+    expect(read({ ...usual, ...fields }).viewWith?.({ ...nothing, ...added }) === null).toBe(expected);
   });
 
   it.each([

@@ -45,8 +45,8 @@ const fieldTypes: FieldTypes = {
 
 const decisive = ['model', 'input'];
 
-/** Fields that name what the provider would keep. On the platform's account that could be another tenant's. */
-const stateNames = ['previous_response_id', 'conversation', 'prompt'];
+/** Fields that name what the provider would keep, and Gatehouse does not. On the platform's account that could be another tenant's. */
+const stateNames = ['conversation', 'prompt'];
 
 /** See `RequestFormat`. */
 export function readRequest(_operation: Operation, body: Buffer, parsed: unknown): CompletionRequest {
@@ -92,7 +92,7 @@ function checkItem(item: unknown, param: string): void {
 function unsupported(param: string): AppError {
   return new AppError(
     'unsupported_parameter',
-    `${param} is not supported: responses are not kept. Send the whole conversation in input.`,
+    `${param} is not supported. Send the conversation in input, or name an earlier response.`,
     { param },
   );
 }

@@ -110,10 +110,19 @@ export class ResponsesRequest implements CompletionRequest {
     };
   }
 
-  viewWith({ systemPrompt, toolNames }: Additions): AnswerView | null {
-    const asked = { store: this.#stores, encrypted: this.#wantsEncrypted, systemPrompt, toolNames };
-    const isSame = !asked.store && asked.encrypted && systemPrompt === null && toolNames.size === 0;
-    return isSame ? null : new AskedView(asked);
+  get state(): { previousId: string | null; keeps: boolean } {
+    const { previous_response_id: previousId } = this.#fields;
+    return { previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores };
+  }
+
+  viewWith(added: Additions): AnswerView | null {
+    const asked = { ...added, store: this.#stores, encrypted: this.#wantsEncrypted };
+    const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
+    return !asked.store && asked.encrypted && !adds ? null : new AskedView(asked);
+  }
+
+  keptView(added: Additions): AnswerView {
+    return new AskedView({ ...added, store: true, encrypted: true });
   }
 
   source(share: Share): RequestSource {

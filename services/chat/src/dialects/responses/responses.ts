@@ -4,11 +4,12 @@ import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
 import { readRequest } from './request.ts';
 import { ResponseFollower } from './response-follower.ts';
+import { state } from './state.ts';
 import { ResponseToolAnswers } from './tool-answers.ts';
 import { ResponseToolStream } from './tool-stream.ts';
 import { readWhole } from './whole-answer.ts';
 
-/** OpenAI's responses, without state of their own. */
+/** OpenAI's responses. Providers keep none: the gateway does. */
 export const responses = {
   name: 'responses',
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
@@ -25,5 +26,6 @@ export const responses = {
   toolAnswers: (isOwn) => new ResponseToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ResponseToolStream(sink, isOwn),
   follower: () => new ResponseFollower(),
+  state,
   keepAlive: Buffer.from(': keep-alive\n\n'),
 } satisfies Dialect;

@@ -1,0 +1,60 @@
+import type { BodyShare } from '@gatehouse/http/body-budget';
+import { readPart } from '@gatehouse/http/body';
+import type { TenantPrincipal } from '@gatehouse/identity/principal';
+import type { Target } from '../catalogue/target.ts';
+import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
+import type { KeptResponses } from '../kept-responses/kept-responses.ts';
+import type { KeepAnswer } from '../runs/run.ts';
+
+/** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
+export const heldShare: Share = { release: () => undefined };
+
+interface Given {
+  given: CompletionRequest;
+  body: Buffer;
+  share: Pick<BodyShare, 'grow'>;
+  dialect: Dialect;
+  principal: TenantPrincipal;
+  /** How long the tenant's answers are kept. */
+  days: number;
+  read: (text: Buffer) => Promise<CompletionRequest>;
+  findFor: (request: CompletionRequest) => Promise<Target>;
+}
+
+interface Continued {
+  request: CompletionRequest;
+  target: Target;
+  /** Keeps the answer; null where it is not kept. */
+  keep: KeepAnswer | null;
+  /** The kept answer that the client names. */
+  previousId: string | null;
+  /** The text of the request. */
+  text: Buffer;
+}
+
+/** The models of a request, and the request with the conversation that it goes on from, in a dialect that has one. */
+export async function continuedRequest(
+  responses: KeptResponses,
+  { given, body, share, dialect, principal, days, read, findFor }: Given,
+): Promise<Continued> {
+  const { tenantId, userId } = principal;
+  const { state: format } = dialect;
+  const target = await findFor(given);
+  const { previousId = null, keeps = false } = given.state ?? {};
+  const asGiven = { request: given, target, keep: null, previousId, text: body };
+  if (format === undefined || (previousId === null && !keeps)) return asGiven;
+  const reader = { tenantId, userId, days };
+  const keep = keeps
+    ? responses.keeping({
+        ...{ ...reader, previousId },
+        input: await readPart(body, tenantId, () => format.inputOf(body)),
+      })
+    : null;
+  if (previousId === null) return { ...asGiven, keep };
+  const provider = target.chain[0].provider.name;
+  const earlier = await responses.conversation(previousId, { ...reader, format, provider });
+  const text = await readPart(body, tenantId, () => format.continued(body, earlier));
+  share.grow(text.length);
+  const request = await read(text);
+  return { request, target: await findFor(request), keep, previousId, text };
+}

@@ -1,0 +1,71 @@
+import { isFields } from '@gatehouse/kit/fields';
+import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
+import { applyEdits, type Edit } from '../../wire/json-edits.ts';
+import { objectMembers, type Member } from '../../wire/json-members.ts';
+import type { StateFormat } from '../dialect.ts';
+import { AskedView } from './asked-view.ts';
+import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
+import { isEmptyThought } from './items.ts';
+import { framesOf } from './other-kind.ts';
+
+/** The input of a request that was read: its last member of that name counts. */
+function inputIn(body: Buffer): Member {
+  const input = objectMembers(body).findLast(({ name }) => name === 'input');
+  if (input === undefined) throw new Error('the request has no input');
+  return input;
+}
+
+const userMessage = '{"type":"message","role":"user","content":';
+
+function inputOf(body: Buffer): Buffer {
+  const { valueStart, valueEnd } = inputIn(body);
+  const value = body.subarray(valueStart, valueEnd);
+  return body[valueStart] === quote
+    ? Buffer.concat([Buffer.from(`[${userMessage}`), value, Buffer.from('}]')])
+    : Buffer.from(value);
+}
+
+function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
+  const { valueStart, valueEnd } = inputIn(body);
+  const items = earlier.flatMap((item) => [item, ',']);
+  const edits: Edit[] = objectMembers(body)
+    .filter(({ name }) => name === 'previous_response_id')
+    .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: 'null' }));
+  if (body[valueStart] === openBracket) {
+    const at = valueStart + 1;
+    edits.push({ at, until: at, text: items });
+  } else {
+    edits.push({ at: valueStart, until: valueStart, text: ['[', ...items, userMessage] });
+    edits.push({ at: valueEnd, until: valueEnd, text: '}]' });
+  }
+  return applyEdits(body, edits);
+}
+
+/** The bytes of the response in the last event. */
+function endOf(frames: readonly Buffer[]): Buffer | null {
+  for (const frame of frames) {
+    const event = eventOf(frame);
+    if (event === null || !isEnd(event.type)) continue;
+    const at = dataOf(frame);
+    // Data in several lines is one value only once they are joined.
+    if (at === null) return endOf([frameOf({ ...event.fields, type: event.type })]);
+    const response = objectMembers(frame, { from: at }).findLast(({ name }) => name === 'response');
+    if (response !== undefined && frame[response.valueStart] === openBrace)
+      return frame.subarray(response.valueStart, response.valueEnd);
+  }
+  return null;
+}
+
+/** Responses that go on from others: their items stand in the gateway, and are put before the input of each request. */
+export const state: StateFormat = {
+  inputOf,
+  continued,
+  goesOn: (item, sameProvider) =>
+    !isFields(item) || item['type'] !== 'reasoning' || (sameProvider && !isEmptyThought(item)),
+  endOf,
+  shown: (answer, { encrypted, tenantId }) =>
+    new AskedView({
+      ...{ store: false, encrypted, systemPrompt: null, toolNames: new Set<string>(), kept: null },
+    }).whole(answer, tenantId),
+  framesOf,
+};

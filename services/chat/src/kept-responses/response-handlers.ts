@@ -1,0 +1,124 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { InputItemsQuery } from '@gatehouse/contract/responses';
+import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
+import { AppError } from '@gatehouse/kit/errors';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { StateFormat } from '../dialects/dialect.ts';
+import { keptDays } from '../shared/tenant-settings.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-responses.ts';
+
+export interface ResponseDependencies {
+  responses: KeptResponses;
+  settings: TenantSettingsClient;
+  format: StateFormat;
+}
+
+/** Kept responses, each for the tenant and the user that it was made for; others get a 404. */
+export function responseHandlers(dependencies: ResponseDependencies): {
+  handlers: Record<string, Handler>;
+  rawHandlers: Record<string, RawHandler>;
+} {
+  const found = async (call: AnyCall): Promise<KeptResponse> => {
+    const kept = await dependencies.responses.find(
+      call.params['response_id'] ?? '',
+      await readerOf(dependencies, call),
+    );
+    if (kept === null) throw notFound();
+    return kept;
+  };
+  return {
+    rawHandlers: {
+      'responses.get': async (request, response, call) => {
+        const kept = await found(call);
+        await send(dependencies.format, kept, { request, response, call });
+      },
+    },
+    handlers: {
+      'responses.delete': async (call: Call) => {
+        const id = call.params['response_id'] ?? '';
+        const { tenantId, userId } = tenantOf(call);
+        if (!(await dependencies.responses.delete(id, { tenantId, userId }))) throw notFound();
+        return { body: { id, object: 'response', deleted: true } };
+      },
+      'responses.cancel': async (call: Call) => {
+        await found(call);
+        throw new AppError(
+          'invalid_value',
+          'The response is complete: only one in the background can be cancelled.',
+          {
+            param: 'response_id',
+          },
+        );
+      },
+      'responses.input_items': async (call: Call<unknown, InputItemsQuery>) => {
+        const { input } = await found(call);
+        return { body: await pageOf(input, call) };
+      },
+    },
+  };
+}
+
+type AnyCall = Pick<Call, 'principal' | 'params' | 'requestId' | 'trace'>;
+
+async function readerOf({ settings }: ResponseDependencies, call: AnyCall): Promise<Reader> {
+  const { tenantId, userId } = tenantOf(call);
+  return { tenantId, userId, days: keptDays(await settings.getNow(tenantId, call)) };
+}
+
+async function send(
+  format: StateFormat,
+  kept: KeptResponse,
+  { request, response, call }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
+): Promise<void> {
+  const { searchParams: query } = new URL(request.url ?? '', 'http://localhost');
+  const include = ['include', 'include[]'].flatMap((name) => query.getAll(name));
+  const encrypted = include.includes('reasoning.encrypted_content');
+  const shown = await format.shown(kept.response, { encrypted, tenantId: tenantOf(call).tenantId });
+  const headers = doorHeaders(call.requestId, call.dialect);
+  if (query.get('stream') !== 'true') {
+    sendJsonText(response, 200, shown, headers);
+    return;
+  }
+  const after = Number(query.get('starting_after') ?? -1);
+  if (!Number.isInteger(after))
+    throw new AppError('invalid_value', 'starting_after must be the number of an event.', {
+      param: 'starting_after',
+    });
+  const frames = format.framesOf(shown).slice(Math.max(0, after + 1));
+  response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+  response.end(Buffer.concat(frames));
+}
+
+/** Items without an id of their own are known by their places. */
+async function pageOf(
+  input: Buffer,
+  { params, query, principal }: Pick<Call<unknown, InputItemsQuery>, 'params' | 'query' | 'principal'>,
+): Promise<Fields> {
+  const { limit, order, after } = query;
+  const texts = await elementsIn(input, principal.tenantId ?? '');
+  const items: Fields[] = [];
+  for (const [place, text] of texts.entries()) {
+    const item = await parsedPart(text, wholeOf(text), principal.tenantId);
+    if (isFields(item))
+      items.push({ id: `msg_${(params['response_id'] ?? '').slice(5)}_${place}`, type: 'message', ...item });
+  }
+  if (order === 'desc') items.reverse();
+  const from = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && from === 0)
+    throw new AppError('invalid_value', 'after must be the id of an item.', { param: 'after' });
+  const data = items.slice(from, from + limit);
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.['id'] ?? null,
+    last_id: data.at(-1)?.['id'] ?? null,
+    has_more: from + limit < items.length,
+  };
+}
+
+function notFound(): AppError {
+  return new AppError('not_found', 'There is no such response.', { param: 'response_id' });
+}
