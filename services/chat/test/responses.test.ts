@@ -3,6 +3,15 @@ import { eventually } from '@gatehouse/test/eventually';
 import OpenAI from 'openai';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { makePassage } from './memory-stand-in.ts';
+import {
+  answerOf,
+  callItem,
+  eventsOf,
+  framesOf,
+  messageItem,
+  thought,
+  type Fields,
+} from './response-answers.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Responses with providers that speak OpenAI's Responses API. */
@@ -34,7 +43,6 @@ afterAll(async () => {
   provider.stop();
 });
 
-type Fields = Record<string, unknown>;
 type Options = Parameters<ChatHarness['post']>[2];
 
 const post = (body: unknown, options: Options = {}): Promise<Response> =>
@@ -46,76 +54,6 @@ const post = (body: unknown, options: Options = {}): Promise<Response> =>
 const encrypted = 'reasoning.encrypted_content';
 const exact = { model: 'gpt', store: false, include: [encrypted] };
 const asking = (input: unknown, fields: object = {}): Fields => ({ ...exact, input, ...fields });
-
-const usage = {
-  ...{ input_tokens: 10, input_tokens_details: { cached_tokens: 4 }, output_tokens: 6, total_tokens: 16 },
-  output_tokens_details: { reasoning_tokens: 2 },
-};
-const messageItem = (text: string, id = 'msg_1'): Fields => ({
-  ...{ id, type: 'message', role: 'assistant', status: 'completed' },
-  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
-});
-const thought = (id: string): Fields => ({
-  id,
-  type: 'reasoning',
-  summary: [],
-  encrypted_content: `enc-${id}`,
-});
-const callItem = (call_id: string, name: string, args: string): Fields => ({
-  ...{ id: `fc_${call_id}`, type: 'function_call', status: 'completed', call_id, name, arguments: args },
-});
-const answerOf = (output: Fields[], fields: Fields = {}): Fields => ({
-  ...{ id: 'resp_1', object: 'response', created_at: 7, status: 'completed', model: 'gpt-x-1', error: null },
-  ...{ store: false, output, usage, ...fields },
-});
-
-function framesOf(events: readonly Fields[]): string[] {
-  return events.map(
-    (event, sequence_number) =>
-      `event: ${String(event['type'])}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`,
-  );
-}
-
-/** The events of an answer. `id`: of the response. */
-function eventsOf(output: readonly Fields[], id = 'resp_1'): Fields[] {
-  const begun = answerOf([], { id, status: 'in_progress', usage: null });
-  return [
-    { type: 'response.created', response: begun },
-    { type: 'response.in_progress', response: begun },
-    ...output.flatMap((item, output_index) => itemEvents(item, output_index)),
-    { type: 'response.completed', response: answerOf([...output], { id }) },
-  ];
-}
-
-function itemEvents(item: Fields, output_index: number): Fields[] {
-  const place = { item_id: item['id'], output_index };
-  const done = { type: 'response.output_item.done', output_index, item };
-  const added = (begun: Fields): Fields => ({
-    type: 'response.output_item.added',
-    output_index,
-    item: { ...item, ...begun },
-  });
-  if (item['type'] === 'function_call') {
-    const delta = item['arguments'];
-    return [
-      added({ arguments: '', status: 'in_progress' }),
-      { type: 'response.function_call_arguments.delta', ...place, delta },
-      { type: 'response.function_call_arguments.done', ...place, name: item['name'], arguments: delta },
-      done,
-    ];
-  }
-  if (item['type'] !== 'message') return [added({}), done];
-  const [part] = item['content'] as Fields[];
-  const inPart = { ...place, content_index: 0 };
-  return [
-    added({ content: [], status: 'in_progress' }),
-    { type: 'response.content_part.added', ...inPart, part: { ...part, text: '' } },
-    { type: 'response.output_text.delta', ...inPart, delta: part?.['text'], logprobs: [] },
-    { type: 'response.output_text.done', ...inPart, text: part?.['text'], logprobs: [] },
-    { type: 'response.content_part.done', ...inPart, part },
-    done,
-  ];
-}
 
 const sent = (): Fields[] => provider.received.map(({ body }) => JSON.parse(body.toString()) as Fields);
 
@@ -156,28 +94,26 @@ describe('a response', () => {
     });
   });
 
-  it('is stored nowhere, though the client sees what it asked for', async () => {
+  it('is stored at no provider, though the client sees what it asked for', async () => {
     provider.answer(whole(answerOf([thought('rs_1'), messageItem('x')])));
     const response = await post({ model: 'gpt', input: 'hi' });
     expect(sent()).toEqual([{ model: 'gpt', input: 'hi', store: false, include: [encrypted] }]);
-    expect(await response.json()).toEqual(
-      answerOf([{ ...thought('rs_1'), encrypted_content: null }, messageItem('x')], { store: true }),
-    );
+    const id = `resp_${response.headers.get('x-run-id')?.replaceAll('-', '') ?? ''}`;
+    const output = [{ ...thought('rs_1'), encrypted_content: null }, messageItem('x')];
+    const shown = { id, store: true, previous_response_id: null };
+    expect(await response.json()).toEqual(answerOf(output, shown));
   });
 
-  it.each(['previous_response_id', 'conversation', 'prompt', 'background'])(
-    'with %s is refused',
-    async (name) => {
-      provider.answer();
-      const value = { background: true, prompt: { id: 'p' } }[name] ?? 'x';
-      const response = await post(asking('hi', { [name]: value }));
-      expect([response.status, await response.json()]).toMatchObject([
-        400,
-        { error: { code: 'unsupported_parameter', param: name } },
-      ]);
-      expect(provider.received).toHaveLength(0);
-    },
-  );
+  it.each(['conversation', 'prompt', 'background'])('with %s is refused', async (name) => {
+    provider.answer();
+    const value = { background: true, prompt: { id: 'p' } }[name] ?? 'x';
+    const response = await post(asking('hi', { [name]: value }));
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { code: 'unsupported_parameter', param: name } },
+    ]);
+    expect(provider.received).toHaveLength(0);
+  });
 
   it('is refused for a model that speaks another API, and goes past such a fallback', async () => {
     provider.answer();
@@ -358,7 +294,8 @@ describe('an agent', () => {
     const numbers: number[] = [];
     for await (const event of stream) numbers.push(event.sequence_number);
     const final = await stream.finalResponse();
-    expect(final).toMatchObject({ id: 'resp_1', store: true, output_text: 'It is 4.' });
+    expect(final.id).toBe(`resp_${String(run).replaceAll('-', '')}`);
+    expect(final).toMatchObject({ store: true, output_text: 'It is 4.' });
     expect(final.output.map(({ type }) => type)).toEqual(['reasoning', 'reasoning', 'message']);
     expect(JSON.stringify(final)).not.toContain('enc-rs');
     expect(numbers).toEqual(numbers.map((_number, index) => index));
