@@ -10,6 +10,7 @@ import { LocalSystem } from '@gatehouse/test/local-system';
 import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
+import { rank, successesOf } from './openapi-replay.ts';
 import {
   DocumentCheck,
   operationsOf,
@@ -110,16 +111,6 @@ function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
   return Object.entries(examples).map(([name, { value }]) => [name, value]);
 }
 
-function successesOf({ operationId, responses }: Operation): number[] {
-  // The simulator answers no entities.
-  if (operationId === 'kg.extract') return [502];
-  // None is under way in the background.
-  if (operationId === 'responses.cancel') return [400];
-  return Object.keys(responses)
-    .filter((status) => status.startsWith('2'))
-    .map(Number);
-}
-
 /** The tenant that resources go to. */
 const target = { id: '', adminKey: '' };
 
@@ -133,28 +124,13 @@ async function makeTarget(): Promise<void> {
   Object.assign(target, { id, adminKey });
 }
 
-/** First what makes something, then what reads, changes and uses it, and at last what ends it. */
-function rank(operation: Operation): number {
-  const { method, operationId } = operation;
-  if (/^(chat\.completions|responses\.create)$/.test(operationId) || operationId.endsWith('.upsert'))
-    return 0.5;
-  // After the target has accepted.
-  if (operationId === 'transfers.create') return 2.1;
-  if (operationId === 'transfers.get') return 2.2;
-  if (successesOf(operation).some((status) => status === 201 || status === 202)) return 0;
-  if (method === 'GET') return 1;
-  // Parts of a resource before the resource itself.
-  if (method === 'DELETE') return 5 - operation.path.split('/').length / 100;
-  return operationId.endsWith('.revoke') ? 3 : 2;
-}
-
 /** Ids of what the replay made, by the path of its collection. */
 const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
-  if (status === 201) made.set(operation.path, (body as { id: string }).id);
-  if (operation.operationId === 'responses.create')
-    made.set(operation.path, (body as { id?: string }).id ?? '');
+  const { id } = Object(body) as { id?: string };
+  const makes = status === 201 || operation.operationId === 'responses.create';
+  if (makes && id !== undefined) made.set(operation.path, id);
   if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
   // The channels that the other routes name are `generic`.
   if (operation.operationId === 'channels.instances.create')

@@ -230,7 +230,7 @@ grant select, insert, update, delete on chat.completions to chat_system;
 -- Responses that clients may read and go on from. The content is written before the end of the run, and the row is ready
 -- in the transaction of that end; one that never gets ready is deleted within an hour.
 create table chat.responses (
-  -- Of the run.
+  -- The id of its run.
   id uuid constraint responses_pkey primary key,
   tenant_id uuid not null,
   -- Null for a key without a user.

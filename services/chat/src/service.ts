@@ -51,20 +51,16 @@ export async function createService(
   });
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
-  const keyRing = config.SECRETS_KEYRING;
-  const { responses, ...kept } = createKeptResponses(shell, { pool, keyRing, settings: tenants });
+  const { responses, ...kept } = createKeptResponses(shell, { config, pool, settings: tenants });
   const completions = createCompletions(shell, {
-    ...{ pool, keyRing, instance, peers, silenceMs },
+    ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
     turns: {
       ...{ catalogue, agents, settings: tenants, pricing, recorder, telemetry, limiter: limits.limiter },
-      ...ofProviders,
-      ...memory,
-      responses,
+      ...{ ...ofProviders, ...memory, responses },
     },
   });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const features = [models, ofAlerts, ofProviders, memory, recording, kept, completions];
-  const { parts, ...served } = joined(features);
+  const { parts, ...served } = joined([models, ofAlerts, ofProviders, memory, recording, kept, completions]);
   const rpcs = { ...models.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp(served),

@@ -74,7 +74,10 @@ describe('a conversation', () => {
     provider.answer(streamed(framesOf(eventsOf([thought('rs_1'), messageItem('Hello.')]))));
     const client = new OpenAI({
       ...{ apiKey: 'unused', baseURL: `${harness.url}/v1`, maxRetries: 0 },
-      fetch: (_url, init) => post(JSON.parse(String(init?.body)) as object),
+      fetch: (_url, init) => {
+        if (typeof init?.body !== 'string') throw new Error('the SDK sends a text');
+        return post(JSON.parse(init.body) as object);
+      },
     });
     const first = await client.responses.stream({ model: 'gpt', input: 'hi' }).finalResponse();
     expect(first.id).toMatch(/^resp_[0-9a-f]{32}$/);

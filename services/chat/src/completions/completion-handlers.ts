@@ -14,8 +14,8 @@ import type { CompletionRequest, Dialect, Operation, RequestInPath } from '../di
 import { sessionNamed } from '../dialects/session.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
-import type { KeptResponses } from '../kept-responses/kept-responses.ts';
-import { continuedRequest, heldShare } from './continued-request.ts';
+import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
+import { continuedRequest, heldShare } from './continued-request-http.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';

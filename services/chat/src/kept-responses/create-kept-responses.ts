@@ -1,18 +1,18 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { ChatConfig } from '../config.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { KeptResponses } from './kept-responses.ts';
+import { KeptResponses } from './kept-response-store.ts';
 import { ResponseCleaning } from './kept-responses-job.ts';
 import { responseHandlers } from './response-handlers.ts';
 
 /** Responses that clients may read again, go on from, and delete. */
 export function createKeptResponses(
   { log }: Shell,
-  { pool, keyRing, settings }: { pool: Pool; keyRing: KeyRing; settings: TenantSettingsClient },
+  { config, pool, settings }: { config: ChatConfig; pool: Pool; settings: TenantSettingsClient },
 ) {
-  const responses = new KeptResponses({ pool, keyRing });
+  const responses = new KeptResponses({ pool, keyRing: config.SECRETS_KEYRING });
   return {
     responses,
     ...responseHandlers({ responses, settings, format: dialects.responses.state }),

@@ -8,7 +8,7 @@ import type { StateFormat } from '../dialects/dialect.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { parsedPart, wholeOf } from '../wire/json-parts.ts';
-import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-responses.ts';
+import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
 
 export interface ResponseDependencies {
   responses: KeptResponses;

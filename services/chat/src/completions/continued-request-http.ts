@@ -1,9 +1,8 @@
-import type { BodyShare } from '@gatehouse/http/body-budget';
 import { readPart } from '@gatehouse/http/body';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
-import type { KeptResponses } from '../kept-responses/kept-responses.ts';
+import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
@@ -12,7 +11,8 @@ export const heldShare: Share = { release: () => undefined };
 interface Given {
   given: CompletionRequest;
   body: Buffer;
-  share: Pick<BodyShare, 'grow'>;
+  /** Is charged for the text that goes out. */
+  share: { grow(bytes: number): void };
   dialect: Dialect;
   principal: TenantPrincipal;
   /** How long the tenant's answers are kept. */
