@@ -64,7 +64,7 @@ export class Turn {
       if (answer.kind === 'object') {
         const shown = await this.#shown(answer);
         const keeps = await this.#keep(answer.model, (view) =>
-          view.whole(answer.bytes, run.identity.tenantId),
+          view.whole(answer.bytes, run.identity.tenantId, answer.model),
         );
         this.#logEnd(await run.finish('ok', { answer: sink.stored?.(shown, run.identity), keeps }));
         sink.sendObject(shown);

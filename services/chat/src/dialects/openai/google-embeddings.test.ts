@@ -28,6 +28,7 @@ async function shown(request: object, answer: object): Promise<Record<string, un
   const view = read({ model: 'm', input: 'two words', ...request }).viewWith?.({
     systemPrompt: null,
     toolNames: new Set(),
+    kept: null,
   });
   const by = { api: 'gemini', upstreamModel: 'up' } as const;
   const bytes = await view?.whole(Buffer.from(JSON.stringify(answer, null, 1)), 't', by);
