@@ -1,5 +1,6 @@
 import type { Fault } from './faults.ts';
 import { documentFor } from './json-document.ts';
+import { isObject } from './values.ts';
 
 export interface FunctionTool {
   name: string;
@@ -45,6 +46,33 @@ export function chosenCalls(tools: FunctionTool[], turn: ToolTurn, fault: Fault)
     name: tool.name,
     arguments: JSON.stringify(documentFor(tool.parameters) ?? {}),
   }));
+}
+
+/** The tools that the user's text names, else all of them. */
+export function namedTools<Tool extends { name: string }>(tools: Tool[], turn: ToolTurn): Tool[] {
+  const words = new Set(turn.userText?.match(/[\w-]+/g));
+  const named = tools.filter(({ name }) => words.has(name));
+  return named.length > 0 && turn.choice.kind !== 'named' ? named : tools;
+}
+
+/** As `chosenCalls`, with the user's text between backticks in place of made texts. */
+export function quotedCalls(tools: FunctionTool[], turn: ToolTurn, fault: Fault): PlannedCall[] {
+  const [, quoted] = /`([^`]+)`/.exec(turn.userText ?? '') ?? [];
+  const calls = chosenCalls(tools, turn, fault);
+  return quoted === undefined
+    ? calls
+    : calls.map((call) => ({ ...call, arguments: withText(call.arguments, quoted) }));
+}
+
+/** The text that made arguments have where their schema asks for nothing else. */
+const madeText = 'example';
+
+/** Arguments with the text in place of made ones. */
+function withText(json: string, text: string): string {
+  const made: unknown = JSON.parse(json);
+  if (!isObject(made)) return json;
+  const entries = Object.entries(made).map(([name, value]) => [name, value === madeText ? text : value]);
+  return JSON.stringify(Object.fromEntries(entries));
 }
 
 /** Calls a tool if the last message contains "tool" or if the request requires it. */

@@ -5,7 +5,7 @@ import type { Fault } from '../faults.ts';
 import type { Frame } from '../frame.ts';
 import type { ChargedUsage } from '../records.ts';
 import type { Route, RouteContext } from '../route.ts';
-import { chosenCalls, scriptedCalls, type PlannedCall } from '../tool-calls.ts';
+import { namedTools, quotedCalls, scriptedCalls, type PlannedCall } from '../tool-calls.ts';
 import { isObject, objectsIn, splitIntoWords } from '../values.ts';
 import type { JsonObject } from '../values.ts';
 import { answerEmbeddings } from './gemini-embeddings.ts';
@@ -95,9 +95,10 @@ function partsOf(contents: readonly JsonObject[]): JsonObject[] {
   );
 }
 
-function textsOf(content: JsonObject | undefined): string {
+/** The last text of a content: those before it are often context. */
+function lastTextOf(content: JsonObject | undefined): string {
   const texts = partsOf(content === undefined ? [] : [content]).map(({ text }) => text);
-  return texts.filter((text) => typeof text === 'string').join(' ');
+  return texts.filter((text) => typeof text === 'string').findLast((text) => text !== '') ?? '';
 }
 
 /** The results of the tools at the end of the conversation. */
@@ -110,8 +111,8 @@ function resultsIn(contents: readonly JsonObject[]): string[] {
 }
 
 function echoed(contents: readonly JsonObject[]): { lastUserText: string | null; toolAnswers: string[] } {
-  const asked = contents.findLast((content) => content['role'] !== 'model' && textsOf(content) !== '');
-  return { lastUserText: asked === undefined ? null : textsOf(asked), toolAnswers: resultsIn(contents) };
+  const asked = contents.findLast((content) => content['role'] !== 'model' && lastTextOf(content) !== '');
+  return { lastUserText: asked === undefined ? null : lastTextOf(asked), toolAnswers: resultsIn(contents) };
 }
 
 function callsOf(body: JsonObject, contents: readonly JsonObject[], fault: Fault): PlannedCall[] {
@@ -124,9 +125,9 @@ function callsOf(body: JsonObject, contents: readonly JsonObject[], fault: Fault
   const mode = isObject(config) ? config['mode'] : 'AUTO';
   const choice = { kind: mode === 'NONE' ? 'none' : mode === 'ANY' ? 'required' : 'auto' } as const;
   const rounds = partsOf(contents).filter(({ functionResponse: result }) => isObject(result)).length;
-  const userText = textsOf(contents.at(-1));
+  const userText = lastTextOf(contents.at(-1));
   const turn = { choice, afterTools: resultsIn(contents).length > 0, userText };
-  return scriptedCalls(fault, choice, rounds) ?? chosenCalls(tools, turn, fault);
+  return scriptedCalls(fault, choice, rounds) ?? quotedCalls(namedTools(tools, turn), turn, fault);
 }
 
 function callObject({ name, arguments: text }: PlannedCall): JsonObject {

@@ -59,6 +59,21 @@ describe('content of the simulator', () => {
     expect((await post('embedContent', { content: {} })).status).toBe(400);
   });
 
+  it('calls the tools that the last text names, with the text between its backticks', async () => {
+    const schema = { type: 'object', properties: { command: { type: 'string' } }, required: ['command'] };
+    const functionDeclarations = ['read', 'run_command'].map((name) => ({
+      ...{ name, parametersJsonSchema: schema },
+    }));
+    const parts = [{ text: 'A tool read `this`.' }, { text: 'use the tool run_command to run `ls`' }];
+    const body = { contents: [{ role: 'user', parts }], tools: [{ functionDeclarations }] };
+    const { candidates } = JSON.parse((await post('generateContent', body)).text) as {
+      candidates: { content: { parts: { functionCall: object }[] } }[];
+    };
+    expect(candidates[0]?.content.parts.at(-1)?.functionCall).toEqual({
+      ...{ name: 'run_command', args: { command: 'ls' } },
+    });
+  });
+
   it('calls tools with a signature, and refuses a turn without it', async () => {
     const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
     const tools = [{ functionDeclarations: [{ name: 'weather', parametersJsonSchema: schema }] }];
