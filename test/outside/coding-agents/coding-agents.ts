@@ -90,3 +90,33 @@ for (const variable of ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY']) {
     sessionOfClaude(await output(process.execPath, sdkArguments, settings)),
   );
 }
+
+/** A streamed session of Gemini CLI: the call of a tool, whose signature it sends back, its result, and an answer in pieces. */
+const sessionOfGemini = (printed: string): string | null =>
+  missing(
+    printed,
+    '"tool_name":"run_shell_command"',
+    '"parameters":{"command":"echo hi"}',
+    '"status":"success","output":"hi"',
+    '"content":"Gatehouse ","delta":true',
+    '"type":"result"',
+    '"tool_calls":1,',
+  );
+
+await check('Gemini CLI: a streamed session', async () =>
+  sessionOfGemini(
+    await output(
+      process.execPath,
+      [
+        path.join(packages, '@google/gemini-cli/bundle/gemini.js'),
+        ...['-p', 'use the tool run_shell_command to run `echo hi`'],
+        ...['--yolo', '--output-format', 'stream-json'],
+      ],
+      {
+        ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: 'gemini-3.8-flash' },
+        GEMINI_CLI_SYSTEM_SETTINGS_PATH: path.join(import.meta.dirname, 'gemini-settings.json'),
+        GEMINI_CLI_TRUST_WORKSPACE: 'true',
+      },
+    ),
+  ),
+);
