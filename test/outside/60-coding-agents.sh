@@ -6,7 +6,8 @@ if [ ! -e "$folder/complete" ]; then
   rm -rf "$folder"
   mkdir -p "$folder"
   cp coding-agents/versions.json "$folder/package.json"
-  timeout 90 npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund >"$folder.log" 2>&1 ||
+  # Codex alone unpacks to 424 MB.
+  timeout 180 npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund >"$folder.log" 2>&1 ||
     skip "npm can't install the programs: $(tail -n 1 "$folder.log")"
   touch "$folder/complete"
 fi

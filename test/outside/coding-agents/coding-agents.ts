@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -81,6 +81,26 @@ const claudeArguments = [
 const sdk = path.join(packages, '@anthropic-ai/claude-agent-sdk/sdk.mjs');
 const sdkArguments = [path.join(import.meta.dirname, 'agent-sdk.ts'), sdk];
 
+/** A session of Codex: a thought, the tool's call and result, an answer that has the result. All its calls are streamed. */
+const sessionOfCodex = (printed: string): string | null =>
+  missing(
+    printed,
+    '"type":"reasoning","text":"The simulator thinks about what you said."',
+    String.raw`"aggregated_output":"hi\n","exit_code":0,"status":"completed"`,
+    '"type":"agent_message","text":"This is the Gatehouse provider simulator. You said: ',
+    String.raw`Output:\nhi`,
+  );
+
+const codex = path.join(packages, '@openai/codex/bin/codex.js');
+const provider = `{ name = "Gatehouse", base_url = "${url}/v1", env_key = "GATEHOUSE_KEY", wire_api = "responses" }`;
+const codexArguments = (...settings: string[]): string[] => [
+  ...[codex, 'exec', '--json', '--skip-git-repo-check'],
+  // Its sandbox needs rights that a container has not. The folder and the home are new.
+  '--dangerously-bypass-approvals-and-sandbox',
+  ...['model="gpt-5.4-nano"', ...settings].flatMap((line) => ['-c', line]),
+  'use the tool exec_command to run `echo hi`',
+];
+
 for (const variable of ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY']) {
   const settings = { ...claudeSettings, [variable]: key };
   await check(`Claude Code: a streamed session with ${variable}`, async () =>
@@ -120,3 +140,18 @@ await check('Gemini CLI: a streamed session', async () =>
     ),
   ),
 );
+
+// npm leaves the program out on machines that it has none for.
+if (existsSync(path.join(packages, `@openai/codex-${process.platform}-${process.arch}`))) {
+  await check('Codex: a streamed session', async () => {
+    const settings = ['model_provider="gatehouse"', `model_providers.gatehouse=${provider}`];
+    const printed = await output(process.execPath, codexArguments(...settings), { GATEHOUSE_KEY: key });
+    return sessionOfCodex(printed);
+  });
+  await check('Codex: a streamed session after a WebSocket that is refused', async () => {
+    const settings = [`openai_base_url="${url}/v1"`];
+    return sessionOfCodex(
+      await output(process.execPath, codexArguments(...settings), { CODEX_API_KEY: key }),
+    );
+  });
+} else console.log('skipped: Codex: npm has no program for this machine');
