@@ -7,10 +7,7 @@ import type { FieldNames, LeftOut } from './left-out.ts';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
 /** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
-export interface TranslatedApi extends RequestApi, AnswerApi {
-  /** The maker of seals that its models make. */
-  makerOf(facts: ModelFacts): string;
-}
+export type TranslatedApi = RequestApi & AnswerApi;
 
 interface RequestApi {
   fieldNames: FieldNames;
@@ -42,6 +39,8 @@ export interface ModelFacts {
   sampling: boolean;
   /** The name of the limit of tokens in chat completions. */
   tokenLimit?: 'max_completion_tokens' | 'max_tokens';
+  /** Whether streams of chat completions may be asked for their usage; so they are unless it is false. */
+  streamUsage?: boolean;
 }
 
 export function isAnswer(read: Answer | ProviderError): read is Answer {

@@ -1,4 +1,4 @@
-import { isFields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { writeJson } from './json-text.ts';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
@@ -66,6 +66,20 @@ export class ToolNames {
   #flatName({ name, namespace }: Pick<Tool, 'name' | 'namespace'>): string {
     return namespace === null ? name : `${namespace}__${name}`.slice(-maxNameChars);
   }
+}
+
+/** The description of a freeform tool. A grammar is described in it, since functions have none. */
+export function freeformText(description: unknown, format: unknown): string | null {
+  const { type, grammar, syntax, definition } = Object(format) as Fields;
+  const rule = { syntax, definition, ...(Object(grammar) as Fields) };
+  const isGrammar = type === 'grammar' && typeof rule.definition === 'string';
+  const texts = [
+    ...(typeof description === 'string' && description !== '' ? [description] : []),
+    ...(isGrammar
+      ? [`The input must match this ${String(rule.syntax)} grammar:\n${String(rule.definition)}`]
+      : []),
+  ];
+  return texts.length === 0 ? null : texts.join('\n\n');
 }
 
 /** The text in a function's only argument. Models may write another one, or the bare text. */

@@ -1,5 +1,4 @@
 import type { TranslatedApi } from '../api.ts';
-import { chatMaker } from '../seals.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { writeError } from './errors.ts';
@@ -11,7 +10,6 @@ import { writeRequest } from './request-writer.ts';
 /** OpenAI's chat completions. */
 export const chat = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, writeError },
-  makerOf: ({ name }) => chatMaker(name),
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),
 } satisfies TranslatedApi;

@@ -4,6 +4,7 @@ import { efforts, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, textIn, textsIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
+import { freeformText } from '../tool-names.ts';
 import { readTurns } from './message-reader.ts';
 
 export const fieldNames: FieldNames = {
@@ -100,19 +101,9 @@ function functionOf({ name, description, parameters, strict }: Fields, source: J
   };
 }
 
-/** A grammar is described, since no other API has one. */
 function freeformOf({ name, description, format }: Fields): Tool {
-  const { type, grammar } = Object(format) as Fields;
-  const { syntax, definition } = Object(grammar) as Fields;
-  const isGrammar = type === 'grammar' && typeof definition === 'string';
-  const rule = isGrammar ? `The input must match this ${textIn(syntax) ?? ''} grammar:\n${definition}` : null;
-  const texts = [textIn(description), rule].filter((text) => text !== null);
   return {
-    ...{
-      name: textIn(name) ?? '',
-      namespace: null,
-      description: texts.length > 0 ? texts.join('\n\n') : null,
-    },
+    ...{ name: textIn(name) ?? '', namespace: null, description: freeformText(description, format) },
     ...{ schemaJson: null, isFreeform: true, isStrict: null },
   };
 }

@@ -23,7 +23,8 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
     ...(output !== null && { response_format: formatOf(output) }),
     ...effortIn(conversation, facts, left),
-    ...(stream && { stream, stream_options: { include_usage: true } }),
+    ...(stream && { stream }),
+    ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
   });
 }
 
@@ -89,8 +90,13 @@ function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut)
     if (reasoning.isOn) left.ignoreField('reasoning');
     return {};
   }
-  const value = isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(facts.name) ? 'xhigh' : written[effort];
+  const value = writtenEffort(effort, facts);
   return value === null ? {} : { reasoning_effort: value };
+}
+
+/** The effort as OpenAI's models take it; null for none. */
+export function writtenEffort(effort: Effort, { name }: ModelFacts): string | null {
+  return isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
 }
 
 function isAbove(effort: Effort): boolean {

@@ -10,7 +10,6 @@ import { writeRequest } from './request-writer.ts';
 /** Anthropic's messages. */
 export const messages = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, writeError },
-  makerOf: () => 'anthropic',
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
 } satisfies TranslatedApi;

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
+import type { LeftOut } from '../left-out.ts';
+import { isPlainText, plainText, urlOf } from '../media.ts';
+
+/** The items of a conversation. System texts at its beginning are its instructions. */
+export function writeInput(turns: readonly Turn[], left: LeftOut): { instructions: string; input: Fields[] } {
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  // An input must have an item.
+  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const texts = turns
+    .slice(0, first)
+    .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));
+  return {
+    instructions: texts.join('\n\n'),
+    input: turns.slice(first).flatMap((turn) => itemsOf(turn, left)),
+  };
+}
+
+function itemsOf({ role, parts }: Turn, left: LeftOut): Fields[] {
+  const items: Fields[] = [];
+  let content: Fields[] = [];
+  const end = (): void => {
+    if (content.length > 0) items.push({ type: 'message', role, content });
+    content = [];
+  };
+  for (const part of parts) {
+    const item = itemOf(part, left);
+    if (item === null) {
+      content.push(...contentOf(part, role, left));
+      continue;
+    }
+    end();
+    items.push(...item);
+  }
+  end();
+  return items;
+}
+
+/** The items that a part is; null for one of a message. */
+function itemOf(part: Part, left: LeftOut): Fields[] | null {
+  switch (part.kind) {
+    case 'call':
+      return [{ type: 'function_call', call_id: part.id, name: part.name, arguments: part.argumentsText }];
+    case 'result':
+      return [resultItem(part, left)];
+    case 'thinking': {
+      const { text, seal } = part;
+      if (seal?.maker !== 'openai') return [];
+      const summary = text === '' ? [] : [{ type: 'summary_text', text }];
+      const id = `rs_${createHash('sha256').update(seal.text).digest('hex').slice(0, 48)}`;
+      return [{ type: 'reasoning', id, summary, encrypted_content: seal.text }];
+    }
+    default:
+      return null;
+  }
+}
+
+function contentOf(part: Part, role: Turn['role'], left: LeftOut): Fields[] {
+  if (part.kind === 'refusal') return [{ type: 'refusal', refusal: part.text }];
+  if (part.kind === 'text')
+    return [
+      role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : inputText(part.text),
+    ];
+  if (part.kind === 'image' || part.kind === 'file' || part.kind === 'audio') {
+    if (role === 'assistant') throw left.refused(part.at);
+    return [mediaPart(part, left)];
+  }
+  return [];
+}
+
+function resultItem({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+  const [only] = parts;
+  const prefix = isError ? 'Error: ' : '';
+  const isText = parts.length === 1 && only?.kind === 'text';
+  const content = parts.map((part) => resultPart(part, left));
+  const output = isText
+    ? prefix + only.text
+    : parts.length === 0
+      ? prefix
+      : [...(isError ? [inputText(prefix)] : []), ...content];
+  return { type: 'function_call_output', call_id: callId, output };
+}
+
+function resultPart(part: TextPart | MediaPart, left: LeftOut): Fields {
+  return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
+}
+
+function inputText(text: string): Fields {
+  return { type: 'input_text', text };
+}
+
+function mediaPart({ kind, source, name, at }: MediaPart, left: LeftOut): Fields {
+  if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
+  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  if ('url' in source) return { type: 'input_file', file_url: source.url };
+  if (isPlainText(source)) return inputText(plainText(source));
+  return { type: 'input_file', filename: name ?? 'file.pdf', file_data: urlOf(source) };
+}

@@ -1,0 +1,115 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { Conversation, OutputFormat, Reasoning, ToolChoice } from '../conversation.ts';
+import { efforts, noSampling, type Effort } from '../conversation.ts';
+import { booleanIn, numberIn, textIn } from '../fields.ts';
+import type { JsonSource } from '../json-text.ts';
+import type { FieldNames, LeftOut } from '../left-out.ts';
+import { readInput } from './input-reader.ts';
+import { readTools } from './tool-reader.ts';
+
+export const fieldNames: FieldNames = {
+  choice: 'tool_choice',
+  parallel: 'parallel_tool_calls',
+  maxTokens: 'max_output_tokens',
+  stop: 'stop',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  output: 'text.format',
+  reasoning: 'reasoning',
+  strict: 'tools.strict',
+  tools: 'tools',
+};
+
+/** Fields that are translated. All others are hints, but for those that are refused. */
+const translated = new Set([
+  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens'],
+  ...['temperature', 'top_p', 'text', 'reasoning', 'stream'],
+]);
+
+/** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
+const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
+  background: (value) => value === false,
+  conversation: () => false,
+  previous_response_id: () => false,
+  prompt: () => false,
+  top_logprobs: (value) => value === 0,
+};
+
+const encryptedReasoning = 'reasoning.encrypted_content';
+
+/** See `RequestApi`. */
+export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+  noteFields(fields, left);
+  const { choice, allowed } = choiceOf(fields['tool_choice'], left);
+  const instructions = textIn(fields['instructions']);
+  const turns = readInput(fields['input'], left);
+  return {
+    turns: instructions
+      ? [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
+      : turns,
+    tools: readTools(fields, source, left).filter(({ name }) => allowed?.has(name) !== false),
+    choice,
+    parallel: booleanIn(fields['parallel_tool_calls']),
+    maxTokens: numberIn(fields['max_output_tokens']),
+    stop: [],
+    sampling: {
+      ...noSampling,
+      temperature: numberIn(fields['temperature']),
+      topP: numberIn(fields['top_p']),
+    },
+    output: outputOf(fields['text'], source, left),
+    reasoning: reasoningOf(fields['reasoning'], left),
+    stream: fields['stream'] === true,
+  };
+}
+
+function noteFields(fields: Fields, left: LeftOut): void {
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === null || translated.has(name)) continue;
+    const isHarmless = Object.hasOwn(harmless, name) ? harmless[name] : undefined;
+    if (isHarmless?.(value) === false) throw left.refused(name);
+    // Encrypted thoughts are always in the answer.
+    const isKept = name === 'include' && listOf(value).every((each) => each === encryptedReasoning);
+    // Responses of providers are never stored.
+    if (isHarmless === undefined && !isKept && !(name === 'store' && value === false)) left.ignore(name);
+  }
+}
+
+/** `allowed`: names of the tools that may be called, where not all may. */
+function choiceOf(
+  choice: unknown,
+  left: LeftOut,
+): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
+  if (!isFields(choice)) return { choice: null, allowed: null };
+  const { type, name, mode, tools, namespace } = choice;
+  if (type === 'allowed_tools') {
+    const names = listOf(tools).map((tool) => textIn((Object(tool) as Fields)['name']) ?? '');
+    return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
+  }
+  if ((type !== 'function' && type !== 'custom') || typeof name !== 'string')
+    throw left.refused('tool_choice.type');
+  return { choice: { name, namespace: textIn(namespace) }, allowed: null };
+}
+
+function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+  const { format, ...others } = Object(text) as Fields;
+  for (const name of Object.keys(others)) left.ignore(`text.${name}`);
+  const { type, name, strict } = Object(format) as Fields;
+  if (type === undefined || type === 'text') return null;
+  if (type === 'json_object') return { kind: 'json' };
+  const schemaJson = source.member('text')?.member('format')?.textOf('schema');
+  if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('text.format.type');
+  return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
+}
+
+function reasoningOf(reasoning: unknown, left: LeftOut): Reasoning | null {
+  const { effort, ...others } = Object(reasoning) as Fields;
+  for (const [name, value] of Object.entries(others)) if (value !== null) left.ignore(`reasoning.${name}`);
+  if (!efforts.includes(effort as Effort)) return null;
+  return { isOn: effort !== 'none', effort: effort as Effort, budget: null };
+}

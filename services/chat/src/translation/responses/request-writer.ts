@@ -1,0 +1,80 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../api.ts';
+import { chatIds, withFittingIds } from '../call-ids.ts';
+import { writtenEffort } from '../chat/request-writer.ts';
+import type { Conversation, OutputFormat, Tool } from '../conversation.ts';
+import { effortOf } from '../effort.ts';
+import { RawJson, writeJson } from '../json-text.ts';
+import type { LeftOut } from '../left-out.ts';
+import { canBeStrict } from '../strict-schema.ts';
+import { writeInput } from './input-writer.ts';
+
+/** See `RequestApi`. */
+export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+  const { output, stop, maxTokens, stream, tools, choice, parallel } = conversation;
+  if (stop.length > 0) throw left.refusedField('stop');
+  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const { instructions, input } = writeInput(withFittingIds(conversation.turns, chatIds), left);
+  return writeJson({
+    model: facts.name,
+    ...(instructions !== '' && { instructions }),
+    input,
+    // The API takes no fewer.
+    ...(limit !== null && { max_output_tokens: Math.max(leastTokens, limit) }),
+    ...samplingOf(conversation, facts, left),
+    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && choice !== null && { tool_choice: choiceOf(choice) }),
+    ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
+    ...(output !== null && { text: { format: formatOf(output) } }),
+    ...reasoningIn(conversation, facts, left),
+    store: false,
+    ...(stream && { stream }),
+  });
+}
+
+const leastTokens = 16;
+
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  const { temperature, topP } = sampling;
+  for (const name of ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'] as const)
+    if (sampling[name] !== null) left.ignoreField(name);
+  for (const name of ['temperature', 'topP'] as const)
+    if (!facts.sampling && sampling[name] !== null) left.ignoreField(name);
+  return facts.sampling
+    ? { ...(temperature !== null && { temperature }), ...(topP !== null && { top_p: topP }) }
+    : {};
+}
+
+/** Functions are strict here unless they say otherwise. */
+function writeTool({ name, description, schemaJson, isStrict }: Tool): Fields {
+  return {
+    ...{ type: 'function', name },
+    ...(description !== null && { description }),
+    parameters: schemaJson === null ? { type: 'object', properties: {} } : new RawJson(schemaJson),
+    strict: isStrict === true && canBeStrict(schemaJson ?? '{}'),
+  };
+}
+
+function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name };
+}
+
+function formatOf(output: OutputFormat): Fields {
+  if (output.kind === 'json') return { type: 'json_object' };
+  const { name, schemaJson, isStrict } = output;
+  const strict = isStrict === true && canBeStrict(schemaJson);
+  return { type: 'json_schema', name: name ?? 'answer', schema: new RawJson(schemaJson), strict };
+}
+
+/** Thoughts come back encrypted, so that they can go on in the next request. */
+function reasoningIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  const include = facts.reasoning ? { include: ['reasoning.encrypted_content'] } : {};
+  const effort = reasoning === null ? null : effortOf(reasoning);
+  if (effort === null) return include;
+  if (!facts.reasoning) {
+    if (reasoning?.isOn === true) left.ignoreField('reasoning');
+    return {};
+  }
+  const written = writtenEffort(effort, facts);
+  return { ...include, ...(written !== null && { reasoning: { effort: written } }) };
+}

@@ -1,0 +1,78 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { Tool } from '../conversation.ts';
+import { booleanIn, textIn } from '../fields.ts';
+import type { JsonSource } from '../json-text.ts';
+import type { LeftOut } from '../left-out.ts';
+import { freeformText } from '../tool-names.ts';
+
+/** Tools of the provider that Codex always offers, so that they are hints. */
+const hints: ReadonlySet<unknown> = new Set([
+  'web_search',
+  'web_search_preview',
+  'image_generation',
+  'tool_search',
+]);
+
+/** Deeper than namespaces are nested. */
+const maxDepth = 2;
+
+interface Place {
+  at: string;
+  source: JsonSource | null;
+  left: LeftOut;
+  namespace: string | null;
+  depth: number;
+}
+
+/** The tools of a request, also those in namespaces and among the items of its input, which Codex sends. */
+export function readTools(fields: Fields, source: JsonSource, left: LeftOut): Tool[] {
+  const place = { left, namespace: null, depth: 0 };
+  const tools = toolsIn(fields['tools'], { ...place, at: 'tools', source: source.member('tools') });
+  const input = source.member('input');
+  const added = listOf(fields['input']).flatMap((item, index) => {
+    const { type, tools: list } = Object(item) as Fields;
+    if (type !== 'additional_tools') return [];
+    const from = input?.element(index)?.member('tools') ?? null;
+    return toolsIn(list, { ...place, at: `input[${index}].tools`, source: from });
+  });
+  return [...tools, ...added];
+}
+
+function toolsIn(list: unknown, place: Place): Tool[] {
+  return listOf(list).flatMap((tool, index) =>
+    toolOf(Object(tool) as Fields, {
+      ...place,
+      at: `${place.at}[${index}]`,
+      source: place.source?.element(index) ?? null,
+    }),
+  );
+}
+
+function toolOf(tool: Fields, place: Place): Tool[] {
+  const { source, left, namespace, depth, at } = place;
+  const { type, name, description, parameters, strict, format } = tool;
+  const named = { name: textIn(name) ?? '', namespace };
+  if (type === 'function') {
+    const schemaJson = isFields(parameters) ? (source?.textOf('parameters') ?? null) : null;
+    const isStrict = booleanIn(strict);
+    return [{ ...named, description: textIn(description), schemaJson, isFreeform: false, isStrict }];
+  }
+  if (type === 'custom') {
+    const text = freeformText(description, format);
+    return [{ ...named, description: text, schemaJson: null, isFreeform: true, isStrict: null }];
+  }
+  if (type === 'namespace' && depth < maxDepth) {
+    const from = source?.member('tools') ?? null;
+    return toolsIn(tool['tools'], {
+      ...place,
+      at: `${at}.tools`,
+      source: from,
+      namespace: named.name,
+      depth: depth + 1,
+    });
+  }
+  if (!hints.has(type))
+    throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
+  left.ignore(`tools.${String(type)}`);
+  return [];
+}
