@@ -103,7 +103,7 @@ export const conversations: fc.Arbitrary<Conversation> = fc
       ...{ name: 'book', namespace: null },
     }),
     parallel: fc.constantFrom(null, false),
-    maxTokens: fc.integer({ min: 1, max: 64_000 }),
+    maxTokens: fc.integer({ min: 16, max: 64_000 }),
     stop: fc.array(fc.string({ minLength: 1, maxLength: 5 }), { maxLength: 3 }),
     temperature: fc.option(fc.double({ min: 0, max: 1, noNaN: true })),
     isSchema: fc.boolean(),

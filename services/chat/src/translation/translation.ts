@@ -10,11 +10,12 @@ import { chat } from './chat/chat.ts';
 import { JsonSource } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
+import { responses } from './responses/responses.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
 /** The APIs that can be translated. */
-const apis = { chat, messages } satisfies Partial<Record<DialectName, TranslatedApi>>;
+const apis = { chat, responses, messages } satisfies Partial<Record<DialectName, TranslatedApi>>;
 export type TranslatedName = keyof typeof apis;
 
 /** Smaller texts are read and written at once. */

@@ -1,0 +1,15 @@
+import type { TranslatedApi } from '../api.ts';
+import { readAnswer } from './answer-reader.ts';
+import { writeAnswer } from './answer-writer.ts';
+import { writeError } from './errors.ts';
+import { ResponseSource } from './event-source.ts';
+import { ResponseWriter } from './event-writer.ts';
+import { fieldNames, readRequest } from './request-reader.ts';
+import { writeRequest } from './request-writer.ts';
+
+/** OpenAI's responses. */
+export const responses = {
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, writeError },
+  eventSource: (facts) => new ResponseSource(facts),
+  eventWriter: () => new ResponseWriter(),
+} satisfies TranslatedApi;
