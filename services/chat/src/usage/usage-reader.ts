@@ -169,8 +169,9 @@ function readGoogleUsage(fields: Fields): Usage | null {
   return toUsage({
     input: prompt + (count(fields['toolUsePromptTokenCount']) ?? 0),
     cached: Math.min(prompt, count(fields['cachedContentTokenCount']) ?? 0),
-    cacheWrite: 0,
-    cacheWrite1h: 0,
+    // Google has none: these are names of a translated answer.
+    cacheWrite: detail(fields, 'cacheWriteTokenCount'),
+    cacheWrite1h: detail(fields, 'cacheWrite1hTokenCount'),
     inputMedia: modalitiesOf(fields['promptTokensDetails'], fields['toolUsePromptTokensDetails']),
     cachedMedia: modalitiesOf(fields['cacheTokensDetails']),
     output: (count(fields['candidatesTokenCount']) ?? 0) + reasoning,
