@@ -1,0 +1,52 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { Answer, AnswerPart, StopReason } from '../answer.ts';
+import type { Seal } from '../conversation.ts';
+import { writeJson } from '../json-text.ts';
+import { inputOf } from '../messages/content-writer.ts';
+import { markedSeal } from '../seals.ts';
+import { writeError } from './errors.ts';
+import { writeUsage } from './usage.ts';
+
+export const finishReasons: Readonly<Record<StopReason, string>> = {
+  ...{ end: 'STOP', calls: 'STOP', sequence: 'STOP', pause: 'STOP' },
+  ...{ length: 'MAX_TOKENS', context: 'MAX_TOKENS', refusal: 'SAFETY' },
+};
+
+/** See `AnswerApi`. */
+export function writeAnswer({ id, model, parts, stop, usage, broken }: Answer): string {
+  const content = { role: 'model', parts: parts.flatMap(writtenPart) };
+  return writeJson({
+    candidates: [{ content, finishReason: finishReasons[stop.reason], index: 0 }],
+    ...(usage !== null && { usageMetadata: writeUsage(usage) }),
+    ...{ modelVersion: model, responseId: id },
+    ...(broken !== null && writeError(broken)),
+  });
+}
+
+function writtenPart(part: AnswerPart): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return part.text === '' ? [] : [{ text: part.text }];
+    case 'thinking':
+      return [{ text: part.text, thought: true, ...signatureOf(part.seal) }];
+    case 'call':
+      return [callPart(part)];
+  }
+}
+
+export function signatureOf(seal: Seal | null): Fields {
+  return seal === null ? {} : { thoughtSignature: markedSeal(seal) };
+}
+
+export function callPart({
+  id,
+  name,
+  argumentsText,
+}: {
+  id: string;
+  name: string;
+  argumentsText: string;
+}): Fields {
+  return { functionCall: { id, name, args: inputOf(argumentsText) } };
+}

@@ -1,0 +1,123 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
+import type { LeftOut } from '../left-out.ts';
+import { isPlainText, plainText } from '../media.ts';
+import { inputOf } from '../messages/content-writer.ts';
+
+/** Google's documented stand-in for a signature that isn't there. */
+const standIn = 'skip_thought_signature_validator';
+
+interface Options {
+  /** Gemini 3 refuses calls of a turn whose first one has no signature. */
+  isThird: boolean;
+  left: LeftOut;
+}
+
+/** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
+export function writeContents(
+  turns: readonly Turn[],
+  options: Options,
+): { system: Fields[]; contents: Fields[] } {
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
+  const names = new Map<string, string>();
+  for (const part of turns.flatMap(({ parts }) => parts))
+    if (part.kind === 'call') names.set(part.id, part.name);
+  const order = [...names.keys()];
+  const contents = joined(turns.slice(first)).map(({ isSaid, parts }) => ({
+    role: isSaid ? 'model' : 'user',
+    parts: isSaid ? saidParts(parts, options) : userParts(parts, { names, order, ...options }),
+  }));
+  return { system, contents: contents.filter(({ parts }) => parts.length > 0) };
+}
+
+/** Turns of one side that follow one another are one. */
+function joined(turns: readonly Turn[]): { isSaid: boolean; parts: Part[] }[] {
+  const groups: { isSaid: boolean; parts: Part[] }[] = [];
+  for (const { role, parts } of turns) {
+    const isSaid = role === 'assistant';
+    const last = groups.at(-1);
+    if (last?.isSaid === isSaid) last.parts.push(...parts);
+    else groups.push({ isSaid, parts: [...parts] });
+  }
+  return groups;
+}
+
+function systemPart(part: Part): Fields[] {
+  return part.kind === 'text' ? [{ text: part.text }] : [];
+}
+
+/** A signature stands at the part behind its thought. */
+function saidParts(parts: readonly Part[], { isThird, left }: Options): Fields[] {
+  const written: Fields[] = [];
+  let signature: string | null = null;
+  let hasCalls = false;
+  for (const part of parts) {
+    if (part.kind === 'thinking') {
+      if (part.seal?.maker === 'google') signature = part.seal.text;
+      continue;
+    }
+    const isFirstCall = part.kind === 'call' && !hasCalls;
+    hasCalls ||= part.kind === 'call';
+    const sealed = signature ?? (isFirstCall && isThird ? standIn : null);
+    signature = null;
+    for (const each of saidPart(part, left))
+      written.push({ ...each, ...(sealed !== null && { thoughtSignature: sealed }) });
+  }
+  return written;
+}
+
+function saidPart(part: Part, left: LeftOut): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return [{ text: part.text }];
+    case 'call':
+      return [{ functionCall: { name: part.name, args: inputOf(part.argumentsText) } }];
+    case 'image':
+    case 'file':
+    case 'audio':
+      return [mediaPart(part, left)];
+    default:
+      return [];
+  }
+}
+
+/** Results are found by their names and their order, which is that of the calls. */
+function userParts(
+  parts: readonly Part[],
+  { names, order, left }: Options & { names: ReadonlyMap<string, string>; order: readonly string[] },
+): Fields[] {
+  const places = new Map(order.map((id, index) => [id, index]));
+  const placeOf = ({ callId }: ResultPart): number => places.get(callId) ?? order.length;
+  const results = parts.filter((part) => part.kind === 'result').toSorted((a, b) => placeOf(a) - placeOf(b));
+  const shown = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
+  return [
+    ...results.map((result) => resultPart(result, names)),
+    ...shown.map((part) => mediaPart(part, left)),
+    ...parts.flatMap((part) => (part.kind === 'result' ? [] : saidPart(part, left))),
+  ];
+}
+
+function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<string, string>): Fields {
+  const text = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+  const response = isError ? { error: text } : { output: text };
+  return { functionResponse: { name: names.get(callId) ?? callId, response } };
+}
+
+function mediaPart({ kind, source, at }: MediaPart, left: LeftOut): Fields {
+  if ('url' in source) {
+    if (kind === 'audio') throw left.refused(at);
+    return { fileData: { fileUri: source.url, mimeType: typeOf(source.url, kind) } };
+  }
+  if (kind === 'file' && isPlainText(source)) return { text: plainText(source) };
+  return { inlineData: { mimeType: source.mediaType, data: source.data } };
+}
+
+/** Google wants the type of a file by its address. */
+function typeOf(url: string, kind: MediaPart['kind']): string {
+  if (kind === 'file') return 'application/pdf';
+  const [, ending = ''] = /\.(png|webp|gif|heic)(?:[?#]|$)/i.exec(url) ?? [];
+  return `image/${ending === '' ? 'jpeg' : ending.toLowerCase()}`;
+}

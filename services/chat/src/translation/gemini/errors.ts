@@ -1,0 +1,23 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../../dialects/dialect.ts';
+
+const statuses: ReadonlyMap<number, string> = new Map([
+  [400, 'INVALID_ARGUMENT'],
+  [401, 'UNAUTHENTICATED'],
+  [403, 'PERMISSION_DENIED'],
+  [404, 'NOT_FOUND'],
+  [413, 'INVALID_ARGUMENT'],
+  [422, 'INVALID_ARGUMENT'],
+  [429, 'RESOURCE_EXHAUSTED'],
+  [503, 'UNAVAILABLE'],
+  [504, 'DEADLINE_EXCEEDED'],
+  [529, 'UNAVAILABLE'],
+]);
+
+const overloaded = 529;
+
+/** The body of an error in Google's shape. */
+export function writeError({ status = 500, message = 'The provider failed.' }: ProviderError): Fields {
+  const code = status === overloaded ? 503 : status;
+  return { error: { code, message, status: statuses.get(status) ?? 'INTERNAL' } };
+}
