@@ -1,6 +1,7 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import { answers, eventsOf, facts } from '@gatehouse/service-chat/translation/samples';
-import { translationBetween, type TranslatedName } from '@gatehouse/service-chat/translation/translation';
+import { translationBetween } from '@gatehouse/service-chat/translation/translation';
 import { chat } from '@gatehouse/service-chat/translation/chat/chat';
 import { messages } from '@gatehouse/service-chat/translation/messages/messages';
 import { describe, expect, it } from '@jest/globals';
@@ -10,7 +11,7 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
 
 /** The frames that a client gets for these. */
-function streamed(from: TranslatedName, to: TranslatedName, frames: readonly Buffer[]): Buffer[] {
+function streamed(from: DialectName, to: DialectName, frames: readonly Buffer[]): Buffer[] {
   const stream = translationBetween(from, to, facts).stream();
   return [...frames.flatMap((frame) => stream.frames(frame)), ...stream.end()];
 }

@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
@@ -6,11 +7,13 @@ import { toUsage } from '../usage/usage.ts';
 import { anthropic } from '../dialects/anthropic/anthropic.ts';
 import { openai } from '../dialects/openai/openai.ts';
 import { writeUsage as chatUsage } from './chat/usage.ts';
+import { writeUsage as geminiUsage } from './gemini/usage.ts';
 import { writeUsage as messagesUsage } from './messages/usage.ts';
+import { writeUsage as responsesUsage } from './responses/usage.ts';
 import { facts } from './samples.ts';
-import { translationBetween, type TranslatedName } from './translation.ts';
+import { translationBetween } from './translation.ts';
 
-async function whole(from: TranslatedName, to: TranslatedName, answer: Fields | string): Promise<Buffer> {
+async function whole(from: DialectName, to: DialectName, answer: Fields | string): Promise<Buffer> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   return translationBetween(from, to, facts).whole(Buffer.from(text), null);
 }
@@ -227,6 +230,8 @@ describe('usage', () => {
   it.each([
     ['chat completions', chatUsage],
     ['messages', messagesUsage],
+    ['responses', responsesUsage],
+    ['Gemini', geminiUsage],
   ] as const)('keeps all its classes in %s', (_name, write) => {
     fc.assert(
       fc.property(report, (reported) => {

@@ -1,15 +1,16 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { sealedReasoningMember } from '../dialects/openai/sealed-reasoning.ts';
 import { facts } from './samples.ts';
-import { translationBetween, type TranslatedName } from './translation.ts';
+import { translationBetween } from './translation.ts';
 
 const thinks = { thinking: { type: 'adaptive' }, max_tokens: 100 };
 const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] };
 
 async function request(
-  from: TranslatedName,
-  to: TranslatedName,
+  from: DialectName,
+  to: DialectName,
   fields: Fields,
   name = 'claude-opus-5',
 ): Promise<Fields> {
@@ -18,12 +19,7 @@ async function request(
   return JSON.parse(body.toString()) as Fields;
 }
 
-async function answer(
-  from: TranslatedName,
-  to: TranslatedName,
-  fields: Fields,
-  name: string,
-): Promise<Fields> {
+async function answer(from: DialectName, to: DialectName, fields: Fields, name: string): Promise<Fields> {
   const bytes = await translationBetween(from, to, { ...facts, name }).whole(
     Buffer.from(JSON.stringify(fields)),
     null,

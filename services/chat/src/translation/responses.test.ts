@@ -1,10 +1,11 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { EventReader } from '../dialects/responses/event-reader.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { facts } from './samples.ts';
 import { ask, translator } from './translating.ts';
-import { translationBetween, type TranslatedName } from './translation.ts';
+import { translationBetween } from './translation.ts';
 
 const toMessages = translator('responses', 'messages');
 const toChat = translator('responses', 'chat');
@@ -264,7 +265,7 @@ describe('a request for a model of responses', () => {
     });
   });
 
-  it.each<[TranslatedName, string, Fields]>([
+  it.each<[DialectName, string, Fields]>([
     ['chat', 'stop', { messages: ask, stop: 'END' }],
     ['messages', 'stop_sequences', { messages: ask, max_tokens: 1, stop_sequences: ['END'] }],
   ])('of %s is refused for %s', async (from, param, fields) => {

@@ -1,3 +1,4 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
@@ -6,12 +7,12 @@ import { ChunkReader } from '../dialects/openai/chunk-reader.ts';
 import { chunksOf, chunkWays, frameWays, said } from '../providers/odd-answers.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { facts } from './samples.ts';
-import { translationBetween, type TranslatedName } from './translation.ts';
+import { translationBetween } from './translation.ts';
 
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 });
 
 /** The frames that a client gets for these. */
-function streamed(from: TranslatedName, to: TranslatedName, frames: readonly Buffer[]): Buffer[] {
+function streamed(from: DialectName, to: DialectName, frames: readonly Buffer[]): Buffer[] {
   const stream = translationBetween(from, to, facts).stream();
   return [...frames.flatMap((frame) => stream.frames(frame)), ...stream.end()];
 }

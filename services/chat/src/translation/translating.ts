@@ -1,7 +1,8 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
-import { translationBetween, type TranslatedName } from './translation.ts';
+import { translationBetween } from './translation.ts';
 
 /** Requests on their way to a provider. For tests. */
 
@@ -13,8 +14,8 @@ interface Translated {
 
 /** `request`: its fields, or its JSON text. */
 export function translator(
-  from: TranslatedName,
-  to: TranslatedName,
+  from: DialectName,
+  to: DialectName,
 ): (request: Fields | string, model?: Partial<ModelFacts>) => Promise<Translated> {
   return async (request, model = {}) => {
     const text = typeof request === 'string' ? request : JSON.stringify(request);

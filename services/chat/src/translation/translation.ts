@@ -7,6 +7,7 @@ import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import type { Answer } from './answer.ts';
 import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import { chat } from './chat/chat.ts';
+import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
@@ -15,8 +16,7 @@ import type { StreamEvent } from './stream-events.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
 /** The APIs that can be translated. */
-const apis = { chat, responses, messages } satisfies Partial<Record<DialectName, TranslatedApi>>;
-export type TranslatedName = keyof typeof apis;
+const apis = { chat, responses, messages, gemini } satisfies Record<DialectName, TranslatedApi>;
 
 /** Smaller texts are read and written at once. */
 const smallBytes = 64 * 1024;
@@ -26,8 +26,13 @@ export interface Translation {
   /**
    * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
    * field for one that can't be expressed. `tenantId`: the tenant whose turns at the event loop a large one takes.
+   * `isStream`: where the client's API says it in the path.
    */
-  request(body: Buffer, tenantId: string | null): Promise<{ body: Buffer; ignored: string[] }>;
+  request(
+    body: Buffer,
+    tenantId: string | null,
+    isStream?: boolean,
+  ): Promise<{ body: Buffer; ignored: string[] }>;
   /** A whole answer, which may be an error. Throws if it can't be read, or not within 50 ms. */
   whole(bytes: Buffer, tenantId: string | null): Promise<Buffer>;
   stream(): StreamTranslation;
@@ -47,8 +52,8 @@ export interface StreamTranslation {
 
 /** Between the API that a client asks in and that of a provider's model. */
 export function translationBetween(
-  client: TranslatedName,
-  upstream: TranslatedName,
+  client: DialectName,
+  upstream: DialectName,
   facts: ModelFacts,
 ): Translation {
   return new ApiTranslation(apis[client], apis[upstream], facts);
@@ -66,13 +71,18 @@ class ApiTranslation implements Translation {
     this.#facts = facts;
   }
 
-  async request(body: Buffer, tenantId: string | null): Promise<{ body: Buffer; ignored: string[] }> {
+  async request(
+    body: Buffer,
+    tenantId: string | null,
+    isStream?: boolean,
+  ): Promise<{ body: Buffer; ignored: string[] }> {
     const inTurn = turnsOf(body, tenantId);
     const fields = await inTurn(() => JSON.parse(body.toString()) as Fields);
     const left = new LeftOut(this.#client.fieldNames);
     const read = await inTurn(() => this.#client.readRequest(fields, new JsonSource(body), left));
+    const stream = isStream ?? read.stream;
     const written = await inTurn(() =>
-      Buffer.from(this.#upstream.writeRequest(this.#names.flat(read), this.#facts, left)),
+      Buffer.from(this.#upstream.writeRequest(this.#names.flat({ ...read, stream }), this.#facts, left)),
     );
     return { body: written, ignored: left.ignored };
   }

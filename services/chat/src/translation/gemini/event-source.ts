@@ -1,0 +1,118 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../../dialects/dialect.ts';
+import { errorInEvent } from '../../dialects/error-words.ts';
+import { withoutAccount } from '../../dialects/public-errors.ts';
+import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import { publicErrorIn } from '../../dialects/gemini/google-error.ts';
+import { hasFinished, isBlocked, newerMetadata, responseIn } from '../../dialects/gemini/responses.ts';
+import { readUsage } from '../../usage/usage-reader.ts';
+import { assertReadable } from '../../wire/readable.ts';
+import { frameData, frameEvent } from '../../wire/sse-frames.ts';
+import { withCalls, type AnswerPart, type Stop } from '../answer.ts';
+import type { ModelFacts } from '../api.ts';
+import { JsonSource } from '../json-text.ts';
+import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
+import { partsOf, stopOf } from './answer-reader.ts';
+import { memberOf } from './content-reader.ts';
+
+/** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
+export class GeminiSource implements EventSource {
+  readonly #facts: ModelFacts;
+  #usage: Fields = {};
+  #open: OpenPart['kind'] | null = null;
+  #isBegun = false;
+  #isOver = false;
+  #calls = 0;
+  #stop: Stop | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertReadable(frame);
+    if (this.#isOver) return [];
+    if (frameEvent(frame) === 'error')
+      return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
+    const response = responseIn(frame);
+    if (response === null || Object.keys(response).length === 0) return [];
+    const error = publicErrorIn(response);
+    if (error !== null) return this.#failed(error);
+    const [candidate] = objectsIn(response, 'candidates');
+    const events = this.#start(response);
+    if (candidate !== undefined) events.push(...this.#candidate(candidate, frame));
+    if (candidate === undefined ? isBlocked(response) : hasFinished(candidate))
+      this.#stop = stopOf(candidate, response);
+    const report = valueOf(response, 'usageMetadata');
+    if (!isFields(report)) return events;
+    this.#usage = newerMetadata(this.#usage, report);
+    const usage = readUsage(this.#usage);
+    return usage === null ? events : [...events, { type: 'usage', usage }];
+  }
+
+  end(): StreamEvent[] {
+    if (this.#isOver || this.#stop === null) return [];
+    this.#isOver = true;
+    const stop = withCalls(this.#stop, this.#calls > 0);
+    return [...this.#close(), { type: 'stop', stop }, { type: 'end' }];
+  }
+
+  #failed(error: ProviderError): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #start(response: Fields): StreamEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    const id = textOf(valueOf(response, 'responseId'));
+    const model = textOf(valueOf(response, 'modelVersion')) || this.#facts.name;
+    return [{ type: 'start', id, model }];
+  }
+
+  #candidate(candidate: Fields, frame: Buffer): StreamEvent[] {
+    const parts = objectsIn(objectIn(candidate, 'content'), 'parts');
+    if (parts.length === 0) return [];
+    const source = parts.some((part) => isFields(valueOf(part, 'functionCall'))) ? sourceOf(frame) : null;
+    return parts.flatMap((part, index) => {
+      const read = partsOf(part, { source: source?.element(index) ?? null, place: this.#calls });
+      return read.flatMap((each) => this.#part(each));
+    });
+  }
+
+  /** Texts and thoughts come in pieces, and a signature ends a thought. Calls come whole. */
+  #part(part: AnswerPart): StreamEvent[] {
+    if (part.kind === 'call') {
+      this.#calls += 1;
+      const { id, name, isFreeform, namespace, argumentsText } = part;
+      return [
+        ...this.#close(),
+        { type: 'open', part: { kind: 'call', id, name, isFreeform, namespace } },
+        { type: 'delta', text: argumentsText },
+        { type: 'close', seal: null },
+      ];
+    }
+    const { kind, text } = part;
+    const seal = kind === 'thinking' ? part.seal : null;
+    if (text === '' && seal === null) return [];
+    const opened: StreamEvent[] =
+      this.#open === kind ? [] : [...this.#close(), { type: 'open', part: { kind } }];
+    this.#open = kind;
+    const said: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
+    if (seal === null) return [...opened, ...said];
+    this.#open = null;
+    return [...opened, ...said, { type: 'close', seal }];
+  }
+
+  #close(): StreamEvent[] {
+    if (this.#open === null) return [];
+    this.#open = null;
+    return [{ type: 'close', seal: null }];
+  }
+}
+
+/** The parts of the first candidate in the text of a frame. */
+function sourceOf(frame: Buffer): JsonSource | null {
+  const source = new JsonSource(Buffer.from(frameData(frame) ?? '{}'));
+  return memberOf(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts') ?? null;
+}

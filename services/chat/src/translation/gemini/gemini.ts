@@ -1,0 +1,15 @@
+import type { TranslatedApi } from '../api.ts';
+import { readAnswer } from './answer-reader.ts';
+import { writeAnswer } from './answer-writer.ts';
+import { writeError } from './errors.ts';
+import { GeminiSource } from './event-source.ts';
+import { GeminiWriter } from './event-writer.ts';
+import { fieldNames, readRequest } from './request-reader.ts';
+import { writeRequest } from './request-writer.ts';
+
+/** Google's generateContent. */
+export const gemini = {
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, writeError },
+  eventSource: (facts) => new GeminiSource(facts),
+  eventWriter: () => new GeminiWriter(),
+} satisfies TranslatedApi;
