@@ -5,6 +5,7 @@ import { isAnswer, type TranslatedApi } from './api.ts';
 import type { Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
 import type { Conversation, Turn } from './conversation.ts';
+import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
@@ -17,7 +18,10 @@ const apis: readonly (readonly [string, TranslatedApi])[] = [
   ['chat', chat],
   ['responses', responses],
   ['messages', messages],
+  ['gemini', gemini],
 ];
+/** For each pair: there are many. */
+const runs = { numRuns: 40 };
 const pairs = apis.flatMap(([from, first]) => apis.map(([to, second]) => [from, to, first, second] as const));
 
 function throughRequest(api: TranslatedApi, conversation: Conversation): Conversation {
@@ -55,9 +59,27 @@ function meaning(conversation: Conversation): unknown {
   return { ...conversation, turns, tools, output, choice: conversation.choice ?? 'auto' };
 }
 
-/** Responses have no sequences that stop them. */
+/** Responses have no sequences that stop them. Gemini has neither ids, nor system texts in the middle, nor serial calls. */
 function sayable(conversation: Conversation, ...on: readonly TranslatedApi[]): Conversation {
-  return on.includes(responses) ? { ...conversation, stop: [] } : conversation;
+  const stop = on.includes(responses) ? [] : conversation.stop;
+  if (!on.includes(gemini)) return { ...conversation, stop };
+  const turns = conversation.turns.filter(({ role }, index) => role !== 'system' || index === 0);
+  return { ...conversation, stop, parallel: null, stream: false, turns: numbered(turns) };
+}
+
+/** Ids as they are given to calls that have none. */
+function numbered(turns: readonly Turn[]): Turn[] {
+  const calls = turns.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.kind === 'call' ? [part.id] : [])),
+  );
+  const idOf = (id: string): string => `call_${calls.indexOf(id) + 1}`;
+  return turns.map((turn) => ({
+    ...turn,
+    parts: turn.parts.map((part) => {
+      if (part.kind === 'call') return { ...part, id: idOf(part.id) };
+      return part.kind === 'result' ? { ...part, callId: idOf(part.callId) } : part;
+    }),
+  }));
 }
 
 describe('a conversation', () => {
@@ -77,6 +99,7 @@ describe('a conversation', () => {
         const read = throughRequest(second, throughRequest(first, conversation));
         expect(meaning(read)).toEqual(meaning(conversation));
       }),
+      runs,
     );
   });
 });
@@ -107,12 +130,14 @@ describe('an answer', () => {
         let events = eventsOf(answer, each);
         for (const api of [first, second]) {
           const [writer, source] = [api.eventWriter(), api.eventSource(facts)];
-          events = events.flatMap((event) => writer.write(event)).flatMap((frame) => source.read(frame));
+          const frames = events.flatMap((event) => writer.write(event));
+          events = [...frames.flatMap((frame) => source.read(frame)), ...source.end()];
         }
         const read = answerOf(events);
         expect(read.isWhole).toBe(true);
         expect(saying(read)).toEqual(saying(answer));
       }),
+      runs,
     );
   });
 
@@ -146,7 +171,8 @@ describe('an answer', () => {
       const splitter = new FrameSplitter();
       const frames = [bytes.subarray(0, at), bytes.subarray(at)].flatMap((piece) => splitter.push(piece));
       const source = api.eventSource(facts);
-      expect(saying(answerOf(frames.flatMap((frame) => source.read(frame))))).toEqual(saying(answer));
+      const events = [...frames.flatMap((frame) => source.read(frame)), ...source.end()];
+      expect(saying(answerOf(events))).toEqual(saying(answer));
     }
   });
 
