@@ -105,11 +105,8 @@ export interface AnswerView {
   whole(bytes: Buffer, tenantId: string, by: AnsweringModel): Promise<Buffer>;
 }
 
-export interface AnsweringModel {
-  api: DialectName;
-  /** The provider's name of it. */
-  upstreamModel: string;
-}
+/** The API of a model, and the provider's name of it. */
+export type AnsweringModel = Record<'upstreamModel', string> & Record<'api', DialectName>;
 
 /** A client's request as it is read, until it is accepted. */
 export interface CompletionRequest extends RequestHead {
@@ -141,9 +138,7 @@ export interface CompletionRequest extends RequestHead {
   thinkingTokens(defaults: Fields): readonly number[];
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
-  /**
-   * Why it can't be asked in another API than that of its dialect; null if it can. Without this, it can be asked in none.
-   */
+  /** Why it can't be asked in this API, which is not its dialect's; null if it can. Absent if it can be in none. */
   refusalIn?(api: DialectName): AppError | null;
   /**
    * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
