@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { DialectName } from '../src/dialects.ts';
 import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } from '../src/error-body.ts';
 import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
@@ -212,10 +213,12 @@ const errorShapes = {
  * providers keep their own body, for clients that speak their API.
  */
 function errorSchema(
-  { dialects = ['chat'], passThrough }: Route,
+  route: Route,
   { status, codes }: { status: number; codes: readonly string[] },
   schemas: Schemas,
 ): JsonObject {
+  const { passThrough } = route;
+  const dialects = dialectsOf(route, status);
   const isKept = passThrough && dialects.some((name) => name !== 'chat') && [400, 413, 422].includes(status);
   const early = codes.some((code) => code === 'invalid_http' || code === 'request_timeout');
   const shapes = new Set([
@@ -225,6 +228,12 @@ function errorSchema(
   ]);
   const [first, ...others] = [...shapes].map((shape) => schemas.named(shape, 'output', 'an error'));
   return first !== undefined && others.length === 0 ? first : { anyOf: [first, ...others] };
+}
+
+/** Under `/v1/models` only a POST shows by its path that it calls Google's API; the others are by the client's headers. */
+function dialectsOf({ path, dialects = ['chat'] }: Route, status: number): readonly DialectName[] {
+  const isByHeaders = status === 405 && path.startsWith('/v1/models/');
+  return isByHeaders ? ['chat', 'messages', 'gemini'] : dialects;
 }
 
 /** Every response has the request id. */
