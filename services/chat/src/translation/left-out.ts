@@ -48,10 +48,16 @@ export class LeftOut {
     this.ignore(this.#names[field]);
   }
 
-  /** The error for a field that decides the meaning of the answer. `why`: a sentence. */
-  refused(name: string, why = 'The API of this model has no place for it.'): AppError {
+  /**
+   * The error for a field that decides the meaning of the answer. `why`: a sentence. `publicCode`: for clients that know a
+   * code for it.
+   */
+  refused(name: string, why = 'The API of this model has no place for it.', publicCode?: string): AppError {
     const param = name.slice(0, 200);
-    return new AppError('unsupported_parameter', `Unsupported parameter: ${param}. ${why}`, { param });
+    return new AppError('unsupported_parameter', `Unsupported parameter: ${param}. ${why}`, {
+      param,
+      publicCode,
+    });
   }
 
   refusedField(field: NamedField, why?: string): AppError {

@@ -1,3 +1,4 @@
+import { sealMark } from '../dialects/marked-seals.ts';
 import type { Seal } from './conversation.ts';
 
 /**
@@ -8,7 +9,7 @@ import type { Seal } from './conversation.ts';
 const mark = /^gatehouse\.([^.]{1,200})\.([tr])\./;
 
 export function markedSeal({ maker, text, isRedacted }: Seal): string {
-  return `gatehouse.${maker}.${isRedacted ? 'r' : 't'}.${text}`;
+  return `${sealMark}${maker}.${isRedacted ? 'r' : 't'}.${text}`;
 }
 
 /** The seal in a marked text; null for any other. */

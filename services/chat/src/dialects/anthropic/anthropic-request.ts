@@ -3,6 +3,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
+import { isMarked } from '../marked-seals.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
@@ -107,11 +108,26 @@ export class AnthropicRequest implements CompletionRequest {
   source(share: Share): RequestSource {
     const thinks = isFields(this.#fields['thinking']) && this.#fields['thinking']['type'] !== 'disabled';
     return new RequestText(this.#body, share, (body, rewrite, members) =>
-      rewriteRequest(body, { ...rewrite, thinks }, members),
+      rewriteRequest(body, { ...rewrite, thinks, marked: this.#marked }, members),
     );
+  }
+
+  /** Places of thoughts with seals that translation has marked, by the place of their message, which keeps other blocks. */
+  get #marked(): ReadonlyMap<number, ReadonlySet<number>> {
+    const marked = new Map<number, ReadonlySet<number>>();
+    for (const [index, { content }] of this.#messages.entries()) {
+      const blocks = listOf(content);
+      const places = [...blocks.keys()].filter((place) => hasMark(blocks[place]));
+      if (places.length > 0 && places.length < blocks.length) marked.set(index, new Set(places));
+    }
+    return marked;
   }
 
   get #messages(): readonly Fields[] {
     return this.#fields['messages'] as Fields[];
   }
+}
+
+function hasMark(block: unknown): boolean {
+  return isFields(block) && (isMarked(block['signature']) || isMarked(block['data']));
 }

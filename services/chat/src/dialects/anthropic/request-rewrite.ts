@@ -1,5 +1,5 @@
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
-import { applyChanges, type Changes, type Edit } from '../../wire/json-edits.ts';
+import { applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
@@ -7,11 +7,12 @@ import { asAnthropic, samplingNames } from './defaults.ts';
 
 /**
  * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
- * whether the client lets the model think, beside which an agent's sampling is refused.
+ * whether the client lets the model think, beside which an agent's sampling is refused. `marked`: blocks that the provider
+ * does not get.
  */
 export function rewriteRequest(
   body: Buffer,
-  rewrite: Rewrite & { thinks: boolean },
+  rewrite: Rewrite & { thinks: boolean; marked?: Marked },
   members: readonly Member[] = objectMembers(body),
 ): Buffer {
   const changes: Changes = { edits: [], added: [] };
@@ -19,6 +20,8 @@ export function rewriteRequest(
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
     edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  if (rewrite.isTranslated !== true && rewrite.marked !== undefined)
+    removeMarked(body, members, rewrite.marked, edits);
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
   const choiceText = (type: 'auto' | 'none', given: Member | null): string => {
@@ -28,6 +31,23 @@ export function rewriteRequest(
   if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, changes);
   addDefaults(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
+}
+
+/** Places of blocks by the places of their messages. */
+type Marked = ReadonlyMap<number, ReadonlySet<number>>;
+
+/** Takes blocks out of messages. */
+function removeMarked(body: Buffer, members: readonly Member[], marked: Marked, edits: Edit[]): void {
+  const [messages] = named(members, 'messages').slice(-1);
+  if (marked.size === 0 || messages === undefined) return;
+  let index = 0;
+  for (const at of elementsOf(body, messages.valueStart)) {
+    const places = marked.get(index);
+    index += 1;
+    if (places === undefined) continue;
+    const [content] = named(objectMembers(body, { from: at }), 'content').slice(-1);
+    if (content !== undefined) removeFrom(body, content, places, edits);
+  }
 }
 
 function named(members: readonly Member[], name: string): Member[] {

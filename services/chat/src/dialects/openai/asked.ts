@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenClass } from '../../usage/usage.ts';
 import type { Asked } from '../dialect.ts';
-import { limitNames } from './request-rewrite.ts';
+import { limitNames } from '../limit-names.ts';
 
 /** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
 const thinkingPaths = [

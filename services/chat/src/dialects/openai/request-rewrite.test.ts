@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { objectMembers } from '../../wire/json-members.ts';
 import type { Rewrite } from '../dialect.ts';
-import { limitNameAt, rewriteRequest } from './request-rewrite.ts';
+import { limitNameAt } from '../limit-names.ts';
+import { rewriteRequest } from './request-rewrite.ts';
 
 const nothing: Rewrite = {
   model: 'upstream',

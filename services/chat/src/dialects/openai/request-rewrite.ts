@@ -1,5 +1,6 @@
 import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
 import { addTools } from '../added-tools.ts';
+import { limitNameAt, limitNames, type LimitName } from '../limit-names.ts';
 import type { Rewrite, TokenLimit } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
@@ -50,16 +51,6 @@ export function rewriteRequest(
       added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
   }
   return applyChanges(body, members, { edits, added });
-}
-
-/** OpenAI's two names of one limit. */
-export const limitNames = ['max_completion_tokens', 'max_tokens'] as const;
-type LimitName = (typeof limitNames)[number];
-
-/** The name that a provider understands for all of its models: OpenAI's newer ones refuse the old one. */
-export function limitNameAt(baseUrl: string): LimitName {
-  const { hostname } = new URL(baseUrl);
-  return /(?:^|\.)(?:openai|azure)\.com$/.test(hostname) ? 'max_completion_tokens' : 'max_tokens';
 }
 
 function isLimitName(name: string): name is LimitName {

@@ -18,6 +18,8 @@ interface AskedState {
   asksToReason: boolean;
   /** Places of items of the input that only a provider which stores responses could read; never all of them. */
   lost: ReadonlySet<number>;
+  /** Places of items with seals that translation has marked; never all of them. */
+  marked: ReadonlySet<number>;
 }
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
@@ -34,7 +36,8 @@ export function rewriteRequest(
   keepNothing(body, members, rewrite, changes);
   if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
   const [input] = named(members, 'input').slice(-1);
-  if (input !== undefined && rewrite.lost.size > 0) removeFrom(body, input, rewrite.lost, edits);
+  const gone = rewrite.isTranslated === true ? rewrite.lost : new Set([...rewrite.lost, ...rewrite.marked]);
+  if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
   addToInput(body, members, rewrite, edits);
   if (rewrite.tools !== null)
     addTools(

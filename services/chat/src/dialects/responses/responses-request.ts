@@ -12,6 +12,7 @@ import type {
   Share,
 } from '../dialect.ts';
 import { saysSomething } from '../error-words.ts';
+import { isMarked } from '../marked-seals.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
@@ -131,6 +132,7 @@ export class ResponsesRequest implements CompletionRequest {
       wantsEncrypted: this.#wantsEncrypted,
       asksToReason: saysSomething(this.#fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
+      marked: new Set(this.#placesOf(({ encrypted_content: seal }) => isMarked(seal))),
     };
     return new RequestText(this.#body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
@@ -143,10 +145,13 @@ export class ResponsesRequest implements CompletionRequest {
 
   /** Places of thoughts that the client takes for stored. */
   get #lost(): readonly number[] {
-    const places = [...this.#items.keys()];
-    const lost = places.filter((place) => isEmptyThought(this.#items[place] ?? {}));
+    return this.#placesOf(isEmptyThought);
+  }
+
+  #placesOf(isSuch: (item: Fields) => boolean): readonly number[] {
+    const places = [...this.#items.keys()].filter((place) => isSuch(this.#items[place] ?? {}));
     // An input needs an item.
-    return lost.length < places.length ? lost : [];
+    return places.length < this.#items.length ? places : [];
   }
 
   get #wantsEncrypted(): boolean {

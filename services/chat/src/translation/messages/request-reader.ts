@@ -30,10 +30,12 @@ const translated = new Set([
 ]);
 
 /** Fields that give the model what only Anthropic has. */
-const decisive = ['container', 'mcp_servers', 'thread'];
+const decisive = ['container', 'mcp_servers'];
 
 /** See `RequestApi`. */
 export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+  // By this code Anthropic's SDKs know that they are to send the whole conversation.
+  if (isGiven(fields['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
   for (const name of decisive) if (isGiven(fields[name])) throw left.refused(name);
   for (const [name, value] of Object.entries(fields))
     if (!translated.has(name) && !decisive.includes(name) && value !== null) left.ignore(name);
