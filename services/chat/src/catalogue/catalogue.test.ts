@@ -38,6 +38,7 @@ describe('a catalogue', () => {
       api: 'chat',
       provider: providers[0],
       upstreamModel: 'small',
+      sampling: true,
       fallbacks: [],
     });
   });

@@ -47,6 +47,8 @@ const model = z.strictObject({
   api: z.enum(['chat', 'responses', 'messages', 'gemini']).optional(),
   /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
   reasoning: z.boolean().optional(),
+  /** Whether it takes parameters of sampling, such as `temperature`. */
+  sampling: z.boolean().default(true),
   fallbacks: z.array(z.string().max(256)).max(10).default([]),
   /** The most that the model answers with. */
   max_output_tokens: z.int().min(1).max(1e9).optional(),

@@ -52,14 +52,15 @@ export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlyS
 }
 
 /**
- * The target without the models that are reached in another API than the request's, and can't be asked for it in theirs.
- * Throws a 400 if no model is left: that of the first one.
+ * The target without the models that can't be asked in the API of a request: completions are translated to any. Throws a 400
+ * if no model is left: that of the first one.
  */
 export function targetIn(
   api: ApiName,
   target: Target,
-  request: Pick<CompletionRequest, 'refusalIn'> = {},
+  request: Pick<CompletionRequest, 'operation' | 'refusalIn'>,
 ): Target {
+  if (request.operation === 'chat') return target;
   const refusals = target.chain.map((model) => {
     if (model.api === api) return null;
     return request.refusalIn === undefined ? otherApi(model) : request.refusalIn(model.api);

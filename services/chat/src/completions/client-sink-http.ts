@@ -34,6 +34,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
   readonly #options: HttpSinkOptions;
   readonly #gone = new AbortController();
   #stream: ClientStream | null = null;
+  #ignored: readonly string[] = [];
   /** Memory for the answer to the newest call. */
   #room: AnswerRoom | null = null;
 
@@ -66,6 +67,11 @@ export class HttpSink implements AnswerSink, AnswerClient {
     this.#room = answers.open(tenantId);
     this.#room.client = this;
     return this.#room;
+  }
+
+  /** Named in a header of the answer. */
+  ignored(names: readonly string[]): void {
+    this.#ignored = names;
   }
 
   /** From now on, the client gets comments while the provider is silent. */
@@ -126,6 +132,7 @@ export class HttpSink implements AnswerSink, AnswerClient {
       ...this.#runHeaders(),
       'x-gateway-provider': model.provider.name,
       'x-gateway-model': headerText(model.id),
+      ...(this.#ignored.length > 0 && { 'x-gateway-ignored': headerText(this.#ignored.join(', ')) }),
     };
   }
 

@@ -1,6 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
+import type { StateFormat } from './state-format.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
@@ -18,21 +19,6 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   follower?(): StreamFollower;
   /** Answers that the gateway keeps, in a dialect whose clients go on from them. */
   readonly state?: StateFormat;
-}
-
-export interface StateFormat {
-  /** The items of a request's own input, as a JSON array. */
-  inputOf(body: Buffer): Buffer;
-  /** A request that names no earlier answer, and has these items before its own input. */
-  continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
-  /** Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. */
-  goesOn(item: unknown, sameProvider: boolean): boolean;
-  /** The answer in the last frames of a stream; null if it broke off. */
-  endOf(frames: readonly Buffer[]): Buffer | null;
-  /** A kept answer as its client may see it: with encrypted thoughts or without. */
-  shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
-  /** The frames of a kept answer. */
-  framesOf(answer: Buffer): Buffer[];
 }
 
 export interface StreamFollower {
@@ -86,6 +72,8 @@ export interface Additions {
   systemPrompt: string | null;
   /** Names of the gateway's own tools. */
   toolNames: ReadonlySet<string>;
+  /** Whether a model may answer in another API, and its answer be translated. */
+  translates: boolean;
   /** Names of kept answers; null where none is kept, and none was gone on from. */
   kept: KeptNames | null;
 }
@@ -182,6 +170,8 @@ export interface Rewrite {
   api?: DialectName;
   /** The provider's name of the model. */
   model: string;
+  /** Whether the request is translated next, which reads the marks of seals that translation has made. */
+  isTranslated?: boolean;
   /** Whether the model reasons; absent where the catalogue does not say. */
   reasons?: boolean | undefined;
   /** Ask for usage at the end of the stream, which the client may not have done. */

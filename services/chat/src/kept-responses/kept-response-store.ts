@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { StateFormat } from '../dialects/dialect.ts';
+import type { StateFormat } from '../dialects/state-format.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import {

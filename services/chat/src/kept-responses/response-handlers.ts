@@ -4,7 +4,7 @@ import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from
 import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import type { StateFormat } from '../dialects/dialect.ts';
+import type { StateFormat } from '../dialects/state-format.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { parsedPart, wholeOf } from '../wire/json-parts.ts';

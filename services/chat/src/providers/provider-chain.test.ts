@@ -72,6 +72,7 @@ function setUp(x_simulator: object, fields: object = {}) {
   const words: string[] = [];
   const receiver = new Collector();
   const made = new ProviderChain({
+    api: 'chat',
     request,
     source: request.source({ release: () => words.push('released') }),
     target: modelTarget(catalogue, 'broken', null),

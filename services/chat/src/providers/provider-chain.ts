@@ -1,12 +1,21 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
+import { AppError } from '@gatehouse/kit/errors';
+import type { ApiName } from '../dialects/dialects.ts';
+import type { Translation } from '../translation/translation.ts';
 import type { RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
+import {
+  TranslatedStream,
+  translatedFailure,
+  translationFor,
+  withReportedUsage,
+} from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import { OpenCall } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -23,11 +32,15 @@ export interface AnswerReceiver {
   readonly begun: boolean;
   /** The memory for the answer to the next call. Releases what the call before it held. */
   openRoom(): AnswerRoom;
+  /** Hints of the request that the next call leaves out, since its API has no place for them. */
+  ignored?(names: readonly string[]): void;
   /** The provider of `model` sent the headers of a stream; its first chunk may take long. */
   streamAccepted(model: Model): void;
 }
 
 export interface ProviderChainOptions {
+  /** The API of the client. Calls of models with another are translated. */
+  api: ApiName;
   request: RequestHead;
   source: Pick<RequestSource, 'rewritten' | 'release'>;
   target: Target;
@@ -69,14 +82,22 @@ export class ProviderChain {
     this.#options = options;
   }
 
-  /** The first answer. Throws the `ProviderFailure` of the last call, or why a call could not be recorded. */
+  /**
+   * The first answer. Throws the `ProviderFailure` of the last call, why a call could not be recorded, or the 400 of a
+   * request that the API of no model can express; models whose API can't are passed over.
+   */
   async answer(): Promise<Answer> {
     let failure: ProviderFailure | null = null;
+    let refusal: AppError | null = null;
     const { target, providers, receiver } = this.#options;
     for (const [index, model] of target.chain.entries()) {
       const deployment = providers.get(model);
       for (let retry = 0; this.#isWorthACall(deployment, index); retry += 1) {
         const outcome = await this.#attempt(model, deployment);
+        if (outcome instanceof AppError) {
+          refusal ??= outcome;
+          break;
+        }
         if (!(outcome instanceof ProviderFailure)) return outcome;
         failure = outcome;
         if (receiver.begun || !failure.fallbackHelps) throw failure;
@@ -86,7 +107,7 @@ export class ProviderChain {
         if (!(await this.#pause(delay))) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
       }
     }
-    throw failure ?? new Error('the target has no model');
+    throw failure ?? refusal ?? new Error('the target has no model');
   }
 
   /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
@@ -97,13 +118,15 @@ export class ProviderChain {
     return later.every((model) => providers.get(model).breaker.isOpenFor(tenantId));
   }
 
-  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure> {
-    const { request, source, target, record, receiver, maxTokens } = this.#options;
+  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure | AppError> {
+    const { api, request, source, target, record, receiver, maxTokens, tenantId } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
-    const body = source.rewritten({
-      api: model.api,
+    const translation = request.operation === 'chat' ? translationFor(api, model) : null;
+    const asked = source.rewritten({
+      api: translation === null ? model.api : api,
+      isTranslated: translation !== null,
       model: model.upstreamModel,
       reasons: model.reasoning,
       includeUsage: asksUsage && !request.wantsUsage,
@@ -113,6 +136,13 @@ export class ProviderChain {
       maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
       tools: this.#options.tools ?? null,
     });
+    const translated =
+      translation === null
+        ? { body: asked, ignored: [] }
+        : await translatedRequest(translation, asked, { tenantId, isStream: request.stream });
+    if (translated instanceof AppError) return translated;
+    const { body, ignored } = translated;
+    receiver.ignored?.(ignored);
     const trace = await record.startAttempt(model, body.length);
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
@@ -125,15 +155,15 @@ export class ProviderChain {
       isBatch: request.isBatch,
       model: model.upstreamModel,
       stream: request.stream,
-      headers: this.#options.headers,
+      headers: translation === null ? this.#options.headers : {},
       body,
       trace,
       signal: receiver.signal,
       onHeaders: () => this.#accepted(model),
     };
     return request.stream
-      ? this.#attemptStream(model, adapter, call)
-      : this.#attemptObject(model, adapter, call);
+      ? this.#attemptStream(model, { adapter, call, translation })
+      : this.#attemptObject(model, { adapter, call, translation });
   }
 
   /** A method, since its result changes between two awaits. */
@@ -149,14 +179,14 @@ export class ProviderChain {
 
   async #attemptObject(
     model: Model,
-    adapter: ProviderAdapter,
-    call: ProviderCall,
+    { adapter, call, translation }: Calling,
   ): Promise<ObjectAnswer | ProviderFailure> {
+    const { api, tenantId, keepsText } = this.#options;
     const open = this.#openCall(model);
     try {
-      const bytes = await adapter.complete(call);
-      const { tenantId, keepsText } = this.#options;
-      const from = { name: model.provider.name, format: dialects[model.api] };
+      const given = await adapter.complete(call);
+      const bytes = translation === null ? given : await this.#translated(model, translation, given);
+      const from = { name: model.provider.name, format: dialects[translation === null ? model.api : api] };
       const answer = await readUnaryAnswer(from, bytes, { tenantId, keepsText });
       if (answer.broken !== null) {
         const { message } = answer.broken;
@@ -167,26 +197,38 @@ export class ProviderChain {
       await open.succeeded(answer);
       return { kind: 'object', model, bytes, text: answer.text };
     } catch (error) {
-      return open.failed(error, null);
+      return open.failed(ofClient(error, translation), null);
+    }
+  }
+
+  async #translated(model: Model, translation: Translation, answer: Buffer): Promise<Buffer> {
+    try {
+      return await translation.whole(answer, this.#options.tenantId);
+    } catch (cause) {
+      throw new ProviderFailure('invalid', model.provider.name, { cause });
     }
   }
 
   async #attemptStream(
     model: Model,
-    adapter: ProviderAdapter,
-    call: ProviderCall,
+    { adapter, call, translation }: Calling,
   ): Promise<StreamAnswer | ProviderFailure> {
-    const { request, source, keepsText } = this.#options;
+    const { api, request, source, keepsText } = this.#options;
+    const { name } = model.provider;
     const open = this.#openCall(model);
-    const reader = dialects[model.api].streamReader(request.choices, keepsText);
+    const translated = translation?.stream() ?? null;
+    const own = dialects[translated === null ? model.api : api].streamReader(request.choices, keepsText);
+    const reader = translated === null ? own : withReportedUsage(own, translated);
     try {
-      const stream = new FramePipe(model.provider.name, await adapter.stream(call), reader);
+      const given = await adapter.stream(call);
+      const frames = translated === null ? given : new TranslatedStream(given, translated, name);
+      const stream = new FramePipe(name, frames, reader);
       await stream.open();
       source.release();
       open.answered();
       return new StreamAnswer(model, stream, open);
     } catch (error) {
-      return open.failed(error, reader.begun ? reader : null);
+      return open.failed(ofClient(error, translation), reader.begun ? reader : null);
     }
   }
 
@@ -202,6 +244,31 @@ export class ProviderChain {
       () => false,
     );
   }
+}
+
+interface Calling {
+  adapter: ProviderAdapter;
+  call: ProviderCall;
+  /** Null where the provider speaks the client's API. */
+  translation: Translation | null;
+}
+
+/** A request in the API of a model; the 400 of one that it can't express. */
+async function translatedRequest(
+  translation: Translation,
+  body: Buffer,
+  { tenantId, isStream }: { tenantId: string; isStream: boolean },
+): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
+  try {
+    return await translation.request(body, tenantId, isStream);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+function ofClient(error: unknown, translation: Translation | null): unknown {
+  return translation !== null && error instanceof ProviderFailure ? translatedFailure(error) : error;
 }
 
 function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {

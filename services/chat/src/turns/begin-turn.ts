@@ -85,6 +85,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const additions: Additions = {
     systemPrompt: target.systemPrompt,
     toolNames: new Set(asked.tools?.byName.keys()),
+    translates: target.chain.some(({ api }) => api !== dialect.name),
     kept:
       keep === null && previousId === null
         ? null

@@ -96,7 +96,19 @@ export class Turn {
     const { tenantId } = run.identity;
     const { maxTokens, headers } = this.#options;
     const keepsText = onAnswer !== null;
-    const chain = { request, source, target, tenantId, providers, receiver, keepsText, maxTokens, headers };
+    const { name: api } = dialect;
+    const chain = {
+      api,
+      request,
+      source,
+      target,
+      tenantId,
+      providers,
+      receiver,
+      keepsText,
+      maxTokens,
+      headers,
+    };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
     const { admitMore, callEnded } = tools;
     return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });

@@ -34,7 +34,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return null;
   }
 
-  viewWith(): AnswerView {
+  override viewWith(): AnswerView {
     return new EmbeddingsView(this.promptSample(), this.#fields['encoding_format'] === 'base64');
   }
 

@@ -1,13 +1,23 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
+import type {
+  Additions,
+  AnswerView,
+  Asked,
+  CompletionRequest,
+  Operation,
+  RequestHead,
+  RequestSource,
+  Share,
+} from '../dialect.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
+import { unsealedView } from './sealed-reasoning.ts';
 
 /** A request whose types have been checked. */
 export class OpenAiRequest implements CompletionRequest {
@@ -87,6 +97,10 @@ export class OpenAiRequest implements CompletionRequest {
 
   asked(defaults: Fields): Asked {
     return askedIn(this.#fields, defaults);
+  }
+
+  viewWith({ translates }: Additions): AnswerView | null {
+    return translates ? unsealedView : null;
   }
 
   source(share: Share): RequestSource {

@@ -2,7 +2,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
 import { applyEdits, type Edit } from '../../wire/json-edits.ts';
 import { objectMembers, type Member } from '../../wire/json-members.ts';
-import type { StateFormat } from '../dialect.ts';
+import type { StateFormat } from '../state-format.ts';
 import { AskedView } from './asked-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
 import { isEmptyThought } from './items.ts';

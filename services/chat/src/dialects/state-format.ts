@@ -1,0 +1,15 @@
+/** Answers that the gateway keeps, in a dialect whose clients go on from them. */
+export interface StateFormat {
+  /** The items of a request's own input, as a JSON array. */
+  inputOf(body: Buffer): Buffer;
+  /** A request that names no earlier answer, and has these items before its own input. */
+  continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
+  /** Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. */
+  goesOn(item: unknown, sameProvider: boolean): boolean;
+  /** The answer in the last frames of a stream; null if it broke off. */
+  endOf(frames: readonly Buffer[]): Buffer | null;
+  /** A kept answer as its client may see it: with encrypted thoughts or without. */
+  shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
+  /** The frames of a kept answer. */
+  framesOf(answer: Buffer): Buffer[];
+}

@@ -1,0 +1,110 @@
+import type { Model } from '../catalogue/catalogue.ts';
+import type { StreamReader } from '../dialects/dialect.ts';
+import type { ApiName } from '../dialects/dialects.ts';
+import { limitNameAt } from '../dialects/limit-names.ts';
+import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
+import type { FrameConsumer, ProviderStream } from './adapter.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+/** Known models that refuse parameters of reasoning. */
+const plainNames = /^(?:openai\/|anthropic\/)?(?:gpt-[34]|chatgpt|claude-(?:2|instant|3-(?!7)))/;
+
+/** Translates a call of a model whose provider has another API than the client; null where both have the same. */
+export function translationFor(client: ApiName, model: Model): Translation | null {
+  if (client === model.api) return null;
+  return translationBetween(client, model.api, {
+    name: model.upstreamModel,
+    maxOutputTokens: model.max_output_tokens ?? null,
+    reasoning: model.reasoning ?? !plainNames.test(model.upstreamModel),
+    sampling: model.sampling,
+    tokenLimit: limitNameAt(model.provider.base_url),
+    streamUsage: model.provider.stream_usage,
+  });
+}
+
+/** The failure of a translated call, as the client's API has it: the body is in another one. */
+export function translatedFailure(failure: ProviderFailure): ProviderFailure {
+  const { body: _body, status, ...details } = failure.details;
+  const shown = status === 422 ? 400 : status;
+  return new ProviderFailure(failure.kind, failure.provider, {
+    ...details,
+    ...(shown !== undefined && { status: shown }),
+  });
+}
+
+/** The frames of a provider's stream in the client's API. */
+export class TranslatedStream implements ProviderStream {
+  readonly #source: ProviderStream;
+  readonly #translation: StreamTranslation;
+  readonly #provider: string;
+
+  constructor(source: ProviderStream, translation: StreamTranslation, provider: string) {
+    this.#source = source;
+    this.#translation = translation;
+    this.#provider = provider;
+  }
+
+  consume(consumer: FrameConsumer): void {
+    let isOver = false;
+    const fail = (cause: unknown): void => {
+      isOver = true;
+      consumer.fail(new ProviderFailure('invalid', this.#provider, { cause }));
+      this.#source.cancel();
+    };
+    this.#source.consume({
+      frames: (frames) => {
+        if (isOver) return true;
+        const translated: Buffer[] = [];
+        let broken: { cause: unknown } | null = null;
+        try {
+          for (const frame of frames) translated.push(...this.#translation.frames(frame));
+        } catch (cause) {
+          broken = { cause };
+        }
+        // A frame that can't be read comes behind others that could.
+        const goesOn = translated.length === 0 || consumer.frames(translated);
+        if (broken !== null) fail(broken.cause);
+        return goesOn;
+      },
+      end: () => {
+        if (isOver) return;
+        try {
+          const rest = this.#translation.end();
+          if (rest.length > 0) consumer.frames(rest);
+          consumer.end();
+        } catch (cause) {
+          fail(cause);
+        }
+      },
+      fail: (failure) => {
+        if (!isOver) consumer.fail(failure);
+      },
+    });
+  }
+
+  pause(undelivered: number): void {
+    this.#source.pause(undelivered);
+  }
+
+  resume(): void {
+    this.#source.resume();
+  }
+
+  cancel(): void {
+    this.#source.cancel();
+  }
+}
+
+/** A reader of the client's frames, which also knows the usage that they have at their end only. */
+export function withReportedUsage(
+  reader: StreamReader,
+  reported: Pick<StreamTranslation, 'usage'>,
+): StreamReader {
+  return new Proxy(reader, {
+    get: (target, name) => {
+      if (name === 'usage') return target.usage ?? reported.usage;
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+    },
+  });
+}
