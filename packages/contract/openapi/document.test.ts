@@ -145,7 +145,7 @@ describe('the examples', () => {
         expect([types[0], types.at(-1)]).toEqual(['message_start', 'message_delta']);
         return;
       }
-      if (name.startsWith('responses.')) {
+      if (/^(azure\.(v1\.)?)?responses/.test(name)) {
         const types = [...data, last ?? ''].map((text) => (JSON.parse(text) as { type: string }).type);
         expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed']);
         return;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
-import { keyHeaders } from '../src/dialects.ts';
+import { keyHeadersAt } from '../src/dialects.ts';
 import { jsonLines, MiB } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
@@ -35,6 +35,7 @@ const securitySchemes = {
     name: 'x-goog-api-key',
     description: "For Google's clients",
   },
+  'api-key': { type: 'apiKey', in: 'header', name: 'api-key', description: "For Azure OpenAI's clients" },
   key: { type: 'apiKey', in: 'query', name: 'key', description: "For Google's clients" },
 };
 
@@ -93,9 +94,9 @@ function operation(route: Route, schemas: Schemas): JsonObject {
 }
 
 /** The places of a key, where they are not those of the whole document. */
-function securityOf({ access, dialects = [] }: Route): JsonObject {
+function securityOf({ access, path, dialects = [] }: Route): JsonObject {
   if (access.kind === 'public' || access.kind === 'signed') return { security: [] };
-  const headers = dialects.flatMap((name) => keyHeaders[name]);
+  const headers = keyHeadersAt(path, dialects);
   if (headers.length === 0) return {};
   const query = dialects.includes('gemini') ? ['key'] : [];
   return { security: [bearer, ...[...headers, ...query].map((name) => ({ [name]: [] }))] };

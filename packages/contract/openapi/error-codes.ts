@@ -1,5 +1,5 @@
 import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
-import { keyHeaders } from '../src/dialects.ts';
+import { keyHeadersAt } from '../src/dialects.ts';
 import type { Route } from '../src/routes.ts';
 
 type When = (route: Route) => boolean;
@@ -31,7 +31,7 @@ const namesResource: When = ({ path }) => path.includes('{');
 const ofModels: When = ({ id }) => /(^|\.)models\./.test(id);
 const namesModel: When = (route) => callsProvider(route) || (ofModels(route) && namesResource(route));
 /** Its key may stand in several places. */
-const hasOwnKeys: When = ({ dialects = [] }) => dialects.some((name) => keyHeaders[name].length > 0);
+const hasOwnKeys: When = ({ path, dialects = [] }) => keyHeadersAt(path, dialects).length > 0;
 const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';

@@ -10,6 +10,12 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
   agentID: { type: 'string', minLength: 1, maxLength: 64, description: 'Id or key of the agent' },
   id: { type: 'string', format: 'uuid', description: 'Id of the resource' },
   call_id: { type: 'string', format: 'uuid', description: 'Id of the call' },
+  model: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 256,
+    description: 'Id of the model, or `agent:` followed by the key of an agent, percent-encoded',
+  },
   response_id: { type: 'string', maxLength: 64, description: 'Id of the response' },
   conversation_id: { type: 'string', format: 'uuid', description: 'Id of the conversation' },
   name: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the tool, percent-encoded' },

@@ -13,6 +13,11 @@ export const keyHeaders: Readonly<Record<DialectName, readonly string[]>> = {
   gemini: ['x-goog-api-key'],
 };
 
+/** The headers in which the clients of these dialects send their key at a path, besides `Authorization`. */
+export function keyHeadersAt(path: string, dialects: readonly DialectName[]): readonly string[] {
+  return path.startsWith('/openai/') ? ['api-key'] : dialects.flatMap((name) => keyHeaders[name]);
+}
+
 /** The internal header by which the edge names the dialect of a request to a service; absent for `chat`. */
 export const dialectHeader = 'x-gatehouse-dialect';
 

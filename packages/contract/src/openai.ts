@@ -229,6 +229,7 @@ export const routes: readonly Route[] = [
     passThrough: true,
     bodyLimit: 20 * MiB,
     passedBody: chatCompletionRequest,
+    query: z.looseObject({}),
     response: { ...ok(chatCompletion), events: true },
     summary: 'OpenAI-compatible chat completion',
     description: [
@@ -330,6 +331,7 @@ export const routes: readonly Route[] = [
     passThrough: true,
     bodyLimit: 20 * MiB,
     passedBody: embeddingsRequest,
+    query: z.looseObject({}),
     response: ok(embeddings),
     summary: 'OpenAI-compatible embeddings',
     description: [

@@ -1,5 +1,6 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
+import * as azure from './azure.ts';
 import * as channelConsents from './channel-consents.ts';
 import * as channelInstances from './channel-instances.ts';
 import * as channelMessages from './channel-messages.ts';
@@ -40,6 +41,7 @@ export const resources = [
   responses,
   gemini,
   chat,
+  azure,
   agents,
   mcpServers,
   cookies,

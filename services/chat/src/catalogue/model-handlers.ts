@@ -35,6 +35,7 @@ export function modelHandlers(dependencies: ModelDependencies): Record<string, H
   });
   return {
     'models.list': list,
+    'azure.models.list': list,
     'models.get': get,
     'gemini.models.list': list,
     'gemini.models.get': get,

@@ -46,6 +46,12 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
     'embeddings.create': asked('chat', 'embeddings'),
     'messages.create': asked('messages', 'chat'),
     'responses.create': asked('responses', 'chat'),
+    'azure.responses': asked('responses', 'chat'),
+    'azure.v1.responses': asked('responses', 'chat'),
+    'azure.v1.chat': asked('chat', 'chat'),
+    'azure.v1.embeddings': asked('chat', 'embeddings'),
+    'azure.deployments.chat': ofDeployment(dependencies, 'chat'),
+    'azure.deployments.embeddings': ofDeployment(dependencies, 'embeddings'),
     ...methodsInPath(dependencies, 'gemini'),
     ...methodsInPath(dependencies, 'gemini.v1'),
   };
@@ -58,6 +64,15 @@ function methodsInPath(dependencies: CompletionDependencies, prefix: string): Re
     [`${prefix}.embedContent`]: askedInPath(dependencies, 'embeddings'),
     [`${prefix}.batchEmbedContents`]: askedInPath(dependencies, 'embeddings', { isBatch: true }),
   };
+}
+
+/** Clients of Azure OpenAI have the model in the path; the body may name it, too. */
+function ofDeployment(dependencies: CompletionDependencies, operation: Operation): RawHandler {
+  return (request, response, call) =>
+    complete(dependencies, request, response, {
+      ...{ ...call, dialect: dialects.chat, operation },
+      inPath: { model: call.params['model'] ?? '', stream: false, isBatch: false },
+    });
 }
 
 /** Google's API has the model in the path. A stream is an array unless the client asks for events. */

@@ -16,6 +16,7 @@ const requestHeaders = [
   'traceparent',
   'tracestate',
   'user-agent',
+  'api-key',
   'x-api-key',
   'x-goog-api-client',
   'x-goog-api-key',

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { keyHeaders, type DialectName } from '@gatehouse/contract/dialects';
+import { keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
 
 /** A request as far as it carries a key: `url` is its path and query. */
@@ -18,7 +18,7 @@ interface CarriedKey {
 /** Finds the key of a request where the clients of a dialect put it. Throws 400 for keys that differ. */
 export function carriedKey(dialect: DialectName, { url, headers }: Carrier): CarriedKey {
   const { authorization } = headers;
-  const names = keyHeaders[dialect];
+  const names = keyHeadersAt(url, [dialect]);
   if (names.length === 0) return { authorization, url };
   const query = dialect === 'gemini' ? keysInQuery(url) : { keys: [], rest: url };
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];

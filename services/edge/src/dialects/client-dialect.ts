@@ -20,7 +20,8 @@ export function clientDialect(asked: Asked): DialectName {
   const path = pathOf(asked.url);
   if (isAtOrUnder(path, '/v1beta')) return 'gemini';
   if (isAtOrUnder(path, '/v1/messages')) return 'messages';
-  if (isAtOrUnder(path, '/v1/responses')) return 'responses';
+  if (isAtOrUnder(path, '/v1/responses') || /^\/openai\/(?:v1\/)?responses(?:\/|$)/.test(path))
+    return 'responses';
   if (!isAtOrUnder(path, '/v1/models')) return 'chat';
   if (callsGoogleMethod(asked) || isOfGoogle(asked)) return 'gemini';
   return asked.headers['anthropic-version'] === undefined ? 'chat' : 'messages';

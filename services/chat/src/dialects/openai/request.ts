@@ -1,6 +1,7 @@
+import { openBrace } from '@gatehouse/kit/json-bytes';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { CompletionRequest, Operation } from '../dialect.ts';
+import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
 import { choicesIn } from './asked.ts';
 import {
   checkMessages,
@@ -58,9 +59,25 @@ const embeddingFields: FieldTypes = {
 const decisive = ['model', 'messages', 'input'];
 
 /** See `RequestFormat`. */
-export function readRequest(operation: Operation, body: Buffer, parsed: unknown): CompletionRequest {
+export function readRequest(
+  operation: Operation,
+  body: Buffer,
+  parsed: unknown,
+  inPath?: RequestInPath,
+): CompletionRequest {
   const fields = objectOf(parsed);
+  if (inPath !== undefined) {
+    const text = Object.hasOwn(fields, 'model') ? body : named(body, inPath.model);
+    return readRequest(operation, text, { ...fields, model: inPath.model });
+  }
   return operation === 'chat' ? chatRequest(body, fields) : embeddingsRequest(body, fields);
+}
+
+/** The text of an object with a model, which stood in the path. */
+function named(body: Buffer, model: string): Buffer {
+  const at = body.indexOf(openBrace) + 1;
+  const member = Buffer.from(`"model":${JSON.stringify(model)},`);
+  return Buffer.concat([body.subarray(0, at), member, body.subarray(at)]);
 }
 
 function chatRequest(body: Buffer, fields: Fields): OpenAiRequest {

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { modelList, routes as modelRoutes } from './chat.ts';
+import { routes as openaiRoutes } from './openai.ts';
+import { routes as responseRoutes } from './responses.ts';
+import { ok, route, type Examples, type Route } from './route.ts';
+
+/**
+ * The paths that clients of Azure OpenAI call: the same routes elsewhere. A deployment is a model of the catalogue or an
+ * agent, and `api-version` is accepted and ignored.
+ */
+
+const query = z.looseObject({
+  'api-version': z.string().max(64).optional().describe('Accepted and ignored'),
+});
+
+/** A route under `/openai` that does what another one does. */
+function elsewhere(
+  of: readonly Route[],
+  id: string,
+  {
+    path,
+    id: own,
+    examples: shown,
+  }: { path: string; id: string; examples?: (examples: Examples) => Examples },
+): Route {
+  const found = of.find((each) => each.id === id);
+  if (found === undefined) throw new Error(`there is no route ${id}`);
+  const { summary, examples = {} } = found;
+  return route({
+    ...found,
+    ...{ id: own, path, query },
+    summary: `${summary}, for clients of Azure OpenAI`,
+    description: `See \`${found.method} ${found.path}\`. The API key may also stand in \`api-key\`.`,
+    examples: shown === undefined ? examples : shown(examples),
+  });
+}
+
+/** The first example. Its body may name the model as well, as Azure's SDKs do. */
+function ofDeployment(examples: Examples): Examples {
+  const [[name, example] = ['', { summary: '', body: {} }]] = Object.entries(examples);
+  const { model } = example.body as { model: string };
+  return { [name]: { ...example, params: { model } } };
+}
+
+const deployment = '/openai/deployments/{model}';
+const models = modelRoutes.map((each) =>
+  each.id === 'models.list' ? { ...each, response: ok(modelList) } : each,
+);
+const listed = ({ all }: Examples): Examples => (all === undefined ? {} : { all });
+
+export const routes: readonly Route[] = [
+  elsewhere(openaiRoutes, 'chat.completions', {
+    ...{ id: 'azure.deployments.chat', path: `${deployment}/chat/completions`, examples: ofDeployment },
+  }),
+  elsewhere(openaiRoutes, 'embeddings.create', {
+    ...{ id: 'azure.deployments.embeddings', path: `${deployment}/embeddings`, examples: ofDeployment },
+  }),
+  elsewhere(responseRoutes, 'responses.create', { id: 'azure.responses', path: '/openai/responses' }),
+  {
+    ...elsewhere(models, 'models.list', {
+      id: 'azure.models.list',
+      path: '/openai/models',
+      examples: listed,
+    }),
+    dialects: ['chat'],
+  },
+  elsewhere(openaiRoutes, 'chat.completions', { id: 'azure.v1.chat', path: '/openai/v1/chat/completions' }),
+  elsewhere(openaiRoutes, 'embeddings.create', { id: 'azure.v1.embeddings', path: '/openai/v1/embeddings' }),
+  elsewhere(responseRoutes, 'responses.create', { id: 'azure.v1.responses', path: '/openai/v1/responses' }),
+];
