@@ -52,7 +52,8 @@ export async function continuedRequest(
     : null;
   if (previousId === null) return { ...asGiven, keep };
   const provider = target.chain[0].provider.name;
-  const earlier = await responses.conversation(previousId, { ...reader, format, provider });
+  const reserve = (bytes: number): void => share.grow(bytes);
+  const earlier = await responses.conversation(previousId, { ...reader, format, provider, reserve });
   const text = await readPart(body, tenantId, () => format.continued(body, earlier));
   share.grow(text.length);
   const request = await read(text);

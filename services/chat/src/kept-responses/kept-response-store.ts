@@ -24,6 +24,12 @@ export interface Reader extends Holder {
   days: number;
 }
 
+interface Asking {
+  format: StateFormat;
+  provider: string;
+  reserve: (bytes: number) => void;
+}
+
 export interface KeptResponse {
   /** The items of its request's own input: a JSON array. */
   input: Buffer;
@@ -42,12 +48,13 @@ export class KeptResponses {
   }
 
   /**
-   * The items of a response and of all that it went on from, oldest first. `provider`: the one that gets them. Throws
-   * `previous_response_not_found` if one is gone, in the same words for every reason.
+   * The items of a response and of all that it went on from, oldest first. `provider`: the one that gets them. `reserve`
+   * is called with the bytes that are read, before they are. Throws what it throws, and `previous_response_not_found` if a
+   * response is gone, in the same words for every reason.
    */
   async conversation(
     previousId: string,
-    { format, provider, ...reader }: Reader & { format: StateFormat; provider: string },
+    { format, provider, reserve, ...reader }: Reader & Asking,
   ): Promise<Buffer[]> {
     const id = runIdOf(previousId);
     const found = { ...reader, max: most.responses };
@@ -55,7 +62,9 @@ export class KeptResponses {
     const isWhole = rows.length > 0 && rows.at(-1)?.previous_id === null;
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
-    if (rows.reduce((sum, { bytes }) => sum + bytes, 0) > most.bytes) throw tooLong();
+    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+    if (bytes > most.bytes) throw tooLong();
+    reserve(bytes);
     const contents = await readContents(
       this.#pool,
       rows.map((row) => row.id),

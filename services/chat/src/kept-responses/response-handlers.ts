@@ -2,12 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { InputItemsQuery } from '@gatehouse/contract/responses';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
+import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { StateFormat } from '../dialects/state-format.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
 
 export interface ResponseDependencies {
@@ -21,6 +24,7 @@ export function responseHandlers(dependencies: ResponseDependencies): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
 } {
+  const reads = new FairQueue(readsInFlight);
   const found = async (call: AnyCall): Promise<KeptResponse> => {
     const kept = await dependencies.responses.find(
       call.params['response_id'] ?? '',
@@ -31,10 +35,11 @@ export function responseHandlers(dependencies: ResponseDependencies): {
   };
   return {
     rawHandlers: {
-      'responses.get': async (request, response, call) => {
-        const kept = await found(call);
-        await send(dependencies.format, kept, { request, response, call });
-      },
+      'responses.get': (request, response, call) =>
+        reads.run(call.principal.tenantId, async () => {
+          const kept = await found(call);
+          await send(dependencies.format, kept, { request, response, call });
+        }),
     },
     handlers: {
       'responses.delete': async (call: Call) => {
@@ -60,6 +65,19 @@ export function responseHandlers(dependencies: ResponseDependencies): {
     },
   };
 }
+
+/** A response may have many megabytes. */
+const readsInFlight = {
+  perKey: 2,
+  maxWaiting: 64,
+  longestWait: {
+    ms: 7_000,
+    error: () =>
+      new AppError('service_unavailable', 'Too many responses of this tenant are being read.', {
+        headers: retryAfterHeaders(1_000),
+      }),
+  },
+};
 
 type AnyCall = Pick<Call, 'principal' | 'params' | 'requestId' | 'trace'>;
 
@@ -87,7 +105,14 @@ async function send(
     throw new AppError('invalid_value', 'starting_after must be the number of an event.', {
       param: 'starting_after',
     });
-  const frames = format.framesOf(shown).slice(Math.max(0, after + 1));
+  const { tenantId } = tenantOf(call);
+  if (!(await isParsable(shown, wholeOf(shown), tenantId)))
+    throw new AppError('invalid_value', 'The response is too large for a stream: read it whole.', {
+      param: 'stream',
+    });
+  const frames = (await readPart(shown, tenantId, () => format.framesOf(shown))).slice(
+    Math.max(0, after + 1),
+  );
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   response.end(Buffer.concat(frames));
 }
