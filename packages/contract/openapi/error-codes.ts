@@ -78,7 +78,7 @@ const when: Record<ErrorCode, When> = {
   provider_bad_request: callsProvider,
   conflicting_credentials: hasOwnKeys,
   unsupported_parameter: callsProvider,
-  previous_response_not_found: at('responses.create'),
+  previous_response_not_found: at('responses.create', 'responses.input_tokens'),
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,

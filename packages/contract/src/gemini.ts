@@ -90,6 +90,14 @@ const response = z.looseObject({
 export const generateContentResponse = response;
 export const generateContentResponses = z.array(response);
 
+export const countTokensRequest = z.looseObject({
+  contents: generateContentRequest.shape.contents.optional(),
+  generateContentRequest: generateContentRequest
+    .optional()
+    .describe('A whole request, in place of `contents`; its model is that of the path'),
+});
+export const countTokensResponse = z.looseObject({ totalTokens: z.int() });
+
 const embedding = z.looseObject({ values: z.array(z.number()) });
 const embeddingUsage = z.looseObject({ promptTokenCount: z.int().optional() }).optional();
 
@@ -179,6 +187,35 @@ const embeddings = [
   'the path. Agents cannot create embeddings.',
 ].join('\n');
 
+const counting = [
+  "Asks a provider that speaks Google's Gemini API, with the prompt and the tools of an agent, but not what it remembers.",
+  'For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
+  '',
+  'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may count',
+  '600 times per minute.',
+].join('\n');
+
+function countingOf(version: string, prefix: string): Route {
+  return route({
+    ...shared,
+    id: `${prefix}.countTokens`,
+    path: `/${version}/models/{id+}:countTokens`,
+    counts: true,
+    query,
+    passedBody: countTokensRequest,
+    response: ok(countTokensResponse),
+    summary: `The tokens of a request, as Google's API ${version} counts them`,
+    description: counting,
+    examples: {
+      question: {
+        summary: 'One question',
+        ...{ params, body: { contents: body.contents } },
+        response: { totalTokens: 7 },
+      },
+    },
+  });
+}
+
 /** The methods for vectors under one version of the API. */
 function embeddingsOf(version: string, prefix: string): Route[] {
   const params = { id: 'gemini-embedding-001' };
@@ -250,6 +287,6 @@ function methodsOf(version: string, prefix: string): Route[] {
 }
 
 export const routes: readonly Route[] = [
-  ...[...methodsOf('v1beta', 'gemini'), ...embeddingsOf('v1beta', 'gemini')],
-  ...[...methodsOf('v1', 'gemini.v1'), ...embeddingsOf('v1', 'gemini.v1')],
+  ...[...methodsOf('v1beta', 'gemini'), ...embeddingsOf('v1beta', 'gemini'), countingOf('v1beta', 'gemini')],
+  ...[...methodsOf('v1', 'gemini.v1'), ...embeddingsOf('v1', 'gemini.v1'), countingOf('v1', 'gemini.v1')],
 ];

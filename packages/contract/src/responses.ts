@@ -48,6 +48,21 @@ export const responseRequest = z.looseObject({
   prompt_cache_key: z.string().nullish().describe('Also names the session, where no header does'),
 });
 
+export const inputTokensRequest = responseRequest.omit({
+  include: true,
+  max_output_tokens: true,
+  prompt_cache_key: true,
+  store: true,
+  stream: true,
+  temperature: true,
+  top_p: true,
+});
+
+export const inputTokens = z.looseObject({
+  object: z.literal('response.input_tokens'),
+  input_tokens: z.int(),
+});
+
 export const response = z.looseObject({
   id: z.string(),
   object: z.literal('response'),
@@ -247,6 +262,36 @@ export const routes: readonly Route[] = [
           data: [{ id, type: 'message', role: 'user', content: 'What is a gatehouse?' }],
           ...{ first_id: id, last_id: id, has_more: false },
         },
+      },
+    },
+  }),
+  route({
+    id: 'responses.input_tokens',
+    method: 'POST',
+    path: '/v1/responses/input_tokens',
+    dialects: ['responses'],
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    counts: true,
+    bodyLimit: 20 * MiB,
+    passedBody: inputTokensRequest,
+    query: z.looseObject({}),
+    response: ok(inputTokens),
+    summary: "The tokens of a response's request, as OpenAI's Responses API counts them",
+    description: [
+      "Asks a provider that speaks OpenAI's Responses API, with the prompt and the tools of an agent, but not what it",
+      'remembers. For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
+      '',
+      'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may',
+      'count 600 times per minute.',
+    ].join('\n'),
+    examples: {
+      question: {
+        summary: 'One question',
+        body: { model: 'gpt-4.1-mini', input: 'What is a gatehouse?' },
+        response: { object: 'response.input_tokens', input_tokens: 11 },
       },
     },
   }),

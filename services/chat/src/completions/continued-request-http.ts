@@ -2,6 +2,7 @@ import { readPart } from '@gatehouse/http/body';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
+import type { StateFormat } from '../dialects/state-format.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 
@@ -32,6 +33,31 @@ interface Continued {
   text: Buffer;
 }
 
+interface Earlier {
+  previousId: string;
+  body: Buffer;
+  share: { grow(bytes: number): void };
+  format: StateFormat;
+  principal: TenantPrincipal;
+  days: number;
+  /** The one that gets the conversation. */
+  provider: string;
+}
+
+/** The text of a request with the conversation that it goes on from. */
+export async function continuedText(
+  responses: KeptResponses,
+  { previousId, body, share, format, principal, days, provider }: Earlier,
+): Promise<Buffer> {
+  const { tenantId, userId } = principal;
+  const reserve = (bytes: number): void => share.grow(bytes);
+  const asking = { tenantId, userId, days, format, provider, reserve };
+  const earlier = await responses.conversation(previousId, asking);
+  const text = await readPart(body, tenantId, () => format.continued(body, earlier));
+  share.grow(text.length);
+  return text;
+}
+
 /** The models of a request, and the request with the conversation that it goes on from, in a dialect that has one. */
 export async function continuedRequest(
   responses: KeptResponses,
@@ -52,10 +78,7 @@ export async function continuedRequest(
     : null;
   if (previousId === null) return { ...asGiven, keep };
   const provider = target.chain[0].provider.name;
-  const reserve = (bytes: number): void => share.grow(bytes);
-  const earlier = await responses.conversation(previousId, { ...reader, format, provider, reserve });
-  const text = await readPart(body, tenantId, () => format.continued(body, earlier));
-  share.grow(text.length);
+  const text = await continuedText(responses, { previousId, body, share, format, principal, days, provider });
   const request = await read(text);
   return { request, target: await findFor(request), keep, previousId, text };
 }

@@ -11,19 +11,23 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
+import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import { requestActor } from '../shared/actor.ts';
+import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { withTools, type ToolDependencies, type TurnTools } from '../tools/tools.ts';
 import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { headerText, passedHeaders } from './client-headers.ts';
+import { continuedText } from './continued-request-http.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies {
   settings: TenantSettingsClient;
+  responses: KeptResponses;
   limiter: Limiter;
   providers: ProviderRegistry;
   answers: AnswerBudget;
@@ -43,7 +47,12 @@ export function countHandlers(dependencies: CountDependencies): Record<string, R
     (dialect: CountingDialect): RawHandler =>
     (incoming, response, call) =>
       count({ ...dependencies, estimates }, incoming, response, { ...call, dialect });
-  return { 'messages.count_tokens': counting(dialects.messages) };
+  return {
+    'messages.count_tokens': counting(dialects.messages),
+    'responses.input_tokens': counting(dialects.responses),
+    'gemini.countTokens': counting(dialects.gemini),
+    'gemini.v1.countTokens': counting(dialects.gemini),
+  };
 }
 
 type CountingDependencies = CountDependencies & { estimates: FairQueue };
@@ -116,20 +125,47 @@ async function readCounted(
   const { tenantId } = principal;
   const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const parsed = await parseBody(body, tenantId);
-  const request = await readPart(body, tenantId, () => dialect.readRequest('chat', body, parsed));
-  const source = await readPart(body, tenantId, () => request.source(share));
+  const given = await readRequest(body, tenantId, { ...call, dialect });
   const actor = requestActor({ ...call, principal });
   const settings = await dependencies.settings.getForKey(principal, call);
-  const target = await findNamedTarget(dependencies, { request, actor, settings });
+  const target = await findNamedTarget(dependencies, { request: given, actor, settings });
+  const { state: format } = dialect;
+  const previousId = given.state?.previousId ?? null;
+  const provider = target.chain[0].provider.name;
+  const text =
+    format === undefined || previousId === null
+      ? body
+      : await continuedText(dependencies.responses, {
+          ...{ previousId, body, share, format, principal, provider },
+          days: keptDays(settings),
+        });
+  const request = text === body ? given : await readRequest(text, tenantId, { ...call, dialect });
+  const source = await readPart(text, tenantId, () => request.source(share));
   const tools = await withTools(dependencies, { dialect, request, actor, target });
   return { dialect, request, source, target, tools };
+}
+
+async function readRequest(
+  text: Buffer,
+  tenantId: string,
+  { dialect, params }: Pick<CountingCall, 'dialect' | 'params'>,
+): Promise<CompletionRequest> {
+  const parsed = await parseBody(text, tenantId);
+  // Some APIs have the model in the path.
+  const inPath = { model: params['id'] ?? '', stream: false };
+  const { counts } = dialect;
+  return readPart(
+    text,
+    tenantId,
+    () => counts.readRequest?.(text, parsed, inPath) ?? dialect.readRequest('chat', text, parsed, inPath),
+  );
 }
 
 /** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
 function bodyFor({ source, target, tools }: Counted, { upstreamModel }: Model): Buffer {
   return source.rewritten({
     model: upstreamModel,
+    counts: true,
     includeUsage: false,
     systemPrompt: target.systemPrompt,
     reference: null,

@@ -174,6 +174,8 @@ export interface Rewrite {
   isTranslated?: boolean;
   /** Whether the model reasons; absent where the catalogue does not say. */
   reasons?: boolean | undefined;
+  /** Whether the provider counts the tokens of the request instead of answering it. */
+  counts?: true;
   /** Ask for usage at the end of the stream, which the client may not have done. */
   includeUsage: boolean;
   /** Put before the client's messages. */
@@ -221,8 +223,10 @@ export interface AnswerFormat {
   toolStream(sink: FrameSink, isOwn: (name: string) => boolean): ToolStream;
 }
 
-/** Answers with the tokens of a request, which is read and rewritten like one that gets an answer. */
+/** Answers with the tokens of a request, which is rewritten like one that gets an answer. */
 export interface CountFormat {
+  /** Reads a request that differs from one that gets an answer. */
+  readRequest?(body: Buffer, parsed: unknown, inPath: RequestInPath): CompletionRequest;
   /** Whether a parsed answer of a provider has them. */
   isCount(answer: Fields): boolean;
   answerWith(tokens: number): Fields;

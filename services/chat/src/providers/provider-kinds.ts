@@ -34,7 +34,7 @@ export function pathOf(call: Called): string {
     case 'messages':
       return operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages';
     case 'responses':
-      return '/responses';
+      return operation === 'count' ? '/responses/input_tokens' : '/responses';
     case 'gemini':
       // This version has every field that v1 has.
       return `/v1beta/models/${inPath(model)}:${geminiMethod(call)}`;
@@ -44,6 +44,7 @@ export function pathOf(call: Called): string {
 }
 
 function geminiMethod({ operation, stream, isBatch }: Called): string {
+  if (operation === 'count') return 'countTokens';
   if (operation === 'embeddings') return isBatch === true ? 'batchEmbedContents' : 'embedContent';
   // Its streams are arrays otherwise.
   return stream ? 'streamGenerateContent?alt=sse' : 'generateContent';

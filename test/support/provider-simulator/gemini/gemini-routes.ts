@@ -17,6 +17,7 @@ export function geminiRoute(method: string, path: string): Route | undefined {
   const [pathname = '', query] = path.split('?', 2);
   const [, model, name = ''] = pathOf(pathname) ?? [];
   if (method !== 'POST' || model === undefined) return undefined;
+  if (name === 'countTokens') return countContent;
   if (name.includes('mbed')) return (context) => answerEmbeddings(context, name.startsWith('batch'));
   const streamed = name === 'streamGenerateContent';
   if (streamed && new URLSearchParams(query).get('alt') !== 'sse') return undefined;
@@ -33,7 +34,7 @@ function pathOf(pathname: string): RegExpExecArray | null {
 }
 
 const methodPath =
-  /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents)$/;
+  /^\/v1(?:beta)?\/models\/(.+):(generateContent|streamGenerateContent|embedContent|batchEmbedContents|countTokens)$/;
 
 interface Asked {
   model: string;
@@ -71,6 +72,19 @@ function answerContent({ exchange, fault, newId }: RouteContext, { model, stream
       return JSON.stringify({ ...responseOf([...texts, ...last], 'STOP', head), ...shownUsage });
     },
   };
+}
+
+/** Counts without charge. */
+function countContent({ exchange, fault }: RouteContext): Answer {
+  const body = exchange.record.body;
+  if (!isObject(body)) throw new RefusedRequest('Invalid JSON payload received.');
+  const asked = isObject(body['generateContentRequest']) ? body['generateContentRequest'] : body;
+  const contents = objectsIn(asked['contents']);
+  if (contents.length === 0)
+    throw new RefusedRequest('* CountTokensRequest.contents: contents is not specified');
+  const { promptTokenCount } = usageOf(asked, contents, { pieces: [], calls: [] }, fault);
+  const whole = (): string => JSON.stringify({ totalTokens: promptTokenCount });
+  return { id: null, usage: null, streamed: false, frames: null, whole };
 }
 
 function frameOf(kind: Frame['kind'], response: JsonObject, carriesUsage: boolean): Frame {

@@ -42,6 +42,18 @@ describe('content of the simulator', () => {
     });
   });
 
+  it('counts the tokens of contents and of a whole request without charge', async () => {
+    const said = await post('generateContent', asking('Hello there'));
+    const { usageMetadata } = JSON.parse(said.text) as { usageMetadata: { promptTokenCount: number } };
+    const charged = simulator.ledger().totals.delivered;
+    for (const body of [asking('Hello there'), { generateContentRequest: asking('Hello there') }])
+      expect(JSON.parse((await post('countTokens', body)).text)).toEqual({
+        totalTokens: usageMetadata.promptTokenCount,
+      });
+    expect((await post('countTokens', {})).status).toBe(400);
+    expect(simulator.ledger().totals.delivered).toEqual(charged);
+  });
+
   it('has vectors of a text and of several, as many numbers as were asked for', async () => {
     const text = { content: { parts: [{ text: 'Hello there' }] }, outputDimensionality: 3 };
     const one = JSON.parse((await post('embedContent', text)).text) as { embedding: object };

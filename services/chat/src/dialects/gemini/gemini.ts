@@ -1,5 +1,6 @@
 import type { Dialect } from '../dialect.ts';
 import { errorWords } from './google-error.ts';
+import { readCountRequest } from './count-request.ts';
 import { framesOf, ResponseAssembler } from './other-kind.ts';
 import { readRequest } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
@@ -22,6 +23,11 @@ export const gemini = {
   streamReader: (_choices: number, keepsText?: boolean) => new ResponseReader(keepsText),
   toolAnswers: (isOwn) => new ContentToolAnswers(isOwn),
   toolStream: (sink, isOwn) => new ContentToolStream(sink, isOwn),
+  counts: {
+    readRequest: readCountRequest,
+    isCount: ({ totalTokens }) => typeof totalTokens === 'number',
+    answerWith: (tokens) => ({ totalTokens: tokens }),
+  },
   // Its clients can't read comments.
   keepAlive: Buffer.from('data: {}\n\n'),
 } satisfies Dialect;

@@ -57,20 +57,30 @@ export function readRequest(
   inPath?: RequestInPath,
 ): CompletionRequest {
   if (inPath === undefined) throw new Error('the path of a request of this API has its model');
-  if (inPath.model === '')
-    throw new AppError('invalid_value', 'The model in the path must not be empty.', { param: 'model' });
+  checkModel(inPath.model);
   const fields = objectOf(parsed);
   if (operation === 'embeddings') {
     checkEmbeddings(fields, inPath.isBatch === true);
     return new GeminiEmbeddings(body, fields, inPath);
   }
+  checkRequest(fields, inPath);
+  return new GeminiRequest(body, fields, inPath);
+}
+
+/** Checks the types of a request for content. */
+export function checkRequest(fields: Fields, { model }: RequestInPath): void {
+  checkModel(model);
   checkFields(fields, fieldTypes);
   const config = objectIn(fields, 'generationConfig');
   checkFields(config, configTypes, 'generationConfig.');
   checkFields(objectIn(config, 'thinkingConfig'), thinkingTypes, 'generationConfig.thinkingConfig.');
   checkFields(objectIn(fields, 'toolConfig'), toolConfigTypes, 'toolConfig.');
   checkContents(fields['contents']);
-  return new GeminiRequest(body, fields, inPath);
+}
+
+function checkModel(model: string): void {
+  if (model === '')
+    throw new AppError('invalid_value', 'The model in the path must not be empty.', { param: 'model' });
 }
 
 function checkEmbeddings(fields: Fields, isBatch: boolean): void {

@@ -33,7 +33,8 @@ export function rewriteRequest(
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
     edits.push({ at, until, text: JSON.stringify(rewrite.model) });
-  keepNothing(body, members, rewrite, changes);
+  // Nothing of a count is kept, and providers refuse these fields in its request.
+  if (rewrite.counts !== true) keepNothing(body, members, rewrite, changes);
   if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
   const [input] = named(members, 'input').slice(-1);
   const gone = rewrite.isTranslated === true ? rewrite.lost : new Set([...rewrite.lost, ...rewrite.marked]);

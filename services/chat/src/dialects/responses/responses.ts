@@ -27,5 +27,9 @@ export const responses = {
   toolStream: (sink, isOwn) => new ResponseToolStream(sink, isOwn),
   follower: () => new ResponseFollower(),
   state,
+  counts: {
+    isCount: ({ input_tokens: tokens }) => typeof tokens === 'number',
+    answerWith: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  },
   keepAlive: Buffer.from(': keep-alive\n\n'),
 } satisfies Dialect;
