@@ -43,6 +43,9 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
     'Tokens that each answer may have, where what is left of a budget is too little for the limit that was asked for.',
     count,
   ),
+  'x-gateway-ignored': header(
+    'Hints of the request that the API of the model has no place for, by their names, with commas between them.',
+  ),
   'x-gateway-estimated': header('`true` if no provider counted the tokens.', {
     type: 'string',
     enum: ['true'],
@@ -71,6 +74,7 @@ const runHeaders = [
   'x-trace-id',
   'x-gateway-provider',
   'x-gateway-model',
+  'x-gateway-ignored',
   'x-gateway-max-tokens',
 ];
 

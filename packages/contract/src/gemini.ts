@@ -163,7 +163,8 @@ const passing = [
   "Passes the whole request to a provider that speaks Google's Gemini API, including fields that are not described",
   'here. The API key may also stand in `x-goog-api-key` or in `?key=`. The id of a model may contain slashes and',
   'colons, plain or percent-encoded. An agent adds its system prompt before that of the request, and its parameters',
-  'where the request has none. Errors 400, 413 and 422 of a provider keep their body.',
+  'where the request has none. Errors 400, 413 and 422 of a provider keep their body. Requests for models of other APIs are',
+  'translated; `x-gateway-ignored` names hints that were left out.',
 ].join('\n');
 
 const streaming = [

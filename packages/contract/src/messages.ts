@@ -121,6 +121,7 @@ export const routes: readonly Route[] = [
     description: [
       "Passes the whole request to a provider that speaks Anthropic's API, with the headers `anthropic-version` and",
       '`anthropic-beta`, including fields that are not described here. The API key may also stand in `x-api-key`.',
+      'Requests for models of other APIs are translated; `x-gateway-ignored` names hints that were left out.',
       'An agent adds its system prompt before that of the request, and its parameters where the request has none.',
       '',
       'With `stream: true` the response is a stream of events that ends with `message_stop`. If the provider fails after',

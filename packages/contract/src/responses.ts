@@ -162,7 +162,8 @@ export const routes: readonly Route[] = [
     description: [
       "Passes the whole request to a provider that speaks OpenAI's Responses API, with the header `openai-beta`, including",
       'fields and tools that are not described here. An agent adds its prompt before `instructions`, and its parameters',
-      'where the request has none.',
+      'where the request has none. Requests for models of other APIs are translated; `x-gateway-ignored` names hints that',
+      'were left out.',
       '',
       'Providers are asked to store nothing: Gatehouse keeps a response, encrypted, unless `store` is false, for as long',
       'as the tenant keeps texts and 30 days at most. `previous_response_id` names one of the same user; any other returns',

@@ -36,6 +36,7 @@ const responseHeaders = [
   'retry-after',
   'retry-after-ms',
   'x-gateway-estimated',
+  'x-gateway-ignored',
   'x-gateway-max-tokens',
   'x-gateway-model',
   'x-gateway-provider',
