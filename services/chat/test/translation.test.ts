@@ -324,6 +324,18 @@ describe('a thought that was translated', () => {
     });
     expect(response.status).toBe(200);
     expect(sent()[0]?.['input']).toEqual([input[0], input[2]]);
+    provider.answer(whole(answers['flash']));
+    const parts = (signature: string) => [{ text: 'y', thoughtSignature: signature }];
+    const contents = (signature: string) => [
+      { role: 'user', parts: [{ text: 'x' }] },
+      { role: 'model', parts: parts(signature) },
+      { role: 'user', parts: [{ text: 'z' }] },
+    ];
+    const path = '/v1beta/models/flash:generateContent';
+    const asGoogle = { headers: { 'x-gatehouse-dialect': 'gemini' } };
+    const marked = { contents: contents('gatehouse.anthropic.t.x') };
+    expect((await harness.post(path, marked, asGoogle)).status).toBe(200);
+    expect(sent()[0]?.['contents']).toEqual(contents('skip_thought_signature_validator'));
   });
 
   it('of an unknown thread makes the SDK send the whole conversation', async () => {
