@@ -48,7 +48,8 @@ describe('a raw handler', () => {
   it('writes the answer itself, after the same checks of path, identity and query', async () => {
     expect(await post('/v1/chat/completions', good)).toBe('200 chat.completions for admin');
     expect(await post('/v1/chat/completions', {})).toBe('401 service_unauthenticated');
-    expect(await post('/v1/chat/completions?x=1', good)).toBe('400 unknown_parameter');
+    const stream = '/v1beta/models/m:streamGenerateContent?alt=';
+    expect(await post(`${stream}${'x'.repeat(257)}`, good)).toBe('400 invalid_value');
     expect(await post('/v1/chat/completions', good, 'GET')).toBe('405 method_not_allowed');
     expect(await post('/v1/embeddings', good)).toBe('404 not_found');
   });
