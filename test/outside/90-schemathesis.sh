@@ -28,7 +28,7 @@ fuzz() {
   [ "$1" = owner ] && paths=(--include-path-regex '^/internal/')
   mkdir "$folder/$1" && cd "$folder/$1" || return
   "$python" -m schemathesis.cli run "$url/openapi.json" "${paths[@]}" -H "Authorization: Bearer $(credential "$1_key")" \
-    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allow_header_conformance,unsupported_method,wrong_data_refused,documented_error_code \
+    --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,allowed_methods,unsupported_method,wrong_data_refused,documented_error_code \
     --max-examples 10 --seed 1 --workers 1 --suppress-health-check all --request-timeout 30 \
     --continue-on-failure --warnings off --no-color >"$folder/$1.log" 2>&1
 }

@@ -78,7 +78,9 @@ const when: Record<ErrorCode, When> = {
   provider_bad_request: callsProvider,
   conflicting_credentials: hasOwnKeys,
   unsupported_parameter: callsProvider,
-  previous_response_not_found: at('responses.create', 'responses.input_tokens'),
+  previous_response_not_found: at(
+    ...['responses.create', 'responses.input_tokens', 'azure.responses', 'azure.v1.responses'],
+  ),
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,

@@ -1,12 +1,13 @@
 """What Schemathesis cannot know of our document: which keys it must spare, and where error codes are listed."""
 
 import os
+import re
 import uuid
 
 import schemathesis
-from schemathesis.specs.openapi.checks import negative_data_rejection
+from schemathesis.specs.openapi.checks import allow_header_conformance, negative_data_rejection
 
-_passed_on = ("/v1/chat/completions", "/v1/embeddings")
+_passed_on = re.compile(r"/v1/(chat/completions|embeddings|responses(/input_tokens)?)$|/openai/(?!models)|.*:")
 # Lists of models ignore query parameters that they don't know: clients of other APIs send theirs.
 _take_any_query = ("/v1/models", "/v1/models/{id}", "/v1beta/models", "/v1beta/models/{id}")
 _protected = set(os.environ["PROTECTED_IDS"].lower().split())
@@ -31,7 +32,7 @@ def _error_code(error):
 @schemathesis.check
 def documented_error_code(ctx, response, case):
     """An error's code is one that its response lists; a provider's own codes pass through, and nobody lists them."""
-    if response.status_code < 400 or case.operation.path in _passed_on:
+    if response.status_code < 400 or _passed_on.match(case.operation.path):
         return
     documented = case.operation.definition.raw["responses"].get(str(response.status_code), {})
     code = _error_code(response.json().get("error", {}))
@@ -43,5 +44,13 @@ def documented_error_code(ctx, response, case):
 def wrong_data_refused(ctx, response, case):
     """What the document does not allow is refused, but for what is passed on: that is the provider's to judge."""
     # The library does not count 431 as refused; it comes for a query of more than 16 KiB.
-    if case.operation.path not in _passed_on + _take_any_query and response.status_code != 431:
+    path = case.operation.path
+    if not _passed_on.match(path) and path not in _take_any_query and response.status_code != 431:
         negative_data_rejection(ctx, response, case)
+
+
+@schemathesis.check
+def allowed_methods(ctx, response, case):
+    """A path that calls a method, as Google's API has them, is also that of a model whose name has a colon."""
+    if ":" not in case.operation.path:
+        allow_header_conformance(ctx, response, case)
