@@ -59,7 +59,11 @@ export async function findConversation(
        where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)
        union all
        select r.id, r.previous_id, r.provider, r.bytes, place + 1
-       from conversation c join chat.responses r on r.id = c.previous_id
+       from conversation c cross join lateral (
+         -- The limit keeps the conditions below from leading to all responses of the user.
+         select id, previous_id, provider, bytes, tenant_id, user_id, ready, created_at
+         from chat.responses where id = c.previous_id limit 1
+       ) r
        where c.place < $5 and r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
          and r.created_at > now() - make_interval(days => $4)
      )
