@@ -1,5 +1,5 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { StreamReader } from '../dialects/dialect.ts';
+import type { MeteredAnswer } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
@@ -95,16 +95,10 @@ export class TranslatedStream implements ProviderStream {
   }
 }
 
-/** A reader of the client's frames, which also knows the usage that they have at their end only. */
-export function withReportedUsage(
-  reader: StreamReader,
-  reported: Pick<StreamTranslation, 'usage'>,
-): StreamReader {
-  return new Proxy(reader, {
-    get: (target, name) => {
-      if (name === 'usage') return target.usage ?? reported.usage;
-      const member: unknown = Reflect.get(target, name, target);
-      return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-    },
-  });
+/** Everything that was read of a stream. A translated one may have its usage at its end only: so far it is what was reported. */
+export function meteredOf(
+  { usage, serviceTier, answer, responseModel }: MeteredAnswer,
+  reported: Pick<StreamTranslation, 'usage'> | null,
+): MeteredAnswer {
+  return { usage: usage ?? reported?.usage ?? null, serviceTier, answer, responseModel };
 }

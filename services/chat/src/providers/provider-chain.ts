@@ -10,12 +10,7 @@ import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
-import {
-  TranslatedStream,
-  translatedFailure,
-  translationFor,
-  withReportedUsage,
-} from './call-translation.ts';
+import { meteredOf, TranslatedStream, translatedFailure, translationFor } from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import { OpenCall } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -217,8 +212,7 @@ export class ProviderChain {
     const { name } = model.provider;
     const open = this.#openCall(model);
     const translated = translation?.stream() ?? null;
-    const own = dialects[translated === null ? model.api : api].streamReader(request.choices, keepsText);
-    const reader = translated === null ? own : withReportedUsage(own, translated);
+    const reader = dialects[translated === null ? model.api : api].streamReader(request.choices, keepsText);
     try {
       const given = await adapter.stream(call);
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
@@ -226,9 +220,9 @@ export class ProviderChain {
       await stream.open();
       source.release();
       open.answered();
-      return new StreamAnswer(model, stream, open);
+      return new StreamAnswer(model, stream, open, translated);
     } catch (error) {
-      return open.failed(ofClient(error, translation), reader.begun ? reader : null);
+      return open.failed(ofClient(error, translation), reader.begun ? meteredOf(reader, translated) : null);
     }
   }
 

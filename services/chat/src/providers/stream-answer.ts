@@ -1,6 +1,8 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { FrameSink } from '../dialects/dialect.ts';
+import type { StreamTranslation } from '../translation/translation.ts';
+import { meteredOf } from './call-translation.ts';
 import type { FramePipe } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 
@@ -10,11 +12,14 @@ export class StreamAnswer {
   readonly model: Model;
   readonly #stream: FramePipe;
   readonly #call: OpenCall;
+  readonly #translated: StreamTranslation | null;
 
-  constructor(model: Model, stream: FramePipe, call: OpenCall) {
+  /** `translated`: null for a stream in the API of the client. */
+  constructor(model: Model, stream: FramePipe, call: OpenCall, translated: StreamTranslation | null) {
     this.model = model;
     this.#stream = stream;
     this.#call = call;
+    this.#translated = translated;
   }
 
   /** Passes the chunks on. Resolves once the stream is complete and its call has ended; throws its `ProviderFailure`. */
@@ -23,9 +28,9 @@ export class StreamAnswer {
     try {
       await this.#stream.passTo(sink);
     } catch (error) {
-      throw await this.#call.failed(error, reader.begun ? reader : null);
+      throw await this.#call.failed(error, reader.begun ? meteredOf(reader, this.#translated) : null);
     }
-    await this.#call.succeeded(reader);
+    await this.#call.succeeded(meteredOf(reader, this.#translated));
   }
 
   /** The text of the model so far, cut; empty unless it is kept. */
