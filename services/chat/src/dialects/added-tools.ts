@@ -1,5 +1,5 @@
 import { appendTo, type Changes } from '../wire/json-edits.ts';
-import type { Member } from '../wire/json-members.ts';
+import { named, type Member } from '../wire/json-members.ts';
 import type { ToolRewrite } from './dialect.ts';
 
 /** A request of an API whose `tools`, `messages` and `tool_choice` are members of its body. */
@@ -16,14 +16,13 @@ export function addTools(
   { definitions, messages, choice }: ToolRewrite,
   { edits, added }: Changes,
 ): void {
-  const named = (name: string): Member[] => members.filter((member) => member.name === name);
-  const given = named('tools');
+  const given = named(members, 'tools');
   if (given.length === 0) added.push(['"tools":[', definitions, ']']);
   for (const member of given) appendTo(body, member, definitions, edits);
-  const last = named('messages').at(-1);
+  const last = named(members, 'messages').at(-1);
   if (last !== undefined && messages.length > 0) appendTo(body, last, messages.join(','), edits);
   if (choice === null) return;
-  const choices = named('tool_choice');
+  const choices = named(members, 'tool_choice');
   for (const member of choices) {
     const { valueStart: at, valueEnd: until } = member;
     edits.push({ at, until, text: choiceText(choice, member) });

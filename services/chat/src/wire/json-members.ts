@@ -51,6 +51,11 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
   }
 }
 
+/** The members of one name: a text may have several. */
+export function named(members: readonly Member[], name: string): Member[] {
+  return members.filter((member) => member.name === name);
+}
+
 /** The start of the element with this index, in the array that opens at `from`. The array must have it. */
 export function elementStart(json: Buffer, from: number, index: number): number {
   let at = skipSpace(json, from + 1);

@@ -75,6 +75,24 @@ export async function memberRanges(
   return members;
 }
 
+/** Each is parsed by itself in an answer that is too large. */
+export const maxMemberBytes = 64 * 1024;
+
+/** The values of those members that are small enough to be parsed, by their names. */
+export async function smallMembers(
+  json: Buffer,
+  members: ReadonlyMap<string, Range> | null,
+  { names, tenantId }: { names: readonly string[]; tenantId: string | null },
+): Promise<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const range = members?.get(name);
+    if (range !== undefined && range.until - range.from <= maxMemberBytes)
+      values[name] = await parsedPart(json, range, tenantId);
+  }
+  return values;
+}
+
 /** The elements of a JSON array that is too large to be parsed, at most `max`; null if it is none. */
 export async function elementRanges(
   json: Buffer,

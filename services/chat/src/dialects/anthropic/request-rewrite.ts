@@ -1,6 +1,7 @@
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
-import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
+import { elementsOf, elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
+import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
 import { asAnthropic, samplingNames } from './defaults.ts';
@@ -48,10 +49,6 @@ function removeMarked(body: Buffer, members: readonly Member[], marked: Marked, 
     const [content] = named(objectMembers(body, { from: at }), 'content').slice(-1);
     if (content !== undefined) removeFrom(body, content, places, edits);
   }
-}
-
-function named(members: readonly Member[], name: string): Member[] {
-  return members.filter((member) => member.name === name);
 }
 
 /** Puts the agent's prompt before the system text of the client. */
@@ -130,23 +127,12 @@ function addDefaults(
   body: Buffer,
   members: readonly Member[],
   { defaults, maxTokens, thinks }: Rewrite & { thinks: boolean },
-  { edits, added }: Changes,
+  changes: Changes,
 ): void {
   const given = new Set(members.map(({ name }) => name));
   const samples = samplingNames.some((name) => given.has(name));
   const own = Object.entries(asAnthropic(defaults)).filter(
     ([name]) => !given.has(name) && !((samples || thinks) && samplingNames.includes(name)),
   );
-  const most = maxTokens?.most ?? Infinity;
-  for (const [name, value] of own)
-    added.push(
-      `${JSON.stringify(name)}:${JSON.stringify(name === 'max_tokens' ? Math.min(Number(value), most) : value)}`,
-    );
-  if (maxTokens === null) return;
-  for (const { valueStart: at, valueEnd: until } of named(members, 'max_tokens')) {
-    const asked = Number(body.toString('latin1', at, until));
-    if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
-  }
-  if (!given.has('max_tokens') && !own.some(([name]) => name === 'max_tokens'))
-    added.push(`"max_tokens":${most}`);
+  addParameters({ body, members, own, limitName: 'max_tokens' }, maxTokens, changes);
 }

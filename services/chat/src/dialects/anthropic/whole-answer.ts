@@ -10,6 +10,7 @@ import {
   isParsable,
   memberRanges,
   parsedPart,
+  smallMembers,
   wholeOf,
   type Range,
 } from '../../wire/json-parts.ts';
@@ -18,8 +19,6 @@ import { publicErrorIn } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
 import { callsTools } from './events.ts';
 
-/** Each is parsed by itself in an answer that is too large. */
-const maxMemberBytes = 64 * 1024;
 const maxBlocks = 4_096;
 
 /**
@@ -88,7 +87,7 @@ function parsedWhole(answer: unknown, { length }: Buffer): { answer: unknown; bl
 }
 
 /** Members beside the content that say what an answer is. */
-const smallMembers = [
+const memberNames = [
   'type',
   'model',
   'usage',
@@ -107,12 +106,7 @@ async function membersOf(
 ): Promise<{ answer: Fields | null; blocks: Blocks | null }> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
   if (members === null) return { answer: null, blocks: null };
-  const answer: Fields = {};
-  for (const name of smallMembers) {
-    const range = members.get(name);
-    if (range !== undefined && range.until - range.from <= maxMemberBytes)
-      answer[name] = await parsedPart(bytes, range, tenantId);
-  }
+  const answer = await smallMembers(bytes, members, { names: memberNames, tenantId });
   const content = members.get('content');
   const ranges =
     content === undefined ? null : await elementRanges(bytes, content, { tenantId, max: maxBlocks });

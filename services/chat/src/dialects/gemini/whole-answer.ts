@@ -9,6 +9,7 @@ import {
   isParsable,
   memberRanges,
   parsedPart,
+  smallMembers,
   wholeOf,
   type Range,
 } from '../../wire/json-parts.ts';
@@ -17,8 +18,6 @@ import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './google-error.ts';
 import { isBlocked } from './responses.ts';
 
-/** Each is parsed by itself in an answer that is too large. */
-const maxMemberBytes = 64 * 1024;
 const maxCandidates = 128;
 const maxParts = 4_096;
 
@@ -115,7 +114,7 @@ function parsedWhole(answer: unknown, { length }: Buffer): ReadAnswer {
 }
 
 /** Members beside the candidates that say what an answer is. */
-const smallMembers = [
+const memberNames = [
   ...['promptFeedback', 'usageMetadata', 'modelVersion'],
   ...['error', 'message', 'code', 'status'],
 ];
@@ -124,12 +123,7 @@ const smallMembers = [
 async function membersOf(bytes: Buffer, tenantId: string | null): Promise<ReadAnswer> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
   if (members === null) return { answer: null, candidates: 0, parts: [], isEmbedded: false };
-  const answer: Fields = {};
-  for (const name of smallMembers) {
-    const range = members.get(name);
-    if (range !== undefined && range.until - range.from <= maxMemberBytes)
-      answer[name] = await parsedPart(bytes, range, tenantId);
-  }
+  const answer = await smallMembers(bytes, members, { names: memberNames, tenantId });
   const list = members.get('candidates');
   const ranges = await elementsOf(bytes, list, { tenantId, max: maxCandidates });
   const parts: Part[] = [];

@@ -6,7 +6,9 @@ import {
   elementRanges,
   isParsable,
   memberRanges,
+  maxMemberBytes,
   parsedPart,
+  smallMembers,
   wholeOf,
   type Range,
 } from '../../wire/json-parts.ts';
@@ -17,8 +19,6 @@ import { errorInChoice } from './provider-error.ts';
 import { sampleOf } from '../../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
 
-/** Each is parsed by itself in an answer that is too large. */
-const maxMemberBytes = 64 * 1024;
 const maxChoices = 256;
 
 /**
@@ -78,7 +78,7 @@ async function membersOf(bytes: Buffer, tenantId: string | null): Promise<LargeA
   // Vectors are the client's: that there is one is enough.
   const data = await elements('data', 1);
   const others: Fields = {};
-  for (const name of smallMembers) others[name] = await small(name);
+  for (const name of memberNames) others[name] = await small(name);
   return {
     answer: {
       ...others,
@@ -91,7 +91,7 @@ async function membersOf(bytes: Buffer, tenantId: string | null): Promise<LargeA
 }
 
 /** Members beside choices that say what an answer is. */
-const smallMembers = [
+const memberNames = [
   ...[
     'model',
     'usage',
@@ -113,12 +113,7 @@ async function choiceOf(
   tenantId: string | null,
 ): Promise<{ choice: Fields; unreadChars: number }> {
   const members = await memberRanges(bytes, range, tenantId);
-  const choice: Fields = {};
-  for (const name of ['finish_reason', 'error', 'usage']) {
-    const member = members?.get(name);
-    if (member !== undefined && member.until - member.from <= maxMemberBytes)
-      choice[name] = await parsedPart(bytes, member, tenantId);
-  }
+  const choice = await smallMembers(bytes, members, { names: ['finish_reason', 'error', 'usage'], tenantId });
   const message = members?.get('message');
   if (message === undefined) return { choice, unreadChars: 0 };
   if (await isParsable(bytes, message, tenantId))

@@ -1,6 +1,7 @@
 import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
-import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
+import { elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
+import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
 import { asResponses } from './defaults.ts';
@@ -48,10 +49,6 @@ export function rewriteRequest(
     );
   addDefaults(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
-}
-
-function named(members: readonly Member[], name: string): Member[] {
-  return members.filter((member) => member.name === name);
 }
 
 /**
@@ -142,22 +139,11 @@ function addDefaults(
   body: Buffer,
   members: readonly Member[],
   { defaults, maxTokens }: Rewrite,
-  { edits, added }: Changes,
+  changes: Changes,
 ): void {
   const given = new Set(members.map(({ name }) => name));
   const own = Object.entries(asResponses(defaults)).filter(([name]) => !given.has(name));
-  const most = maxTokens?.most ?? Infinity;
-  for (const [name, value] of own)
-    added.push(
-      `${JSON.stringify(name)}:${JSON.stringify(name === limitName ? Math.min(Number(value), most) : value)}`,
-    );
-  if (maxTokens === null) return;
-  for (const { valueStart: at, valueEnd: until } of named(members, limitName)) {
-    const asked = Number(body.toString('latin1', at, until));
-    if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
-  }
-  if (!given.has(limitName) && !own.some(([name]) => name === limitName))
-    added.push(`"${limitName}":${most}`);
+  addParameters({ body, members, own, limitName }, maxTokens, changes);
 }
 
 const limitName = 'max_output_tokens';

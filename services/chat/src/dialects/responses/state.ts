@@ -1,7 +1,7 @@
 import { isFields } from '@gatehouse/kit/fields';
 import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
 import { applyEdits, type Edit } from '../../wire/json-edits.ts';
-import { objectMembers, type Member } from '../../wire/json-members.ts';
+import { named, objectMembers, type Member } from '../../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
 import { AskedView } from './asked-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
@@ -9,8 +9,8 @@ import { isEmptyThought } from './items.ts';
 import { framesOf } from './other-kind.ts';
 
 /** The input of a request that was read: its last member of that name counts. */
-function inputIn(body: Buffer): Member {
-  const input = objectMembers(body).findLast(({ name }) => name === 'input');
+function inputIn(members: readonly Member[]): Member {
+  const input = members.findLast(({ name }) => name === 'input');
   if (input === undefined) throw new Error('the request has no input');
   return input;
 }
@@ -18,7 +18,7 @@ function inputIn(body: Buffer): Member {
 const userMessage = '{"type":"message","role":"user","content":';
 
 function inputOf(body: Buffer): Buffer {
-  const { valueStart, valueEnd } = inputIn(body);
+  const { valueStart, valueEnd } = inputIn(objectMembers(body));
   const value = body.subarray(valueStart, valueEnd);
   return body[valueStart] === quote
     ? Buffer.concat([Buffer.from(`[${userMessage}`), value, Buffer.from('}]')])
@@ -26,11 +26,12 @@ function inputOf(body: Buffer): Buffer {
 }
 
 function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
-  const { valueStart, valueEnd } = inputIn(body);
+  const members = objectMembers(body);
+  const { valueStart, valueEnd } = inputIn(members);
   const items = earlier.flatMap((item) => [item, ',']);
-  const edits: Edit[] = objectMembers(body)
-    .filter(({ name }) => name === 'previous_response_id')
-    .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: 'null' }));
+  const edits: Edit[] = [];
+  for (const { valueStart: at, valueEnd: until } of named(members, 'previous_response_id'))
+    edits.push({ at, until, text: 'null' });
   if (body[valueStart] === openBracket) {
     const at = valueStart + 1;
     edits.push({ at, until: at, text: items });

@@ -10,6 +10,7 @@ import {
   isParsable,
   memberRanges,
   parsedPart,
+  smallMembers,
   wholeOf,
   type Range,
 } from '../../wire/json-parts.ts';
@@ -17,9 +18,6 @@ import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { publicErrorIn } from '../public-errors.ts';
 import { maxItems } from './item-builder.ts';
 import { isCall, itemText, spokenText } from './items.ts';
-
-/** Each is parsed by itself in an answer that is too large. */
-const maxMemberBytes = 64 * 1024;
 
 /**
  * If an answer can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
@@ -97,7 +95,7 @@ function parsedWhole(answer: unknown, { length }: Buffer): { answer: unknown; it
 }
 
 /** Members beside the output that say what an answer is. */
-const smallMembers = [
+const memberNames = [
   ...['object', 'type', 'model', 'usage', 'status', 'service_tier', 'error', 'message', 'code', 'success'],
 ];
 
@@ -108,12 +106,7 @@ async function membersOf(
 ): Promise<{ answer: Fields | null; items: Items | null }> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
   if (members === null) return { answer: null, items: null };
-  const answer: Fields = {};
-  for (const name of smallMembers) {
-    const range = members.get(name);
-    if (range !== undefined && range.until - range.from <= maxMemberBytes)
-      answer[name] = await parsedPart(bytes, range, tenantId);
-  }
+  const answer = await smallMembers(bytes, members, { names: memberNames, tenantId });
   const output = members.get('output');
   const ranges =
     output === undefined ? null : await elementRanges(bytes, output, { tenantId, max: maxItems });
