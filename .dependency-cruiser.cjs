@@ -226,6 +226,11 @@ module.exports = {
       `^(services/agent/src/mcp)/|node_modules|${tests}`,
       'the agent service speaks MCP in mcp/',
     ),
+    only(
+      '@smithy/eventstream-codec',
+      `^(services/chat/src/wire)/|node_modules|${tests}`,
+      'frames of AWS are decoded in wire/',
+    ),
     only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
     only(
       'liquidjs',
