@@ -1,3 +1,4 @@
+import { AppError } from '@gatehouse/kit/errors';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import { elementsOf, objectMembers } from '../wire/json-members.ts';
 
@@ -25,49 +26,64 @@ export function writeJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** A value in the text of a valid JSON document, to find the text of values inside it. */
+/** More than any object has that is looked into. */
+const maxMembers = 10_000;
+
+/**
+ * A value in the text of a valid JSON document, to find the text of values inside it. It splits its text once, however often
+ * it is asked.
+ */
 export class JsonSource {
   readonly #json: Buffer;
   readonly #from: number;
-  #members: ReadonlyMap<string, { from: number; until: number }> | null = null;
-  #elements: readonly number[] | null = null;
+  readonly #until: number | null;
+  #members: ReadonlyMap<string, JsonSource> | null = null;
+  #elements: readonly JsonSource[] | null = null;
 
-  constructor(json: Buffer, from = 0) {
+  /** `until`: where it ends, if that is known. */
+  constructor(json: Buffer, from = 0, until: number | null = null) {
     this.#json = json;
     this.#from = from;
+    this.#until = until;
   }
 
-  /** A member of the object that it is; null without one. The last of equal names counts, as for `JSON.parse`. */
+  /**
+   * A member of the object that it is; null without one. The last of equal names counts, as for `JSON.parse`. Throws
+   * `invalid_value` for an object with too many.
+   */
   member(name: string): JsonSource | null {
-    const range = this.#range(name);
-    return range === undefined ? null : new JsonSource(this.#json, range.from);
+    this.#members ??= this.#readMembers();
+    return this.#members.get(name) ?? null;
   }
 
-  /** The text of a member; null without one. */
+  /** The text of a member; null without one. Throws as `member` does. */
   textOf(name: string): string | null {
-    const range = this.#range(name);
-    return range === undefined ? null : this.#json.toString('utf8', range.from, range.until);
+    const member = this.member(name);
+    return member === null ? null : member.#json.toString('utf8', member.#from, member.#until ?? undefined);
   }
 
   /** An element of the array that it is. */
   element(index: number): JsonSource | null {
-    if (this.#json[this.#from] !== openBracket) return null;
-    this.#elements ??= [...elementsOf(this.#json, this.#from)];
-    const from = this.#elements[index];
-    return from === undefined ? null : new JsonSource(this.#json, from);
+    this.#elements ??= this.#readElements();
+    return this.#elements[index] ?? null;
   }
 
-  #range(name: string): { from: number; until: number } | undefined {
-    this.#members ??= this.#read();
-    return this.#members.get(name);
-  }
-
-  #read(): ReadonlyMap<string, { from: number; until: number }> {
+  #readMembers(): ReadonlyMap<string, JsonSource> {
     // White space may come before the document.
-    const isObject = this.#from === 0 || this.#json[this.#from] === openBrace;
-    const members = isObject ? objectMembers(this.#json, { from: this.#from, max: maxMembers }) : [];
-    return new Map(members.map(({ name, valueStart: from, valueEnd: until }) => [name, { from, until }]));
+    if (this.#from !== 0 && this.#json[this.#from] !== openBrace) return new Map();
+    const members = objectMembers(this.#json, { from: this.#from, max: maxMembers });
+    if (members.length > maxMembers)
+      throw new AppError('invalid_value', `An object has more than ${maxMembers} members.`);
+    return new Map(
+      members.map(({ name, valueStart, valueEnd }) => [
+        name,
+        new JsonSource(this.#json, valueStart, valueEnd),
+      ]),
+    );
+  }
+
+  #readElements(): readonly JsonSource[] {
+    if (this.#json[this.#from] !== openBracket) return [];
+    return Array.from(elementsOf(this.#json, this.#from), (from) => new JsonSource(this.#json, from));
   }
 }
-
-const maxMembers = 10_000;
