@@ -1,10 +1,9 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
+import { FlatNames, type NamedTool } from './flat-names.ts';
 import { writeJson } from './json-text.ts';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
-/** Longer names are refused by every API. */
-const maxNameChars = 64;
 const inputSchema =
   '{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}';
 
@@ -12,26 +11,24 @@ const inputSchema =
 type Named = Pick<Tool, 'name' | 'namespace' | 'isFreeform'>;
 
 /**
- * Tools of a client as functions, for APIs that know neither groups of tools nor tools whose input is a text: a group's name
- * is put before that of the tool, and a text becomes a function's only argument. Calls get back what the client knows.
+ * Tools of a client as functions, for APIs that know neither groups of tools nor tools whose input is a text, which becomes a
+ * function's only argument, and take fewer names. Calls get back what the client knows.
  */
 export class ToolNames {
   readonly #byFlat = new Map<string, Named>();
 
   /** The conversation with functions alone. */
   flat(conversation: Conversation): Conversation {
-    const tools = conversation.tools.map((tool) => this.#flatTool(tool));
+    const names = new FlatNames(toolsIn(conversation));
     const { choice } = conversation;
     return {
       ...conversation,
-      tools,
+      tools: conversation.tools.map((tool) => this.#flatTool(tool, names.of(tool))),
       choice:
-        typeof choice === 'object' && choice !== null
-          ? { name: this.#flatName(choice), namespace: null }
-          : choice,
+        typeof choice === 'object' && choice !== null ? { name: names.of(choice), namespace: null } : choice,
       turns: conversation.turns.map((turn) => ({
         ...turn,
-        parts: turn.parts.map((part) => (part.kind === 'call' ? this.#flatCall(part) : part)),
+        parts: turn.parts.map((part) => (part.kind === 'call' ? flatCall(part, names.of(part)) : part)),
       })),
     };
   }
@@ -50,22 +47,24 @@ export class ToolNames {
     return { ...call, ...named, argumentsText };
   }
 
-  #flatTool(tool: Tool): Tool {
-    const name = this.#flatName(tool);
+  #flatTool(tool: Tool, name: string): Tool {
     if (name !== tool.name || tool.isFreeform)
       this.#byFlat.set(name, { name: tool.name, namespace: tool.namespace, isFreeform: tool.isFreeform });
     const schemaJson = tool.isFreeform ? inputSchema : tool.schemaJson;
     return { ...tool, name, namespace: null, isFreeform: false, schemaJson };
   }
+}
 
-  #flatCall(call: CallPart): CallPart {
-    const argumentsText = call.isFreeform ? writeJson({ input: call.argumentsText }) : call.argumentsText;
-    return { ...call, name: this.#flatName(call), namespace: null, isFreeform: false, argumentsText };
-  }
+/** All that a conversation names: also the calls of tools that it no longer brings. */
+function* toolsIn({ tools, choice, turns }: Conversation): Generator<NamedTool> {
+  yield* tools;
+  if (typeof choice === 'object' && choice !== null) yield choice;
+  for (const { parts } of turns) for (const part of parts) if (part.kind === 'call') yield part;
+}
 
-  #flatName({ name, namespace }: Pick<Tool, 'name' | 'namespace'>): string {
-    return namespace === null ? name : `${namespace}__${name}`.slice(-maxNameChars);
-  }
+function flatCall(call: CallPart, name: string): CallPart {
+  const argumentsText = call.isFreeform ? writeJson({ input: call.argumentsText }) : call.argumentsText;
+  return { ...call, name, namespace: null, isFreeform: false, argumentsText };
 }
 
 /** The description of a freeform tool. A grammar is described in it, since functions have none. */
