@@ -7,6 +7,7 @@ import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 import { loadCatalogue } from './catalogue/catalogue-file.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
+import { secretsOf } from './catalogue/provider-schema.ts';
 
 const settings = z.object({
   ...serviceSettings,
@@ -25,22 +26,19 @@ const settings = z.object({
 
 export interface ChatConfig extends Readonly<z.output<typeof settings>> {
   readonly catalogue: Catalogue;
-  /** API keys by provider name; undefined where the catalogue names none or its variable is unset. */
-  readonly providerKeys: Readonly<Record<string, string | undefined>>;
+  /** Values of the variables with secrets that the catalogue names; undefined where one is unset. */
+  readonly providerSecrets: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads the settings, the catalogue file and the providers' keys that it names. */
+/** Reads the settings, the catalogue file and the secrets that it names. */
 export async function loadConfig(environment: Record<string, string | undefined>): Promise<ChatConfig> {
   const config = parseConfig(settings, environment);
   const catalogue = await loadCatalogue(config.GATEHOUSE_MODELS, environment);
-  const keys = catalogue.providers.map((provider) => [
-    provider.name,
-    provider.api_key_env === undefined ? undefined : environment[provider.api_key_env],
-  ]);
+  const secrets = catalogue.providers.flatMap(secretsOf).map((named) => [named, environment[named]]);
   return Object.freeze({
     ...config,
     catalogue,
-    providerKeys: Object.fromEntries(keys) as Record<string, string | undefined>,
+    providerSecrets: Object.fromEntries(secrets) as Record<string, string | undefined>,
   });
 }
 

@@ -147,7 +147,7 @@ export class ChatHarness {
         KAFKA_PREFIX: '',
         GATEHOUSE_MODELS: 'unused',
         catalogue: await this.#catalogue(providers),
-        providerKeys: { simulator: 'provider-key', wrongkey: 'not-the-key', quick: 'provider-key' },
+        providerSecrets: { UNUSED: 'provider-key', WRONG: 'not-the-key' },
       },
       overrides,
     );
@@ -250,7 +250,7 @@ export class ChatHarness {
         { name: 'simulator', ...provider, max_retries: 2, ...overrides },
         { name: 'quick', ...provider, max_retries: 0, timeout_ms: 300, idle_timeout_ms: 300 },
         { name: 'nousage', ...provider, api_key_env: undefined, stream_usage: false },
-        { name: 'wrongkey', ...provider },
+        { name: 'wrongkey', ...provider, api_key_env: 'WRONG' },
         { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
       ],
       models: [

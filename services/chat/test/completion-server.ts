@@ -15,6 +15,7 @@ import type { Tool } from '@gatehouse/proto/agent/v1/agent';
 import type { Passage, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { secretsOf } from '../src/catalogue/provider-schema.ts';
 import { Pricing } from '../src/catalogue/pricing.ts';
 import type { ResolvedAgent } from '../src/catalogue/target.ts';
 import { completionHandlers, type CompletionDependencies } from '../src/completions/completion-handlers.ts';
@@ -47,8 +48,10 @@ export class CompletionServer {
   static async start(catalogue: unknown, dialect: DialectName): Promise<CompletionServer> {
     const known = Catalogue.parse(catalogue);
     const registry = createRegistry('test');
-    const keys = Object.fromEntries(known.providers.map(({ name }) => [name, 'provider-key']));
-    const providers = new ProviderRegistry(known, keys, registry);
+    const secrets = Object.fromEntries(
+      known.providers.flatMap(secretsOf).map((named) => [named, 'provider-key']),
+    );
+    const providers = new ProviderRegistry(known, secrets, registry);
     const server = createServer();
     const made = new CompletionServer(server, providers);
     const handlers = completionHandlers(await made.#dependencies(known, registry));

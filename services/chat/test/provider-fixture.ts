@@ -9,6 +9,7 @@ import { ProviderFailure } from '../src/providers/provider-failure.ts';
 import { frameData } from '../src/wire/sse-frames.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { HttpAdapter } from '../src/providers/http-adapter.ts';
+import { kindOf } from '../src/providers/provider-kinds.ts';
 
 export const providerKey = 'sk-provider';
 
@@ -27,12 +28,22 @@ export class ProviderFixture {
   }
 
   /** An adapter for the simulator, or for what `fields` of the catalogue say otherwise. */
-  adapter(fields: Record<string, unknown> = {}, apiKey: string | null = providerKey): HttpAdapter {
-    const entry = { name: 'acme', kind: 'openai', base_url: this.simulator.baseUrl, ...fields };
-    const catalogue = Catalogue.parse({ providers: [entry], models: [{ id: 'm', provider: 'acme' }] });
+  adapter(
+    fields: Record<string, unknown> = {},
+    apiKey: string | null = providerKey,
+    model: object = {},
+  ): HttpAdapter {
+    const entry = {
+      ...{ name: 'acme', kind: 'openai', base_url: this.simulator.baseUrl, api_key_env: 'KEY' },
+      ...fields,
+    };
+    const catalogue = Catalogue.parse({
+      providers: [entry],
+      models: [{ id: 'm', provider: 'acme', ...model }],
+    });
     const [provider] = catalogue.providers;
     if (provider === undefined) throw new Error('the catalogue has no provider');
-    const adapter = new HttpAdapter(provider, apiKey ?? undefined);
+    const adapter = new HttpAdapter(provider, kindOf(provider, { KEY: apiKey ?? undefined }));
     this.#adapters.push(adapter);
     return adapter;
   }

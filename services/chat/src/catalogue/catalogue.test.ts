@@ -62,6 +62,50 @@ describe('a catalogue', () => {
     ).toThrow('embeddings: the provider of model claude has no embeddings');
   });
 
+  it('derives addresses of providers that have them by region', () => {
+    const providers = [
+      { name: 'azure', kind: 'azure', base_url: 'https://contoso.openai.azure.com/', api_key_env: 'KEY' },
+      { name: 'bedrock', kind: 'bedrock', region: 'eu-central-1', api_key_env: 'KEY' },
+      {
+        name: 'vpc',
+        kind: 'bedrock',
+        region: 'us-east-1',
+        base_url: 'https://vpce.test',
+        api_key_env: 'KEY',
+      },
+    ];
+    const models = [
+      { id: 'gpt', provider: 'azure' },
+      { id: 'claude', provider: 'bedrock', api: 'messages' },
+    ];
+    const made = Catalogue.parse({ providers, models });
+    expect(made.providers.map(({ base_url: url }) => url)).toEqual([
+      'https://contoso.openai.azure.com',
+      'https://bedrock-runtime.eu-central-1.amazonaws.com',
+      'https://vpce.test',
+    ]);
+    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages']);
+    expect(problemsOf(providers, [{ id: 'claude', provider: 'bedrock' }])).toEqual([
+      'model claude: the API converse is not there yet; set api: messages',
+    ]);
+    expect(
+      problemsOf(
+        [
+          { name: 'azure', kind: 'azure', api_key_env: 'KEY', region: 'x' },
+          { name: 'bedrock', kind: 'bedrock', region: 'eu/../us' },
+          { ...acme, kind: 'other' },
+        ],
+        models,
+      ),
+    ).toEqual([
+      expect.stringContaining('providers.0.base_url'),
+      expect.stringContaining('providers.0: Unrecognized key: "region"'),
+      expect.stringContaining('providers.1.region: must be lower-case letters, digits and -'),
+      expect.stringContaining('providers.1.api_key_env'),
+      expect.stringContaining('providers.2.kind'),
+    ]);
+  });
+
   it('keeps prices as they are written', () => {
     const price = { input_per_mtok: '0.150001', output_per_mtok: 0.6, cached_input_per_mtok: '0' };
     const { models } = Catalogue.parse({ providers: [acme], models: [{ ...small, price }] });

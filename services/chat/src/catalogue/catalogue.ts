@@ -1,38 +1,9 @@
 import { z } from 'zod';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
+import { apisOf, hasEmbeddings, name, provider, type Provider } from './provider-schema.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
-
-const name = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, _ and -');
-const waitMs = z.int().min(1).max(3_600_000);
-
-const provider = z.strictObject({
-  name,
-  /** How it is called. `openai` is every server with OpenAI's wire format. */
-  kind: z.enum(['openai', 'anthropic', 'google']),
-  base_url: z
-    .url({ protocol: /^https?$/ })
-    .max(2_048)
-    .transform((url) => url.replace(/\/+$/, '')),
-  /** Name of the environment variable that holds the key; absent for servers that want none. */
-  api_key_env: z.string().min(1).max(256).optional(),
-  /** Until the provider's response headers. */
-  timeout_ms: waitMs.default(600_000),
-  /** Between two pieces of a response. */
-  idle_timeout_ms: waitMs.default(120_000),
-  max_retries: z.int().min(0).max(10).default(2),
-  /** Whether it understands `stream_options.include_usage`. */
-  stream_usage: z.boolean().default(true),
-});
-export type Provider = z.output<typeof provider>;
-
-/** The APIs of each kind of provider; the first is that of a model which names none. */
-const apisOf: Record<Provider['kind'], readonly [ApiName, ...ApiName[]]> = {
-  openai: ['chat', 'responses'],
-  anthropic: ['messages'],
-  google: ['gemini'],
-};
 
 const model = z.strictObject({
   id: z
@@ -44,7 +15,7 @@ const model = z.strictObject({
   /** The provider's own name of the model; the id unless given. */
   upstream_model: z.string().min(1).max(256).optional(),
   /** One of those that its provider's kind has; the first of them unless given. */
-  api: z.enum(['chat', 'responses', 'messages', 'gemini']).optional(),
+  api: z.enum(['chat', 'responses', 'messages', 'gemini', 'converse']).optional(),
   /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
   reasoning: z.boolean().optional(),
   /** Whether it takes parameters of sampling, such as `temperature`. */
@@ -65,7 +36,7 @@ const document = z.strictObject({
 /** A model of the catalogue, with its provider. */
 export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model' | 'api'> {
   provider: Provider;
-  api: ApiName;
+  api: UpstreamApi;
   upstreamModel: string;
 }
 
@@ -110,6 +81,8 @@ export class Catalogue {
         const api = named ?? apis[0];
         if (!apis.includes(api))
           problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
+        if (api === 'converse')
+          problems.push(`model ${rest.id}: the API converse is not there yet; set api: messages`);
         resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel: upstream_model ?? rest.id });
       }
       for (const fallback of rest.fallbacks) {
@@ -118,7 +91,7 @@ export class Catalogue {
     }
     if (embeddings !== undefined && !ids.has(embeddings.model))
       problems.push(`embeddings: there is no model ${embeddings.model}`);
-    else if (embeddings !== undefined && !hasEmbeddings(resolved.get(embeddings.model)))
+    else if (embeddings !== undefined && !canEmbed(resolved.get(embeddings.model)))
       problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
     if (problems.length > 0) throw new CatalogueError(problems);
     return new Catalogue(providers, resolved, embeddings?.model ?? null);
@@ -131,8 +104,8 @@ export class Catalogue {
 }
 
 /** A model without a provider is reported as such. */
-function hasEmbeddings(model: Model | undefined): boolean {
-  return model === undefined || model.api === 'chat' || model.api === 'gemini';
+function canEmbed(model: Model | undefined): boolean {
+  return model === undefined || hasEmbeddings(model.provider, model.api);
 }
 
 export class CatalogueError extends Error {

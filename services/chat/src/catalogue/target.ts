@@ -2,7 +2,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
-import type { Catalogue, Model, Provider } from './catalogue.ts';
+import type { Catalogue, Model } from './catalogue.ts';
+import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
 export interface ResolvedAgent extends Omit<AgentMessage, 'parametersJson' | 'created'> {
@@ -62,8 +63,9 @@ export function targetIn(
 ): Target {
   if (request.operation === 'chat') return target;
   const refusals = target.chain.map((model) => {
-    if (model.api === api) return null;
-    return request.refusalIn === undefined ? otherApi(model) : request.refusalIn(model.api);
+    if (model.api !== api && request.refusalIn === undefined) return otherApi(model);
+    const refusal = model.api === api ? null : request.refusalIn?.(model.api);
+    return refusal ?? (hasEmbeddings(model.provider, model.api) ? null : withoutEmbeddings(model));
   });
   const [first, ...others] = target.chain.filter((_model, index) => refusals[index] === null);
   if (first !== undefined) return { ...target, chain: [first, ...others] };
@@ -74,6 +76,10 @@ function otherApi({ id, api }: Model): AppError {
   return new AppError('unsupported_parameter', `The model ${id} can't be asked in this API, but in ${api}.`, {
     param: 'model',
   });
+}
+
+function withoutEmbeddings({ id }: Model): AppError {
+  return new AppError('unsupported_parameter', `The model ${id} has no embeddings.`, { param: 'model' });
 }
 
 /** The target with those of its models that one provider has, which must have one. */

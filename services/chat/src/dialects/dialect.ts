@@ -29,6 +29,9 @@ export interface StreamFollower {
 
 export type Operation = 'chat' | 'embeddings';
 
+/** The APIs that models are asked in: those of clients, and Bedrock's Converse, which no client speaks. */
+export type UpstreamApi = DialectName | 'converse';
+
 /** Requests, as clients write them and as providers of the same format read them. */
 export interface RequestFormat {
   /** Headers of clients, in lower case, that providers of the same API get. */
@@ -94,7 +97,7 @@ export interface AnswerView {
 }
 
 /** The API of a model, and the provider's name of it. */
-export type AnsweringModel = Record<'upstreamModel', string> & Record<'api', DialectName>;
+export type AnsweringModel = Record<'upstreamModel', string> & Record<'api', UpstreamApi>;
 
 /** A client's request as it is read, until it is accepted. */
 export interface CompletionRequest extends RequestHead {
@@ -127,7 +130,7 @@ export interface CompletionRequest extends RequestHead {
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
   /** Why it can't be asked in this API, which is not its dialect's; null if it can. Absent if it can be in none. */
-  refusalIn?(api: DialectName): AppError | null;
+  refusalIn?(api: UpstreamApi): AppError | null;
   /**
    * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
    * Keeps nothing of the request.
@@ -167,7 +170,7 @@ export interface RequestSource {
 /** Changes of the gateway to a client's request before a provider gets it; everything else stays byte for byte. */
 export interface Rewrite {
   /** The API that the provider is asked in; absent for the one of the client. */
-  api?: DialectName;
+  api?: UpstreamApi;
   /** The provider's name of the model. */
   model: string;
   /** Whether the request is translated next, which reads the marks of seals that translation has made. */

@@ -1,13 +1,12 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { AnswerFormat, Operation } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { Operation, UpstreamApi } from '../dialects/dialect.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 
 /** One call of a provider. */
 export interface ProviderCall {
   /** The API of the provider that is called. */
-  api: ApiName;
+  api: UpstreamApi;
   operation: Operation | 'count';
   /** The provider's name of the model, which some APIs have in the path. */
   model: string;
@@ -26,13 +25,6 @@ export interface ProviderCall {
   onHeaders: () => void;
   /** The memory for the answer. The caller closes it once the answer is delivered or has failed. */
   room: AnswerRoom;
-}
-
-/** A provider and the format of its answers. */
-export interface AnswerOrigin {
-  /** Name of the provider. */
-  name: string;
-  format: AnswerFormat;
 }
 
 /** Takes the frames of a stream as they come. */

@@ -12,6 +12,7 @@ const plainNames = /^(?:openai\/|anthropic\/)?(?:gpt-[34]|chatgpt|claude-(?:2|in
 /** Translates a call of a model whose provider has another API than the client; null where both have the same. */
 export function translationFor(client: ApiName, model: Model): Translation | null {
   if (client === model.api) return null;
+  if (model.api === 'converse') throw new Error('no model of the catalogue has Converse');
   return translationBetween(client, model.api, {
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,

@@ -6,7 +6,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { CountFormat } from '../dialects/dialect.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
-import { retryDelay } from './retry-delay.ts';
+import { Repeats } from './retry-delay.ts';
 
 /** Larger than any count. */
 const maxCountBytes = 64 * 1024;
@@ -42,13 +42,13 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
   let failure: ProviderFailure | null = null;
   const isOpen = (model: Model): boolean => providers.get(model).breaker.isOpenFor(call.tenantId);
   for (const model of call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)))) {
-    for (let retry = 0; ; retry += 1) {
+    const repeats = new Repeats(model.provider.max_retries);
+    for (;;) {
       const outcome = await attempt(providers, model, call);
       if (!(outcome instanceof ProviderFailure)) return outcome;
       failure = outcome;
       if (!failure.fallbackHelps) throw failure;
-      if (!failure.retryable || retry >= model.provider.max_retries) break;
-      const delay = retryDelay(retry, failure.details.retryAfterMs);
+      const delay = repeats.after(failure);
       if (delay === null) break;
       await sleep(delay, call.signal).catch(() => undefined);
       if (call.signal.aborted) throw ProviderFailure.aborted(model.provider.name, call.signal);

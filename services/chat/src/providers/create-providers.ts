@@ -12,7 +12,7 @@ export interface ProvidersOptions {
 
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders({ registry }: Shell, { config, alerts }: ProvidersOptions) {
-  const providers = new ProviderRegistry(config.catalogue, config.providerKeys, registry);
+  const providers = new ProviderRegistry(config.catalogue, config.providerSecrets, registry);
   return {
     providers,
     answers: answerBudget(registry),

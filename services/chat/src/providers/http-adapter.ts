@@ -2,10 +2,12 @@ import type { Readable } from 'node:stream';
 import { pacedConnections } from '@gatehouse/egress/paced-reads';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
-import type { Provider } from '../catalogue/catalogue.ts';
-import { dialects } from '../dialects/dialects.ts';
-import type { AnswerOrigin, ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
-import { pathOf, providerKinds, type ProviderKind } from './provider-kinds.ts';
+import type { Provider } from '../catalogue/provider-schema.ts';
+import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
+import { CredentialsError, type OutgoingRequest } from './credentials.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import type { ProviderKind } from './provider-kind.ts';
+import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
 
@@ -44,15 +46,12 @@ export class HttpAdapter implements ProviderAdapter {
   readonly #pool: Pool;
   readonly #unpacking: Dispatcher;
   readonly #basePath: string;
-  readonly #apiKey: string | undefined;
 
-  /** `apiKey`: undefined for servers that want none. */
-  constructor(provider: Provider, apiKey: string | undefined) {
+  constructor(provider: Provider, kind: ProviderKind) {
     const url = new URL(provider.base_url);
     this.#name = provider.name;
-    this.#kind = providerKinds[provider.kind];
+    this.#kind = kind;
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
-    this.#apiKey = apiKey;
     this.#pool = new Pool(url.origin, {
       headersTimeout: provider.timeout_ms,
       bodyTimeout: provider.idle_timeout_ms,
@@ -64,42 +63,86 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
-    const handler = new UnaryHandler(this.#originOf(call), call);
-    this.#dispatch(call, handler);
-    return handler.answer;
+    const answers = this.#kind.answersOf(call);
+    const handler = new UnaryHandler({ name: this.#name, ...answers }, call);
+    this.#send(call, handler);
+    const answer = await handler.answer.catch((error: unknown) => this.#seen(error));
+    try {
+      return answers.whole?.(answer) ?? answer;
+    } catch (cause) {
+      throw new ProviderFailure('invalid', this.#name, { cause });
+    }
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
-    const handler = new StreamHandler(this.#originOf(call), call);
-    this.#dispatch(call, handler);
-    return handler.opened;
+    const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
+    this.#send(call, handler);
+    return handler.opened.catch((error: unknown) => this.#seen(error));
   }
 
   async close(): Promise<void> {
+    this.#kind.credentials.close?.();
     await this.#pool.destroy();
   }
 
-  #originOf({ api }: ProviderCall): AnswerOrigin {
-    return { name: this.#name, format: dialects[api] };
+  /** Rethrows a failure, which says whether the same call may succeed with other credentials. */
+  #seen(error: unknown): never {
+    if (!(error instanceof ProviderFailure)) throw error;
+    const { kind, details } = error;
+    const status = kind === 'status' ? (details.status ?? 0) : 0;
+    if (!isRefusal(status) || this.#kind.credentials.refused?.(status) !== true) throw error;
+    throw new ProviderFailure(kind, this.#name, { ...details, isStale: true });
   }
 
-  #dispatch(call: ProviderCall, handler: Dispatcher.DispatchHandler): void {
+  #send(call: ProviderCall, handler: ResponseHandler): void {
+    const { path, ...asked } = this.#kind.requestOf(call, call.body ?? nothing);
+    call.body = null;
+    const request = { ...asked, path: this.#basePath + path };
+    const fail = (cause: unknown): void => {
+      const kind = cause instanceof CredentialsError ? 'credentials' : 'invalid';
+      handler.stop(new ProviderFailure(kind, this.#name, { cause }));
+    };
+    try {
+      const proof = this.#kind.credentials.headersFor(request);
+      if (!(proof instanceof Promise)) {
+        this.#dispatch(call, request, proof, handler);
+        return;
+      }
+      const dispatch = (headers: Record<string, string>): void => {
+        // A client that left meanwhile has its failure.
+        if (!call.signal.aborted) this.#dispatch(call, request, headers, handler);
+      };
+      proof.then(dispatch).catch(fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  #dispatch(
+    { trace }: ProviderCall,
+    { path, headers: asked, body: bytes }: OutgoingRequest,
+    proof: Record<string, string>,
+    handler: Dispatcher.DispatchHandler,
+  ): void {
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'user-agent': 'gatehouse',
       // Without it, any is accepted (RFC 9110, 12.5.3). Some servers compress anyway.
       'accept-encoding': 'identity',
-      traceparent: toTraceparent(call.trace),
-      ...this.#kind.headers(this.#apiKey),
-      ...call.headers,
+      traceparent: toTraceparent(trace),
+      ...proof,
+      ...asked,
     };
-    const bytes = call.body ?? nothing;
-    call.body = null;
     const isLarge = bytes.length > largeBytes;
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
     const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
-    this.#unpacking.dispatch({ method: 'POST', path: this.#basePath + pathOf(call), headers, body }, handler);
+    this.#unpacking.dispatch({ method: 'POST', path, headers, body }, handler);
   }
+}
+
+/** Whether a provider may mean the credentials by a status. */
+function isRefusal(status: number): boolean {
+  return status === 401 || status === 403;
 }

@@ -4,7 +4,13 @@ import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { Translation } from '../translation/translation.ts';
-import type { RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
+import type {
+  AnswerFormat,
+  RequestHead,
+  RequestSource,
+  TokenLimit,
+  ToolRewrite,
+} from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
@@ -15,7 +21,7 @@ import type { AttemptRecord } from './attempt-record.ts';
 import { OpenCall } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
-import { retryDelay } from './retry-delay.ts';
+import { Repeats } from './retry-delay.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 
@@ -87,7 +93,8 @@ export class ProviderChain {
     const { target, providers, receiver } = this.#options;
     for (const [index, model] of target.chain.entries()) {
       const deployment = providers.get(model);
-      for (let retry = 0; this.#isWorthACall(deployment, index); retry += 1) {
+      const repeats = new Repeats(model.provider.max_retries);
+      while (this.#isWorthACall(deployment, index)) {
         const outcome = await this.#attempt(model, deployment);
         if (outcome instanceof AppError) {
           refusal ??= outcome;
@@ -96,8 +103,7 @@ export class ProviderChain {
         if (!(outcome instanceof ProviderFailure)) return outcome;
         failure = outcome;
         if (receiver.begun || !failure.fallbackHelps) throw failure;
-        if (!failure.retryable || retry >= model.provider.max_retries) break;
-        const delay = retryDelay(retry, failure.details.retryAfterMs);
+        const delay = repeats.after(failure);
         if (delay === null) break;
         if (!(await this.#pause(delay))) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
       }
@@ -176,12 +182,12 @@ export class ProviderChain {
     model: Model,
     { adapter, call, translation }: Calling,
   ): Promise<ObjectAnswer | ProviderFailure> {
-    const { api, tenantId, keepsText } = this.#options;
+    const { tenantId, keepsText } = this.#options;
     const open = this.#openCall(model);
     try {
       const given = await adapter.complete(call);
       const bytes = translation === null ? given : await this.#translated(model, translation, given);
-      const from = { name: model.provider.name, format: dialects[translation === null ? model.api : api] };
+      const from = { name: model.provider.name, format: this.#formatOf(model, translation) };
       const answer = await readUnaryAnswer(from, bytes, { tenantId, keepsText });
       if (answer.broken !== null) {
         const { message } = answer.broken;
@@ -208,11 +214,11 @@ export class ProviderChain {
     model: Model,
     { adapter, call, translation }: Calling,
   ): Promise<StreamAnswer | ProviderFailure> {
-    const { api, request, source, keepsText } = this.#options;
+    const { request, source, keepsText } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model);
     const translated = translation?.stream() ?? null;
-    const reader = dialects[translated === null ? model.api : api].streamReader(request.choices, keepsText);
+    const reader = this.#formatOf(model, translation).streamReader(request.choices, keepsText);
     try {
       const given = await adapter.stream(call);
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
@@ -224,6 +230,11 @@ export class ProviderChain {
     } catch (error) {
       return open.failed(ofClient(error, translation), reader.begun ? meteredOf(reader, translated) : null);
     }
+  }
+
+  /** The format of an answer once it is translated, which embeddings are later. */
+  #formatOf({ api }: Model, translation: Translation | null): AnswerFormat {
+    return dialects[translation !== null || api === 'converse' ? this.#options.api : api];
   }
 
   #openCall(model: Model): OpenCall {

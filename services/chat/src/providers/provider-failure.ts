@@ -3,6 +3,8 @@ import type { Blame } from './breaker.ts';
 
 /** Why a provider call returned no answer. */
 export type FailureKind =
+  /** The gateway has no credentials for the call. Nothing was sent. */
+  | 'credentials'
   /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
   | 'unreachable'
   /** The connection broke off before an answer. */
@@ -39,6 +41,8 @@ export interface FailureDetails {
   /** Whether the status says that the provider is overloaded. */
   isOverload?: boolean | undefined;
   retryAfterMs?: number | undefined;
+  /** Whether the provider refused credentials that are fetched again for the next call. */
+  isStale?: boolean;
   cause?: unknown;
 }
 
@@ -77,6 +81,7 @@ export class ProviderFailure extends Error {
   /** The circuit that it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     switch (this.kind) {
+      case 'credentials':
       case 'unreachable':
         return 'all';
       case 'connection':
@@ -98,6 +103,12 @@ export class ProviderFailure extends Error {
     const { param, code: publicCode } = details;
     const fields = { cause: this, param, publicCode, body: keepsBody ? details.body : undefined };
     switch (kind) {
+      case 'credentials':
+        return new AppError(
+          'provider_authentication',
+          `The gateway could not get credentials for the provider ${provider}.`,
+          { cause: this },
+        );
       case 'unreachable':
       case 'connection':
         return new AppError('provider_unreachable', `The provider ${provider} could not be reached.`, {

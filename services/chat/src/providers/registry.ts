@@ -4,6 +4,8 @@ import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
+import type { Secrets } from './credentials.ts';
+import { kindOf } from './provider-kinds.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -16,10 +18,12 @@ export class ProviderRegistry {
   readonly #adapters: Map<string, ProviderAdapter>;
   readonly #deployments = new Map<Model, Deployment>();
 
-  /** `keys`: API key by provider name. */
-  constructor(catalogue: Catalogue, keys: Readonly<Record<string, string | undefined>>, metrics: Registry) {
+  constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry) {
     this.#adapters = new Map(
-      catalogue.providers.map((provider) => [provider.name, new HttpAdapter(provider, keys[provider.name])]),
+      catalogue.providers.map((provider) => [
+        provider.name,
+        new HttpAdapter(provider, kindOf(provider, secrets)),
+      ]),
     );
     const breakers = new Map<string, Breaker>();
     for (const model of catalogue.models.values()) {

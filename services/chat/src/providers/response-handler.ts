@@ -1,11 +1,12 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
-import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
+import type { ProviderError } from '../dialects/dialect.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
-import type { AnswerOrigin, ProviderCall } from './adapter.ts';
+import type { ProviderCall } from './adapter.ts';
+import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
 import type { AnswerReader, AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
@@ -20,9 +21,6 @@ const workMs = 10;
 /** Responses before the response, such as 102 and 103. Each begins the time for the headers again. */
 const maxHints = 1_000;
 
-/** As undici has them. */
-export type ResponseHeaders = Record<string, string | string[] | undefined>;
-
 /**
  * The common part of unary and streamed answers: aborting a call, and turning error responses and broken connections
  * into a
@@ -32,7 +30,7 @@ export type ResponseHeaders = Record<string, string | string[] | undefined>;
  */
 export abstract class ResponseHandler implements Dispatcher.DispatchHandler, AnswerReader {
   protected readonly provider: string;
-  protected readonly format: AnswerFormat;
+  protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
   readonly #room: AnswerRoom;
   #hasRoom = true;
@@ -157,8 +155,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     setImmediate(() => void inLoopTurn(this.#room.tenantId, goOn).catch(goOn));
   }
 
-  /** Closes the connection to the provider and reports `failure`. */
-  protected stop(failure: ProviderFailure): void {
+  /** Closes the connection to the provider, or makes none, and reports `failure`. */
+  stop(failure: ProviderFailure): void {
     if (this.#over) return;
     this.#finish(() => this.fail(failure));
     this.controller?.abort(failure);
@@ -199,9 +197,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   /** The failure with the provider's own message, if the response has one in its format. */
-  #failureIn({ status, headers, chunks }: ErrorResponse): ProviderFailure {
-    const bytes = chunks.concat();
-    const { words, isError } = this.#wordsOf(bytes.toString('utf8'), status);
+  #failureIn(response: ErrorResponse): ProviderFailure {
+    const { headers } = response;
+    const bytes = response.chunks.concat();
+    const status = this.format.statusOf?.(response.status, headers) ?? response.status;
+    const { words, isError } = this.#wordsOf(bytes.toString('utf8'), status, headers);
     const { keepsErrorBodies } = this.format;
     const isKept = keepsErrorBodies && isError && concernsRequest(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
@@ -219,15 +219,20 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   /** `isError`: whether it is JSON with an error in it, and not the HTML page of a proxy, which is of no use to a client. */
-  #wordsOf(text: string, status: number): { words: ProviderError; isError: boolean } {
+  #wordsOf(
+    text: string,
+    status: number,
+    headers: ResponseHeaders,
+  ): { words: ProviderError; isError: boolean } {
+    const { format } = this;
     try {
       const body: unknown = JSON.parse(text);
       return {
-        words: this.format.errorWords(Object(body) as Fields, status),
-        isError: isFields(body) && isFields(body['error']),
+        words: format.errorWords(Object(body) as Fields, status, headers),
+        isError: isFields(body) && (format.isError?.(body) ?? isFields(body['error'])),
       };
     } catch {
-      return { words: this.format.errorWords({}, status), isError: false };
+      return { words: format.errorWords({}, status, headers), isError: false };
     }
   }
 

@@ -1,3 +1,5 @@
+import type { ProviderFailure } from './provider-failure.ts';
+
 const firstMs = 250;
 const maxMs = 4_000;
 const longestRetryAfterMs = 5_000;
@@ -13,6 +15,28 @@ export function retryDelay(
 ): number | null {
   if (retryAfterMs !== undefined) return retryAfterMs <= longestRetryAfterMs ? retryAfterMs : null;
   return random() * Math.min(maxMs, firstMs * 2 ** retry);
+}
+
+/** The calls of one model that follow failed ones. */
+export class Repeats {
+  readonly #max: number;
+  #retries = 0;
+  #isRenewed = false;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /** How long to wait before the next call; null if there is none. A call with renewed credentials is no retry. */
+  after(failure: ProviderFailure): number | null {
+    if (failure.details.isStale === true && !this.#isRenewed) {
+      this.#isRenewed = true;
+      return 0;
+    }
+    if (!failure.retryable || this.#retries >= this.#max) return null;
+    this.#retries += 1;
+    return retryDelay(this.#retries - 1, failure.details.retryAfterMs);
+  }
 }
 
 /** `Retry-After` as milliseconds: seconds or an HTTP date (RFC 9110 §10.2.3), and OpenAI's `retry-after-ms`. */

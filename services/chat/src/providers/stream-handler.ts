@@ -2,10 +2,11 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '../wire/answer-kind.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { FrameSplitter, frameData, maxFrameBytes } from '../wire/sse-frames.ts';
+import type { AnswerOrigin, EncodedStream, ResponseHeaders, StreamSplitter } from './provider-kind.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-import type { AnswerOrigin, FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
-import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
+import type { FrameConsumer, ProviderCall, ProviderStream } from './adapter.ts';
+import { ResponseHandler } from './response-handler.ts';
 
 /**
  * Splits a streamed answer into frames. `opened` resolves at the first frame with data, until which another call can take
@@ -13,7 +14,8 @@ import { ResponseHandler, type ResponseHeaders } from './response-handler.ts';
  */
 export class StreamHandler extends ResponseHandler implements ProviderStream {
   readonly opened: Promise<ProviderStream>;
-  readonly #splitter = new FrameSplitter();
+  readonly #encoding: EncodedStream | undefined;
+  #splitter: StreamSplitter = new FrameSplitter();
   #saysEvents = false;
   #kind: 'events' | 'object' | null = null;
   /** Bytes that came before the kind was known, or the whole answer so far. */
@@ -30,6 +32,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
 
   constructor(origin: AnswerOrigin, call: ProviderCall) {
     super(origin, call);
+    this.#encoding = origin.splitter;
     this.opened = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -67,7 +70,11 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
 
   protected override accept(headers: ResponseHeaders): void {
     const type = headers['content-type'];
-    this.#saysEvents = typeof type === 'string' && type.toLowerCase().startsWith('text/event-stream');
+    const says = (name: string): boolean => typeof type === 'string' && type.toLowerCase().startsWith(name);
+    this.#saysEvents = says('text/event-stream');
+    if (this.#encoding === undefined || !says(this.#encoding.contentType)) return;
+    this.#splitter = this.#encoding.create();
+    this.#kind = 'events';
   }
 
   protected override data(chunk: Buffer): void {

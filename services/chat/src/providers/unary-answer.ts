@@ -1,5 +1,4 @@
-import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialects/dialect.ts';
-import type { AnswerOrigin } from './adapter.ts';
+import { NoAnswer, type AnswerFormat, type ReadOptions, type WholeAnswer } from '../dialects/dialect.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
@@ -8,7 +7,7 @@ const badGateway = 502;
 
 /** Reads a whole answer. Throws the provider's failure if the bytes are none. */
 export async function readUnaryAnswer(
-  { name, format }: AnswerOrigin,
+  { name, format }: { name: string; format: AnswerFormat },
   bytes: Buffer,
   options: ReadOptions,
 ): Promise<WholeAnswer> {

@@ -3,7 +3,8 @@ import { answerKind, withoutMark } from '../wire/answer-kind.ts';
 import type { AnswerAssembler } from '../dialects/dialect.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
-import type { AnswerOrigin, ProviderCall } from './adapter.ts';
+import type { ProviderCall } from './adapter.ts';
+import type { AnswerOrigin } from './provider-kind.ts';
 import { ResponseHandler } from './response-handler.ts';
 import { maxAnswerBytes } from './unary-answer.ts';
 

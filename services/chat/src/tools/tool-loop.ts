@@ -3,7 +3,8 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { pooledRandom } from '@gatehouse/kit/random';
-import type { Model, Provider } from '../catalogue/catalogue.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import type {

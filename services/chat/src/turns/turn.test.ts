@@ -86,11 +86,16 @@ async function setUp(
   fields: object = {},
 ): Promise<{ turn: Turn; delivery: Collecting }> {
   const catalogue = Catalogue.parse({
-    providers: [{ name: 'acme', kind: 'openai', base_url: fixture.simulator.baseUrl, max_retries: 0 }],
+    providers: [
+      {
+        ...{ name: 'acme', kind: 'openai', base_url: fixture.simulator.baseUrl, max_retries: 0 },
+        api_key_env: 'KEY',
+      },
+    ],
     models: [{ id: 'm', provider: 'acme' }],
   });
   const registry = createRegistry('test');
-  providers = new ProviderRegistry(catalogue, { acme: providerKey }, registry);
+  providers = new ProviderRegistry(catalogue, { KEY: providerKey }, registry);
   const steps: string[] = [];
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));

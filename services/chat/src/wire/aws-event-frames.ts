@@ -49,7 +49,9 @@ export class AwsEventSplitter {
 
 /** An event as a server-sent one: everything behind the connection reads a single kind of frame. */
 export function serverSentFrame({ name, isException, payload }: AwsEvent): Buffer {
-  const data = isException ? JSON.stringify({ __type: name, message: messageIn(payload) }) : oneLine(payload);
+  const data = isException
+    ? JSON.stringify({ __type: name, message: exceptionMessage(payload) })
+    : oneLine(payload);
   const event = isException ? exceptionEvent : name;
   return Buffer.concat([Buffer.from(`event: ${event}\ndata: `), Buffer.from(data), frameEnd]);
 }
@@ -121,7 +123,8 @@ function oneLine(json: Buffer): Buffer {
   return json;
 }
 
-function messageIn(payload: Buffer): string | undefined {
+/** The message of an exception; undefined if it is too long or no text. */
+export function exceptionMessage(payload: Buffer): string | undefined {
   if (payload.length > maxMessageBytes) return undefined;
   try {
     const fields: unknown = JSON.parse(payload.toString());

@@ -51,6 +51,17 @@ export function removeFrom(
   edits.push({ at: last < 0 ? behind : body.lastIndexOf(comma, behind), until: end, text: '' });
 }
 
+/** Takes members of some names out of an object, each with the comma that it no longer needs. */
+export function removeMembers(members: readonly Member[], names: ReadonlySet<string>, edits: Edit[]): void {
+  const lastKept = members.findLastIndex(({ name }) => !names.has(name));
+  for (const [index, { name, start: at }] of members.entries())
+    if (names.has(name) && index < lastKept)
+      edits.push({ at, until: members[index + 1]?.start ?? at, text: '' });
+  const [first, last] = [members[lastKept + 1], members.at(-1)];
+  if (first === undefined || last === undefined) return;
+  edits.push({ at: members[lastKept]?.valueEnd ?? first.start, until: last.valueEnd, text: '' });
+}
+
 /** The text with changes: edits as below, and members behind the last one. */
 export function applyChanges(body: Buffer, members: readonly Member[], { edits, added }: Changes): Buffer {
   const last = members.at(-1);

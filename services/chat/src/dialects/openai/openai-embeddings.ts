@@ -1,8 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import { RequestText } from '../../wire/request-text.ts';
-import type { AnswerView, RequestSource, Share } from '../dialect.ts';
+import type { AnswerView, RequestSource, Share, UpstreamApi } from '../dialect.ts';
 import { asBatch, EmbeddingsView, maxInputs } from './google-embeddings.ts';
 import { OpenAiRequest } from './openai-request.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -21,7 +20,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     this.#fields = fields;
   }
 
-  refusalIn(api: DialectName): AppError | null {
+  refusalIn(api: UpstreamApi): AppError | null {
     if (api !== 'gemini') return unsupported('model', `Models that are asked in ${api} have no embeddings.`);
     const { input, encoding_format: format } = this.#fields;
     const texts = Array.isArray(input) ? (input as unknown[]) : [input];

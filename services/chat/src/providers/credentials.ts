@@ -1,0 +1,42 @@
+/** Values of the environment variables with secrets that the catalogue names; undefined where one is unset. */
+export type Secrets = Readonly<Record<string, string | undefined>>;
+
+/** A request as it is about to go to a provider. */
+export interface OutgoingRequest {
+  /** The path with the query, behind the base address of the provider. */
+  path: string;
+  /** Beside those that all calls have. */
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+}
+
+/** The gateway's right to call a provider. */
+export interface Credentials {
+  /**
+   * Headers that prove it for one request; a promise where they must be fetched or computed first. Throws
+   * `CredentialsError`. `path`: the whole one.
+   */
+  headersFor(request: OutgoingRequest): Record<string, string> | Promise<Record<string, string>>;
+  /** The provider refused them with a status. Returns whether others may be accepted, which the next request gets. */
+  refused?(status: number): boolean;
+  /** Ends what runs to renew them. */
+  close?(): void;
+}
+
+/** There is no proof for a call, so nothing was sent. Its message has no secrets. */
+export class CredentialsError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'CredentialsError';
+  }
+}
+
+/** The same headers for all requests. */
+export function fixedHeaders(headers: Record<string, string>): Credentials {
+  return { headersFor: () => headers };
+}
+
+/** A key in a header of its own, or none. `scheme`: what stands before it. */
+export function keyHeader(name: string, key: string | undefined, scheme = ''): Credentials {
+  return fixedHeaders(key === undefined ? {} : { [name]: scheme + key });
+}

@@ -1,0 +1,117 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { concernsRequest, errorWords } from '../../dialects/error-words.ts';
+import { dialects } from '../../dialects/dialects.ts';
+import type { ProviderError } from '../../dialects/dialect.ts';
+import { serverSentFrame } from '../../wire/aws-event-frames.ts';
+import { named, objectMembers } from '../../wire/json-members.ts';
+import type { Credentials } from '../credentials.ts';
+import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
+import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
+import { betasIn, hostedMessages } from './hosted-messages.ts';
+
+const version = 'bedrock-2023-05-31';
+
+/**
+ * Models of Amazon Bedrock: by Converse, or by InvokeModel, whose bodies are those of the model's own API
+ * (https://docs.aws.amazon.com/bedrock/latest/APIReference).
+ */
+export function bedrock(credentials: Credentials): ProviderKind {
+  return {
+    credentials,
+    requestOf: (call, body) => ({
+      path: `/model/${inPath(modelOf(call))}/${operationOf(call)}`,
+      headers: {},
+      body: call.api === 'messages' ? messagesBody(call, body) : body,
+    }),
+    answersOf: (call) => ({
+      format: call.api === 'messages' ? messagesFormat : converseFormat,
+      splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
+      ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
+    }),
+  };
+}
+
+function splitterOf({ api }: ApiCall): () => StreamSplitter {
+  return () => new BedrockStream(api === 'messages' ? messagesFrame : serverSentFrame);
+}
+
+/** Models are counted by their own id, not by that of a profile for several regions. */
+function modelOf({ model, operation }: ApiCall): string {
+  return operation === 'count' ? model.replace(/^[a-z-]+\.(?=anthropic\.)/, '') : model;
+}
+
+/** As signatures have it (SigV4, `UriEncode`): a model's name is one segment. */
+function inPath(model: string): string {
+  return encodeURIComponent(model).replace(
+    /[!'()*]/g,
+    (letter) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function operationOf({ api, operation, stream }: ApiCall): string {
+  if (operation === 'count') return 'count-tokens';
+  if (api === 'converse') return stream ? 'converse-stream' : 'converse';
+  return stream ? 'invoke-with-response-stream' : 'invoke';
+}
+
+function messagesBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
+  const counts = operation === 'count';
+  const asked = hostedMessages(body, {
+    ...{ version, betas: betasIn(headers), withoutNames: ['model', 'stream'] },
+    // A body to be counted is one that could be invoked.
+    ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
+  });
+  return counts ? Buffer.from(`{"input":{"invokeModel":{"body":"${asked.toString('base64')}"}}}`) : asked;
+}
+
+/** The budget for thinking, which the limit of an answer must exceed. */
+function thinkingTokens(body: Buffer): number {
+  const [thinking] = named(objectMembers(body), 'thinking').slice(-1);
+  if (thinking === undefined) return 0;
+  const inside = body.subarray(thinking.valueStart, thinking.valueEnd);
+  const [budget] = named(objectMembers(inside), 'budget_tokens').slice(-1);
+  const tokens =
+    budget === undefined ? 0 : Number(inside.toString('latin1', budget.valueStart, budget.valueEnd));
+  return Number.isSafeInteger(tokens) && tokens > 0 ? tokens : 0;
+}
+
+/** Bedrock's count as Anthropic's API has it. */
+function countOf(bytes: Buffer): Buffer {
+  const { inputTokens } = Object(JSON.parse(bytes.toString())) as Fields;
+  return Buffer.from(JSON.stringify({ input_tokens: inputTokens }));
+}
+
+/** Bedrock has too much to do. */
+const unavailable = 503;
+
+/** Errors have the shape of Bedrock's own, in every API. */
+const errors = {
+  keepsErrorBodies: true,
+  isError: () => false,
+  errorWords: bedrockWords,
+  // A limit of the account has the status of a wrong request.
+  statusOf: (status: number, headers: ResponseHeaders) =>
+    status === 400 && errorType(headers) === 'ServiceQuotaExceededException' ? 429 : status,
+} satisfies Partial<CallFormat>;
+
+const messagesFormat: CallFormat = { ...dialects.messages, ...errors };
+
+const converseFormat: CallFormat = {
+  ...errors,
+  framesOf: () => {
+    throw new Error('a whole answer came in place of a stream');
+  },
+  assembler: () => {
+    throw new Error('a stream came in place of a whole answer');
+  },
+};
+
+function bedrockWords(body: Fields, status: number): ProviderError {
+  const { message } = errorWords({ message: body['message'] ?? body['Message'] });
+  return concernsRequest(status) ? { message } : { isOverload: status === unavailable };
+}
+
+/** The name of an exception, which may have an address behind it. */
+function errorType(headers: ResponseHeaders): string {
+  return String(headers['x-amzn-errortype'] ?? '').split(':', 1)[0] ?? '';
+}

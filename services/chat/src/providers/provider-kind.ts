@@ -1,0 +1,59 @@
+import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderCall } from './adapter.ts';
+import type { Credentials, OutgoingRequest } from './credentials.ts';
+
+/** A call in the terms of its API. */
+export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch' | 'headers'>;
+
+/** How providers of a kind are called, and how their answers are read. */
+export interface ProviderKind {
+  credentials: Credentials;
+  /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
+  requestOf(call: ApiCall, body: Buffer): OutgoingRequest;
+  answersOf(call: ApiCall): CallAnswers;
+}
+
+/** How the answers to a call are read. */
+export interface CallAnswers {
+  format: CallFormat;
+  /** Splits a stream that does not come as server-sent events. */
+  splitter?: EncodedStream;
+  /** The whole answer as its API has it. Throws if it can't be read. */
+  whole?(bytes: Buffer): Buffer;
+}
+
+/** A provider, and how its answers to a call are read. */
+export interface AnswerOrigin extends CallAnswers {
+  /** Name of the provider. */
+  name: string;
+}
+
+/** A stream of another encoding, by its content type. */
+export interface EncodedStream {
+  contentType: string;
+  create(): StreamSplitter;
+}
+
+/** Splits the bytes of a stream into frames of server-sent events. */
+export interface StreamSplitter {
+  /** Complete frames in `chunk`, together with what earlier chunks left. Throws for what can't be read, or is too large. */
+  push(chunk: Buffer): Buffer[];
+  /** Bytes of the frame that has begun. */
+  readonly size: number;
+  /** The rest when the stream ends, which may be a frame; empty where frames have their length. */
+  readonly rest: Buffer;
+}
+
+/** The part of an API's format that calls need. */
+export interface CallFormat extends Pick<AnswerFormat, 'keepsErrorBodies' | 'framesOf' | 'assembler'> {
+  /** Reads the body of an error that came with a status. */
+  errorWords(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
+  /** Whether a body of an error is one of the API's own, so that its clients can read it. */
+  isError?(body: Fields): boolean;
+  /** The status that an error has by its headers, where that differs from the one it came with. */
+  statusOf?(status: number, headers: ResponseHeaders): number;
+}
+
+/** As undici has them. */
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
