@@ -44,6 +44,10 @@ export class ChaosSystem {
       PORT: String(await freePort(3)),
       OPENAI_BASE_URL: simulator.baseUrl,
       OPENAI_API_KEY: 'provider-key',
+      ANTHROPIC_BASE_URL: new URL(simulator.baseUrl).origin,
+      ANTHROPIC_API_KEY: 'provider-key',
+      GOOGLE_GEMINI_BASE_URL: new URL(simulator.baseUrl).origin,
+      GEMINI_API_KEY: 'provider-key',
       LOG_LEVEL: 'warn',
       // Services are killed one by one. GATEHOUSE_REPLICAS says it too.
       ...(settings['GATEHOUSE_REPLICAS'] === undefined && { GATEHOUSE_PROCESSES: 'separate' }),

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { request, Agent } from 'node:http';
+import type { DialectName } from '@gatehouse/contract/dialects';
 import { newId } from '@gatehouse/kit/ids';
 import type { Instructions } from '@gatehouse/test/provider-simulator/faults';
+import { clientDialects, eventsOf, parsed, question, type ClientDialect } from './client-dialect.ts';
 
 export interface CompletionCall {
+  /** Default: `chat`. */
+  dialect?: DialectName;
   stream?: boolean;
   model?: string;
   /** Further members of the request. */
@@ -25,8 +29,10 @@ export interface Outcome {
   id: string;
   stream: boolean;
   status: number;
+  /** The response that the gateway keeps; null in dialects without state, and without an answer. */
+  responseId: string | null;
   /**
-   * `answer`: complete. `error`: the one error shape, as a body or as a stream's last event, and a normal close.
+   * `answer`: complete. `error`: the dialect's error shape, as a body or as a stream's last event, and a normal close.
    * `broken`: anything else, a reset or an end without a word. `timeout`: the client's own.
    */
   ending: 'answer' | 'error' | 'broken' | 'timeout';
@@ -56,23 +62,25 @@ export class GatewayClient {
   }
 
   complete(call: CompletionCall = {}): Promise<Outcome> {
-    const { stream = false, model = 'gpt-4.1-mini', provider = {}, fields } = call;
+    const { stream = false, model = 'gpt-4.1-mini', provider = {}, fields, dialect = 'chat' } = call;
     const id = newId();
-    const body = JSON.stringify({
-      model,
-      stream,
-      messages: [{ role: 'user', content: 'What happens when things break?' }],
-      x_simulator: { id, ...provider },
-      ...fields,
-    });
-    return this.#send({ id, stream, body, call });
+    const instructions = { id, ...provider };
+    const asked = { model, stream, text: question(instructions) };
+    const as = clientDialects[dialect];
+    // Fields may replace the text.
+    const direct = dialect === 'chat' && { x_simulator: instructions };
+    const body = JSON.stringify({ ...as.body(asked), ...direct, ...fields });
+    return this.#send({ id, stream, body, call, as, path: as.path(asked) });
   }
 
   /** Status of a `GET`; 0 when there is none. */
-  async status(route: string, key = this.#key): Promise<number> {
+  async status(
+    route: string,
+    { key = this.#key, user }: Pick<CompletionCall, 'key' | 'user'> = {},
+  ): Promise<number> {
     try {
       const response = await fetch(`${this.#url}${route}`, {
-        headers: { authorization: `Bearer ${key}` },
+        headers: { authorization: `Bearer ${key}`, ...actingAs(user) },
         signal: AbortSignal.timeout(10_000),
       });
       await response.arrayBuffer();
@@ -86,8 +94,15 @@ export class GatewayClient {
     this.#agent.destroy();
   }
 
-  #send(sent: { id: string; stream: boolean; body: string; call: CompletionCall }): Promise<Outcome> {
-    const { id, stream, body, call } = sent;
+  #send(sent: {
+    id: string;
+    stream: boolean;
+    path: string;
+    body: string;
+    call: CompletionCall;
+    as: ClientDialect;
+  }): Promise<Outcome> {
+    const { id, stream, body, call, as } = sent;
     const start = performance.now();
     return new Promise((resolve) => {
       let status = 0;
@@ -99,18 +114,18 @@ export class GatewayClient {
         const detail = how.detail ?? text.slice(-300);
         const seen = { id, stream, status, ms, detail };
         if (how.timedOut === true) resolve({ ...seen, ...nothing, ending: 'timeout' });
-        else if (how.complete) resolve({ ...seen, ...readEnding(status, stream, text) });
+        else if (how.complete) resolve({ ...seen, ...readEnding(as, { status, stream, text }) });
         else resolve({ ...seen, ...nothing, ending: 'broken' });
       };
-      const outgoing = request(`${this.#url}/v1/chat/completions`, {
+      const outgoing = request(`${this.#url}${sent.path}`, {
         method: 'POST',
         agent: this.#agent,
         headers: {
-          authorization: `Bearer ${call.key ?? this.#key}`,
+          ...as.keyHeader(call.key ?? this.#key),
           'content-type': 'application/json',
           'content-length': Buffer.byteLength(body),
           'x-session-id': id,
-          ...(call.user === undefined ? {} : { 'x-service-user-id': call.user }),
+          ...actingAs(call.user),
         },
       });
       const giveUp = (): void => {
@@ -132,38 +147,39 @@ export class GatewayClient {
   }
 }
 
-const nothing = { errorCode: null, chunks: 0 };
+function actingAs(user: string | undefined): Record<string, string> {
+  return user === undefined ? {} : { 'x-service-user-id': user };
+}
 
-type Ending = Pick<Outcome, 'ending' | 'errorCode' | 'chunks'>;
+const nothing = { errorCode: null, chunks: 0, responseId: null };
+
+type Ending = Pick<Outcome, 'ending' | 'errorCode' | 'chunks' | 'responseId'>;
 
 /** How a body that came to its normal end reads. */
-function readEnding(status: number, stream: boolean, text: string): Ending {
-  if (status !== 200 || !stream) {
-    const parsed = parse(text);
-    const errorCode = parsed === null ? null : errorCodeOf(parsed);
-    if (status !== 200) return { ending: errorCode === null ? 'broken' : 'error', errorCode, chunks: 0 };
-    return { ending: parsed?.['object'] === 'chat.completion' ? 'answer' : 'broken', errorCode, chunks: 0 };
-  }
-  const events = text.split('\n\n').filter((event) => event.startsWith('data: '));
-  const last = events.at(-1)?.slice('data: '.length) ?? '';
+function readEnding(
+  as: ClientDialect,
+  { status, stream, text }: { status: number; stream: boolean; text: string },
+): Ending {
+  if (status === 200 && stream) return streamEnding(as, text);
+  const body = parsed(text) ?? {};
+  const errorCode = as.errorCode(body);
+  if (status !== 200) return { ...nothing, ending: errorCode === null ? 'broken' : 'error', errorCode };
+  return as.isAnswer(body)
+    ? { ...nothing, ending: 'answer', responseId: responseIdOf(body) }
+    : { ...nothing, ending: 'broken' };
+}
+
+function streamEnding(as: ClientDialect, text: string): Ending {
+  const events = eventsOf(text);
+  const last = events.at(-1) ?? { text: '', data: null };
   const chunks = events.length - 1;
-  if (last === '[DONE]') return { ending: 'answer', errorCode: null, chunks };
-  const errorCode = errorCodeOf(parse(last) ?? {});
-  return { ending: errorCode === null ? 'broken' : 'error', errorCode, chunks };
+  const responseId = responseIdOf(last.data?.['response']);
+  if (as.isEnd(last)) return { ending: 'answer', errorCode: null, chunks, responseId };
+  const errorCode = as.errorCode(last.data ?? {});
+  return { ...nothing, ending: errorCode === null ? 'broken' : 'error', errorCode, chunks };
 }
 
-/** The code of an error in the one shape, all of whose keys must be there. */
-function errorCodeOf(body: Record<string, unknown>): string | null {
-  const error = body['error'] as Record<string, unknown> | undefined;
-  const keys = ['message', 'type', 'code', 'param', 'request_id'];
-  if (error === undefined || !keys.every((key) => key in error)) return null;
-  return String(error['code']);
-}
-
-function parse(text: string): Record<string, unknown> | null {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return null;
-  }
+function responseIdOf(response: unknown): string | null {
+  const { object, id } = (response ?? {}) as Record<string, unknown>;
+  return object === 'response' ? String(id) : null;
 }

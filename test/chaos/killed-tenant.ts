@@ -60,7 +60,9 @@ export function killedTenant(of: () => ChaosSystem): void {
         const { admin_key: adminKey } = chaos.credentials;
         await chaos.within(10_000, 'all endpoints answer', async () => {
           const routes = ['/v1/api-keys', '/v1/agents', '/v1/models', '/health'];
-          const found = await Promise.all(routes.map((route) => chaos.client.status(route, adminKey)));
+          const found = await Promise.all(
+            routes.map((route) => chaos.client.status(route, { key: adminKey })),
+          );
           return found.every((status) => status === 200);
         });
         expect((await chaos.client.complete({ key: unknownKey() })).status).toBe(401);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { dialectNames } from '@gatehouse/contract/dialects';
 import { costSummary, usageSummary } from '@gatehouse/contract/usage';
 import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
@@ -19,11 +20,16 @@ const refusedPaceMs = 200;
 const clients = 48;
 const seed = Number(process.env['LEDGER_SEED'] ?? Date.now() % 1_000_000);
 const victims = ['chat-1', 'chat-2', 'analytics-1', 'analytics-2', 'kafka'];
-/** Pico-USD per token of gpt-4.1-mini and gpt-4.1 in deploy/local/models.yaml: input, cached input, output. */
+/** Pico-USD per token in deploy/local/models.yaml: input, cached input, output. */
 const prices: Record<string, [bigint, bigint, bigint]> = {
   'gpt-4.1-mini': [400_000n, 100_000n, 1_600_000n],
   'gpt-4.1': [2_000_000n, 500_000n, 8_000_000n],
+  'gpt-5.4-nano': [200_000n, 20_000n, 1_250_000n],
+  'claude-sonnet-5-5': [2_000_000n, 200_000n, 10_000_000n],
+  'gemini-3.8-flash': [500_000n, 50_000n, 3_000_000n],
 };
+/** One of each API. */
+const models = ['gpt-4.1-mini', 'gpt-5.4-nano', 'claude-sonnet-5-5', 'gemini-3.8-flash'];
 
 const obstacle = await withoutKafka();
 const describeKafka = obstacle === undefined ? describe : describe.skip;
@@ -43,6 +49,8 @@ interface RunRow {
   id: string;
   tenant_id: string;
   session_id: string;
+  dialect: string;
+  request_model: string;
   status: string;
   usage_estimated: boolean;
   input_tokens: number;
@@ -50,6 +58,8 @@ interface RunRow {
   cost_pico: string | null;
   called: boolean;
 }
+
+type Made = Outcome & { client: GatewayClient; call: CompletionCall };
 
 describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`, () => {
   const random = new Random(seed);
@@ -76,8 +86,8 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
     await chaos.explain(() => system.expectNothingLostWhilePaused('kafka', { fields: { messages } }));
   }, 120_000);
 
-  /** Calls that a client may make, as often as they stand here. */
-  const kinds: (() => CompletionCall)[] = [
+  /** Calls that a client of any dialect may make to a model of any API, as often as they stand here. */
+  const common: (() => CompletionCall)[] = [
     () => ({}),
     () => ({ provider: { delay_ms: random.between(0, 100) } }),
     () => ({ stream: true, provider: { chunks: random.between(1, 30), chunk_delay_ms: 5 } }),
@@ -89,20 +99,29 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
     }),
     () => ({ provider: { delay_ms: 5_000 }, timeoutMs: random.between(50, 300) }),
     () => ({ provider: { attempts: [{ status: 500 }, {}] } }),
+  ];
+
+  /** Calls of chat completions to a model that has fallbacks, or with odd answers that OpenAI's format allows. */
+  const ofChat: (() => CompletionCall)[] = [
     () => ({ model: 'gpt-4.1', provider: { models: { 'gpt-4.1': { status: 503 } } } }),
     () => ({ model: 'gpt-4.1', stream: true }),
     () => ({ stream: true, provider: { chunks: 5, ...random.pick(oddities) } }),
     () => ({ provider: { content: 'Hello there.', ...random.pick(oddities) } }),
   ];
 
-  async function work(state: { left: number; killing: boolean }, outcomes: Outcome[]): Promise<void> {
+  function nextCall(): CompletionCall {
+    if (random.between(1, 4) === 1) return random.pick(ofChat)();
+    return { dialect: random.pick(dialectNames), model: random.pick(models), ...random.pick(common)() };
+  }
+
+  async function work(state: { left: number; killing: boolean }, outcomes: Made[]): Promise<void> {
     while (state.left > 0 || state.killing) {
       state.left -= 1;
       const { client } = random.pick(tenants);
       const user = random.pick(['ann', 'bob', 'eve', null]);
-      const call = { ...random.pick(kinds)(), ...(user === null ? {} : { user }) };
+      const call = { ...nextCall(), ...(user === null ? {} : { user }) };
       const outcome = await client.complete(call);
-      outcomes.push(outcome);
+      outcomes.push({ ...outcome, client, call });
       if (outcome.status >= 500) await sleep(refusedPaceMs);
     }
   }
@@ -129,7 +148,7 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
         for (const follower of followers) follower.start();
         stops.push(...followers.map((follower) => () => follower.stop()));
         const state = { left: runs, killing: true };
-        const outcomes: Outcome[] = [];
+        const outcomes: Made[] = [];
         await Promise.all([killAll(state), ...Array.from({ length: clients }, () => work(state, outcomes))]);
         chaos.mark(
           'all requests are done',
@@ -137,18 +156,29 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
         );
         await chaos.within(90_000, 'every run has its end and has arrived', () => allArrived(chaos));
 
+        await expectKept(outcomes);
         const audit = await auditRuns(chaos);
         chaos.mark('audit', { ...audit, complaints: audit.complaints.length });
         expect(audit.complaints).toEqual([]);
 
         const rows = await chaos.rows<RunRow>(
-          `select id, tenant_id, session_id, status, usage_estimated, input_tokens::float8 as input_tokens,
+          `select id, tenant_id, session_id, dialect, request_model, status, usage_estimated, input_tokens::float8 as input_tokens,
                   output_tokens::float8 as output_tokens, cost_pico::text,
                   exists (select from json_array_elements(spans) s where s ->> 'status' <> 'not_sent') as called
            from analytics.traces where session_id is not null`,
         );
         const calls = Map.groupBy(chaos.simulator.ledger().requests, ({ id }) => id ?? '');
         expect(rows.flatMap((row) => complaintsAbout(row, calls.get(row.session_id) ?? []))).toEqual([]);
+
+        const pairs = new Set(
+          rows.filter(({ status }) => status === 'ok').map((row) => `${row.dialect} ${row.request_model}`),
+        );
+        chaos.mark('answered', [...pairs]);
+        expect([...pairs]).toEqual(
+          expect.arrayContaining(
+            dialectNames.flatMap((dialect) => models.map((model) => `${dialect} ${model}`)),
+          ),
+        );
 
         for (const [index, { id, key }] of tenants.entries()) {
           const own = rows.filter((row) => row.tenant_id === id);
@@ -165,6 +195,15 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
       }),
     400_000,
   );
+
+  /** Every response that a client has seen complete can be read, whatever was killed since. */
+  async function expectKept(outcomes: readonly Made[]): Promise<void> {
+    const kept = outcomes.filter(({ responseId }) => responseId !== null);
+    chaos.mark('kept responses', { count: kept.length });
+    expect(kept.length).toBeGreaterThan(0);
+    for (const { client, call, responseId } of kept)
+      expect(await client.status(`/v1/responses/${responseId ?? ''}`, call)).toBe(200);
+  }
 
   /** The summaries of a tenant are the sums of its runs, of those for which a provider was called. */
   async function checkSummaries(key: string, own: readonly RunRow[]): Promise<void> {

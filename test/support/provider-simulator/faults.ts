@@ -242,6 +242,22 @@ export function parseInstructions(value: unknown): Instructions | null {
   return instructions;
 }
 
+/** Instructions as a part of any text, for requests that lose unknown fields on their way because they are translated. */
+export function instructionText(instructions: Instructions): string {
+  return `x_simulator:${Buffer.from(JSON.stringify(instructions)).toString('base64url')}`;
+}
+
+/** The value that `instructionText` has packed into a request's body; undefined if there is none, or no JSON. */
+export function packedInstructions(body: string): unknown {
+  const [, packed] = /x_simulator:([\w-]+)/.exec(body) ?? [];
+  if (packed === undefined) return undefined;
+  try {
+    return JSON.parse(Buffer.from(packed, 'base64url').toString());
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * The fault of one request: standing fault, own fields, own model, own attempt. Later ones override earlier ones by
  * field.

@@ -7,8 +7,15 @@ import { answerControl } from './control.ts';
 import { sendJson } from './delivery.ts';
 import { RefusedRequest } from './errors.ts';
 import { Exchange } from './exchange.ts';
-import { noFault, parseInstructions, parseStandingFault, resolveFault } from './faults.ts';
+import {
+  noFault,
+  packedInstructions,
+  parseInstructions,
+  parseStandingFault,
+  resolveFault,
+} from './faults.ts';
 import type { Fault, StandingFault } from './faults.ts';
+import { geminiModel } from './gemini/gemini-routes.ts';
 import { PromptCache } from './messages/prompt-cache.ts';
 import { ThinkingSigner } from './messages/thinking-signer.ts';
 import { ProviderKey } from './provider-key.ts';
@@ -195,8 +202,8 @@ class Provider {
 
   #faultFor(record: SimulatorRequest): Fault {
     const body = isObject(record.body) ? record.body : {};
-    record.model = typeof body['model'] === 'string' ? body['model'] : null;
-    const own = parseInstructions(body['x_simulator']);
+    record.model = typeof body['model'] === 'string' ? body['model'] : geminiModel(record.path);
+    const own = parseInstructions(body['x_simulator'] ?? packedInstructions(record.raw_body));
     if (own?.id !== undefined) {
       record.id = own.id;
       record.attempt = this.#countAttempt(own.id);

@@ -26,7 +26,13 @@ export function geminiRoute(method: string, path: string): Route | undefined {
 
 /** Whether a path is of this API. */
 export function isGemini(path: string): boolean {
-  return pathOf(path.split('?', 1)[0] ?? '') !== null;
+  return geminiModel(path) !== null;
+}
+
+/** The model that a path of this API names; null for other paths. */
+export function geminiModel(path: string): string | null {
+  const [, model] = pathOf(path.split('?', 1)[0] ?? '') ?? [];
+  return model === undefined ? null : decodeURIComponent(model);
 }
 
 function pathOf(pathname: string): RegExpExecArray | null {
