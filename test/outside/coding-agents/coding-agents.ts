@@ -6,12 +6,19 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Credentials } from '@gatehouse/local/credentials';
+import { instructionText } from '@gatehouse/test/provider-simulator/faults';
 import { check, setting } from '../step.ts';
 
 /** A step of `make test-outside` (60-coding-agents.sh). Its argument is the folder of the packages. */
 
 const packages = process.argv.at(-1) ?? '';
-const model = 'claude-sonnet-5-5';
+/** A model of each API in `deploy/local/models.yaml`. */
+const models = {
+  chat: 'gpt-4.1-mini',
+  responses: 'gpt-5.4-nano',
+  messages: 'claude-sonnet-5-5',
+  gemini: 'gemini-3.8-flash',
+};
 const { url, user_key: key } = JSON.parse(
   readFileSync(path.join(setting('GATEHOUSE_STATE'), 'credentials.json'), 'utf8'),
 ) as Credentials;
@@ -21,12 +28,21 @@ const calling = { x_simulator: { tool_calls: [{ name: 'Bash', arguments: { comma
 
 const claudeSettings = {
   ANTHROPIC_BASE_URL: url,
-  ANTHROPIC_MODEL: model,
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-  CLAUDE_CODE_EXTRA_BODY: JSON.stringify(calling),
   DISABLE_AUTOUPDATER: '1',
   DISABLE_TELEMETRY: '1',
 };
+/** With a model of Anthropic's own API. */
+const claudeDirect = {
+  ...claudeSettings,
+  ANTHROPIC_MODEL: models.messages,
+  CLAUDE_CODE_EXTRA_BODY: JSON.stringify(calling),
+};
+
+/** The same in a prompt, for models with an API that the requests are translated to. */
+function askedFor(name: string, input: object): string {
+  return `run echo hi ${instructionText({ tool_calls: [{ name, arguments: input }] })}`;
+}
 
 /** Runs a program in a folder and a home of its own, and returns its output. A dead proxy keeps it from other machines. */
 async function output(command: string, args: string[], settings: object): Promise<string> {
@@ -62,56 +78,80 @@ function missing(printed: string, ...texts: string[]): string | null {
   return `no ${lacking} in: ${printed.replaceAll(/\s+/g, ' ').slice(-1_000)}`;
 }
 
-/** A streamed session of Claude Code: signed thinking, the tool's call and result, an answer that has the result. */
-const sessionOfClaude = (printed: string): string | null =>
+/** A streamed session of Claude Code: the tool's call and result, an answer that has the result. */
+const sessionOfClaude = (printed: string, ...others: string[]): string | null =>
   missing(
     printed,
-    '"thinking_delta"',
-    '"signature_delta"',
+    ...others,
     '"input_json_delta"',
     '"content":"hi","is_error":false',
-    '"result":"This is the Gatehouse provider simulator. The tools said: hi"',
+    '"result":"This is the Gatehouse provider simulator. ',
   );
+/** The simulator's answer to the tool's result, which each API has in its own form. */
+const toolsSaid = {
+  ...{ chat: 'The tools said: hi"', responses: 'said: hi"', messages: 'The tools said: hi"' },
+  gemini: String.raw`The tools said: {\"output\":\"hi\"}"`,
+};
+const signedThinking = ['"thinking_delta"', '"signature_delta"'];
 
 const claude = path.join(packages, '@anthropic-ai/claude-code/cli-wrapper.cjs');
-const claudeArguments = [
-  ...[claude, '-p', 'use the tool Bash to run echo hi', '--allowedTools', 'Bash'],
+const claudeArguments = (prompt: string): string[] => [
+  ...[claude, '-p', prompt, '--allowedTools', 'Bash'],
   ...['--output-format', 'stream-json', '--verbose', '--include-partial-messages'],
 ];
 const sdk = path.join(packages, '@anthropic-ai/claude-agent-sdk/sdk.mjs');
 const sdkArguments = [path.join(import.meta.dirname, 'agent-sdk.ts'), sdk];
 
-/** A session of Codex: a thought, the tool's call and result, an answer that has the result. All its calls are streamed. */
-const sessionOfCodex = (printed: string): string | null =>
+/** A session of Codex: the tool's call and result, an answer that has the result. All its calls are streamed. */
+const sessionOfCodex = (printed: string, ...others: string[]): string | null =>
   missing(
     printed,
-    '"type":"reasoning","text":"The simulator thinks about what you said."',
+    ...others,
     String.raw`"aggregated_output":"hi\n","exit_code":0,"status":"completed"`,
-    '"type":"agent_message","text":"This is the Gatehouse provider simulator. You said: ',
-    String.raw`Output:\nhi`,
+    '"type":"agent_message","text":"This is the Gatehouse provider simulator. ',
   );
+/** The tool's output in the simulator's answer: Gemini's API has results in JSON. */
+const outputIn = (api: keyof typeof models): string =>
+  api === 'gemini' ? String.raw`Output:\\nhi` : String.raw`Output:\nhi`;
+const thought = '"type":"reasoning","text":"The simulator thinks about what you said."';
 
 const codex = path.join(packages, '@openai/codex/bin/codex.js');
 const provider = `{ name = "Gatehouse", base_url = "${url}/v1", env_key = "GATEHOUSE_KEY", wire_api = "responses" }`;
-const codexArguments = (...settings: string[]): string[] => [
+const throughProvider = ['model_provider="gatehouse"', `model_providers.gatehouse=${provider}`];
+const codexArguments = (model: string, prompt: string, settings: string[]): string[] => [
   ...[codex, 'exec', '--json', '--skip-git-repo-check'],
   // Its sandbox needs rights that a container has not. The folder and the home are new.
   '--dangerously-bypass-approvals-and-sandbox',
-  ...['model="gpt-5.4-nano"', ...settings].flatMap((line) => ['-c', line]),
-  'use the tool exec_command to run `echo hi`',
+  ...[`model="${model}"`, ...settings].flatMap((line) => ['-c', line]),
+  prompt,
 ];
+const codexPrompt = 'use the tool exec_command to run `echo hi`';
 
 for (const variable of ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY']) {
-  const settings = { ...claudeSettings, [variable]: key };
-  await check(`Claude Code: a streamed session with ${variable}`, async () =>
-    sessionOfClaude(await output(process.execPath, claudeArguments, settings)),
-  );
+  const settings = { ...claudeDirect, [variable]: key };
+  await check(`Claude Code: a streamed session with ${variable}`, async () => {
+    const prompt = 'use the tool Bash to run echo hi';
+    const printed = await output(process.execPath, claudeArguments(prompt), settings);
+    return sessionOfClaude(printed, ...signedThinking, toolsSaid.messages);
+  });
   await check(`Claude Agent SDK: a streamed session with ${variable}`, async () =>
-    sessionOfClaude(await output(process.execPath, sdkArguments, settings)),
+    sessionOfClaude(
+      await output(process.execPath, sdkArguments, settings),
+      ...signedThinking,
+      toolsSaid.messages,
+    ),
   );
 }
 
-/** A streamed session of Gemini CLI: the call of a tool, whose signature it sends back, its result, and an answer in pieces. */
+for (const api of ['chat', 'responses', 'gemini'] as const) {
+  await check(`Claude Code: a streamed session with a model of the API ${api}`, async () => {
+    const prompt = askedFor('Bash', { command: 'echo hi' });
+    const settings = { ...claudeSettings, ANTHROPIC_MODEL: models[api], ANTHROPIC_API_KEY: key };
+    return sessionOfClaude(await output(process.execPath, claudeArguments(prompt), settings), toolsSaid[api]);
+  });
+}
+
+/** A streamed session of Gemini CLI: the call of a tool, its result, and an answer in pieces. */
 const sessionOfGemini = (printed: string): string | null =>
   missing(
     printed,
@@ -123,35 +163,50 @@ const sessionOfGemini = (printed: string): string | null =>
     '"tool_calls":1,',
   );
 
+async function runGemini(model: string, prompt: string): Promise<string | null> {
+  const gemini = path.join(packages, '@google/gemini-cli/bundle/gemini.js');
+  const settings = {
+    ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: model },
+    GEMINI_CLI_SYSTEM_SETTINGS_PATH: path.join(import.meta.dirname, 'gemini-settings.json'),
+    GEMINI_CLI_TRUST_WORKSPACE: 'true',
+  };
+  const options = [gemini, '-p', prompt, '--yolo', '--output-format', 'stream-json'];
+  return sessionOfGemini(await output(process.execPath, options, settings));
+}
+
+// Google's signatures: the simulator refuses a call that comes back without one.
 await check('Gemini CLI: a streamed session', async () =>
-  sessionOfGemini(
-    await output(
-      process.execPath,
-      [
-        path.join(packages, '@google/gemini-cli/bundle/gemini.js'),
-        ...['-p', 'use the tool run_shell_command to run `echo hi`'],
-        ...['--yolo', '--output-format', 'stream-json'],
-      ],
-      {
-        ...{ GOOGLE_GEMINI_BASE_URL: url, GEMINI_API_KEY: key, GEMINI_MODEL: 'gemini-3.8-flash' },
-        GEMINI_CLI_SYSTEM_SETTINGS_PATH: path.join(import.meta.dirname, 'gemini-settings.json'),
-        GEMINI_CLI_TRUST_WORKSPACE: 'true',
-      },
-    ),
-  ),
+  runGemini(models.gemini, 'use the tool run_shell_command to run `echo hi`'),
 );
+for (const api of ['chat', 'responses', 'messages'] as const) {
+  await check(`Gemini CLI: a streamed session with a model of the API ${api}`, async () =>
+    runGemini(models[api], askedFor('run_shell_command', { command: 'echo hi' })),
+  );
+}
 
 // npm leaves the program out on machines that it has none for.
 if (existsSync(path.join(packages, `@openai/codex-${process.platform}-${process.arch}`))) {
   await check('Codex: a streamed session', async () => {
-    const settings = ['model_provider="gatehouse"', `model_providers.gatehouse=${provider}`];
-    const printed = await output(process.execPath, codexArguments(...settings), { GATEHOUSE_KEY: key });
-    return sessionOfCodex(printed);
-  });
-  await check('Codex: a streamed session after a WebSocket that is refused', async () => {
-    const settings = [`openai_base_url="${url}/v1"`];
+    const options = codexArguments(models.responses, codexPrompt, throughProvider);
     return sessionOfCodex(
-      await output(process.execPath, codexArguments(...settings), { CODEX_API_KEY: key }),
+      await output(process.execPath, options, { GATEHOUSE_KEY: key }),
+      thought,
+      outputIn('responses'),
     );
   });
+  await check('Codex: a streamed session after a WebSocket that is refused', async () => {
+    const options = codexArguments(models.responses, codexPrompt, [`openai_base_url="${url}/v1"`]);
+    return sessionOfCodex(
+      await output(process.execPath, options, { CODEX_API_KEY: key }),
+      thought,
+      outputIn('responses'),
+    );
+  });
+  for (const api of ['chat', 'messages', 'gemini'] as const) {
+    await check(`Codex: a streamed session with a model of the API ${api}`, async () => {
+      const prompt = askedFor('exec_command', { cmd: 'echo hi' });
+      const options = codexArguments(models[api], prompt, throughProvider);
+      return sessionOfCodex(await output(process.execPath, options, { GATEHOUSE_KEY: key }), outputIn(api));
+    });
+  }
 } else console.log('skipped: Codex: npm has no program for this machine');

@@ -244,7 +244,7 @@ describe('a request for a model of responses', () => {
       input: [
         { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Go' }] },
         {
-          ...{ type: 'reasoning', id: expect.stringMatching(/^rs_/) as unknown, encrypted_content: 'enc' },
+          ...{ type: 'reasoning', encrypted_content: 'enc' },
           summary: [{ type: 'summary_text', text: 'own' }],
         },
         { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
@@ -49,8 +48,8 @@ function itemOf(part: Part, left: LeftOut): Fields[] | null {
       const { text, seal } = part;
       if (seal?.maker !== 'openai') return [];
       const summary = text === '' ? [] : [{ type: 'summary_text', text }];
-      const id = `rs_${createHash('sha256').update(seal.text).digest('hex').slice(0, 48)}`;
-      return [{ type: 'reasoning', id, summary, encrypted_content: seal.text }];
+      // Encrypted content is good for the id of its item alone, or for none. Other APIs have no place for the id.
+      return [{ type: 'reasoning', summary, encrypted_content: seal.text }];
     }
     default:
       return null;
