@@ -4,12 +4,16 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
   models: object[];
 } {
   const provider = { kind: 'openai', base_url: simulator, api_key_env: 'SIMULATOR_KEY' };
+  const origin = simulator.replace(/\/v1$/, '');
   return {
     providers: [
       { name: 'simulator', ...provider },
       { name: 'impatient', ...provider, timeout_ms: 500, idle_timeout_ms: 500, max_retries: 0 },
       { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
-      { ...provider, name: 'anthropic', kind: 'anthropic', base_url: simulator.replace(/\/v1$/, '') },
+      { ...provider, name: 'anthropic', kind: 'anthropic', base_url: origin },
+      { ...provider, name: 'openai-once', max_retries: 0 },
+      { ...provider, name: 'anthropic-once', kind: 'anthropic', base_url: origin, max_retries: 0 },
+      { ...provider, name: 'google-once', kind: 'google', base_url: origin, max_retries: 0 },
     ],
     models: [
       { id: 'small', provider: 'simulator' },
@@ -19,6 +23,10 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { id: 'refusing', provider: 'refusing' },
       { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
       { id: 'claude', provider: 'anthropic' },
+      { id: 'once-chat', provider: 'openai-once' },
+      { id: 'once-responses', provider: 'openai-once', api: 'responses', reasoning: true },
+      { id: 'once-messages', provider: 'anthropic-once' },
+      { id: 'once-gemini', provider: 'google-once', upstream_model: 'gemini-3.8-flash' },
     ],
   };
 }
