@@ -7,6 +7,7 @@ import '../conformance/openai-schema.test.ts';
 import '../conformance/openai-sdk.test.ts';
 import '../conformance/openai-sdk-errors.test.ts';
 import '../conformance/openai-sdk-aborts.test.ts';
+import '../conformance/every-pair.test.ts';
 import './authorisation.test.ts';
 import './bad-input.test.ts';
 import './idempotency.test.ts';
