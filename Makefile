@@ -62,9 +62,10 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
+bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, each dialect with each API, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
+	@$(WITH_TOOLS) node test/bench/dialects.ts
 	@$(WITH_TOOLS) node test/bench/analytics.ts
 	@$(WITH_TOOLS) node test/bench/graph.ts
 	@$(WITH_TOOLS) node test/bench/retrieval.ts

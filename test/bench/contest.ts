@@ -104,14 +104,19 @@ function catalogue(providerUrl: string, simulatorUrl: string): string {
   });
 }
 
-async function startGateway({
+/** Starts a gateway with this catalogue, as `make up` does. */
+export async function startGateway({
   children,
   folder,
   size,
   name,
   root,
   models,
-}: ContestOptions & { name: string; root: string; models: string }): Promise<Gateway> {
+}: Pick<ContestOptions, 'children' | 'folder' | 'size'> & {
+  name: string;
+  root: string;
+  models: string;
+}): Promise<Gateway> {
   const stateFolder = path.join(folder, name);
   const up = children.start('deploy/local/up.ts', {
     root,

@@ -5,6 +5,10 @@ export interface Target {
   name: string;
   url: string;
   headers: Record<string, string>;
+  /** Default: chat completions. */
+  path?: string;
+  /** The body of requests of a closed loop. Default: a short chat completion. */
+  text?: string;
 }
 
 export interface Latencies {
@@ -25,7 +29,7 @@ export async function closedLoop(
   const agent = new Agent({ connections, pipelining: 1 });
   const endAt = performance.now() + seconds * 1_000;
   const startedAt = performance.now();
-  const text = body();
+  const text = target.text ?? body();
   let requests = 0;
   const worker = async (): Promise<void> => {
     while (performance.now() < endAt) {
@@ -189,7 +193,7 @@ async function post(
 function optionsOf(target: Target, text: string) {
   return {
     origin: target.url,
-    path: '/v1/chat/completions',
+    path: target.path ?? '/v1/chat/completions',
     method: 'POST' as const,
     headers: { 'content-type': 'application/json', ...target.headers },
     body: text,

@@ -98,7 +98,7 @@ export const clientDialects: Readonly<Record<DialectName, ClientDialect>> = {
   ...{ chat, responses, messages, gemini },
 };
 
-/** The events of a stream that tell something: keep-alives don't. */
+/** The events of a stream, without keep-alives. */
 export function eventsOf(text: string): StreamedEvent[] {
   const lines = text.split('\n').filter((line) => line.startsWith('data: '));
   const events = lines.map((line) => ({ text: line.slice(6), data: parsed(line.slice(6)) }));
