@@ -36,6 +36,11 @@ const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
 const runs: When = (route) => callsProvider(route) && route.counts !== true;
+/** The routes whose requests name kept responses. */
+const goesOn: When = either(
+  at('responses.create', 'responses.input_tokens'),
+  at('azure.responses', 'azure.v1.responses'),
+);
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
 const writesGraph: When = (route) => writesMemory(route) && route.id.startsWith('kg.') && takesBody(route);
 const makesWebhook: When = at(
@@ -78,9 +83,8 @@ const when: Record<ErrorCode, When> = {
   provider_bad_request: callsProvider,
   conflicting_credentials: hasOwnKeys,
   unsupported_parameter: callsProvider,
-  previous_response_not_found: at(
-    ...['responses.create', 'responses.input_tokens', 'azure.responses', 'azure.v1.responses'],
-  ),
+  previous_response_not_found: goesOn,
+  item_not_found: goesOn,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,

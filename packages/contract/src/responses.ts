@@ -11,7 +11,9 @@ const item = z
     type: z
       .string()
       .optional()
-      .describe('`message`, `reasoning`, `function_call`, `function_call_output`, `custom_tool_call`'),
+      .describe(
+        '`message`, `reasoning`, `function_call`, `function_call_output`, `custom_tool_call`, `item_reference`',
+      ),
     role: z.string().optional().describe('For type `message`: `user`, `assistant`, `developer`, `system`'),
   })
   .describe('A message, a thought, a call of a tool or its result');
@@ -167,8 +169,9 @@ export const routes: readonly Route[] = [
       '',
       'Providers are asked to store nothing: Gatehouse keeps a response, encrypted, unless `store` is false, for as long',
       'as the tenant keeps texts and 30 days at most. `previous_response_id` names one of the same user; any other returns',
-      '400 `previous_response_not_found`. `conversation`, `prompt`, `background: true` and items of the type',
-      '`item_reference` return 400 `unsupported_parameter`.',
+      '400 `previous_response_not_found`. Items of the type `item_reference` stand for items of kept responses of the same',
+      'user; any other returns 400 `item_not_found`. `conversation`, `prompt` and `background: true` return 400',
+      '`unsupported_parameter`.',
       '',
       'With `stream: true` the response is a stream of events that ends with `response.completed` or',
       '`response.incomplete`. If the provider fails after the first item, the stream ends with the events `error` and',

@@ -23,6 +23,7 @@ const table = {
   conflicting_credentials: [400, 3],
   unsupported_parameter: [400, 3],
   previous_response_not_found: [400, 3],
+  item_not_found: [400, 3],
   invalid_api_key: [401, 16],
   service_unauthenticated: [401, 16],
   signature_invalid: [401, 16],

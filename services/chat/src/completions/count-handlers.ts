@@ -130,14 +130,13 @@ async function readCounted(
   const settings = await dependencies.settings.getForKey(principal, call);
   const target = await findNamedTarget(dependencies, { request: given, actor, settings });
   const { state: format } = dialect;
-  const previousId = given.state?.previousId ?? null;
-  const provider = target.chain[0].provider.name;
-  const text =
-    format === undefined || previousId === null
-      ? body
+  const { state } = given;
+  const { text } =
+    format === undefined || state === undefined
+      ? { text: body }
       : await continuedText(dependencies.responses, {
-          ...{ previousId, body, share, format, principal, provider },
-          days: keptDays(settings),
+          ...{ body, share, principal, days: keptDays(settings), state, format },
+          provider: target.chain[0].provider.name,
         });
   const request = text === body ? given : await readRequest(text, tenantId, { ...call, dialect });
   const source = await readPart(text, tenantId, () => request.source(share));

@@ -1,7 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { StateFormat } from './state-format.ts';
+import type { RequestState, StateFormat } from './state-format.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
@@ -105,8 +105,8 @@ export interface CompletionRequest extends RequestHead {
   readonly bytes: number;
   /** The conversation that it belongs to, where the client says so; never a user. */
   readonly session: string | null;
-  /** The kept answer that it goes on from, and whether its own is to be kept; absent where a dialect keeps none. */
-  readonly state?: { previousId: string | null; keeps: boolean };
+  /** Absent where a dialect keeps no answers. */
+  readonly state?: RequestState;
   /** Whether it has reasoning that goes back to the vendor alone that made it. */
   readonly hasSealedReasoning: boolean;
   /** Names of the tools that the client brings. */

@@ -4,6 +4,10 @@ export interface StateFormat {
   inputOf(body: Buffer): Buffer;
   /** A request that names no earlier answer, and has these items before its own input. */
   continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
+  /**
+   * The request with other items in these places of its input: a text, the item of another place, or null for none.
+   */
+  withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer;
   /** Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. */
   goesOn(item: unknown, sameProvider: boolean): boolean;
   /** The answer in the last frames of a stream; null if it broke off. */
@@ -12,4 +16,16 @@ export interface StateFormat {
   shown(answer: Buffer, options: { encrypted: boolean; tenantId: string }): Promise<Buffer>;
   /** The frames of a kept answer. */
   framesOf(answer: Buffer): Buffer[];
+}
+
+/** The part of a request that concerns kept answers. */
+export interface RequestState {
+  /** The kept answer that it goes on from. */
+  previousId: string | null;
+  /** Whether its own answer is to be kept. */
+  keeps: boolean;
+  /** Ids in place of items, by their places in the input. */
+  references: ReadonlyMap<number, string>;
+  /** The places of items that have an id. */
+  places: ReadonlyMap<string, number>;
 }

@@ -1,18 +1,30 @@
 import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { StateFormat } from '../dialects/state-format.ts';
 import type { KeepAnswer } from '../runs/run.ts';
-import { elementRanges, isParsable, memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import {
+  elementRanges,
+  isParsable,
+  memberRanges,
+  parsedPart,
+  smallMembers,
+  wholeOf,
+} from '../wire/json-parts.ts';
+import { itemKey, newestKeys } from './item-keys.ts';
 import {
   deleteResponse,
   findContent,
   findConversation,
+  findItems,
+  findResponses,
   insertResponse,
   readContents,
+  type HeldRow,
   type Holder,
 } from './kept-response-system-store.ts';
-import { runIdOf } from './response-id.ts';
+import { placeId, readPlaceId, responseId, runIdOf } from './response-id.ts';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
@@ -35,6 +47,15 @@ export interface KeptResponse {
   input: Buffer;
   /** A JSON object. */
   response: Buffer;
+}
+
+/** An item of a response, in JSON. */
+interface KeptItem {
+  text: Buffer;
+  /** The item itself; undefined where it takes too long to parse. */
+  value: unknown;
+  /** Its own id, or the one of its place in the input; null for one of an output without id. */
+  id: string | null;
 }
 
 /** Responses that clients may read and go on from, on every replica. */
@@ -62,38 +83,56 @@ export class KeptResponses {
     const isWhole = rows.length > 0 && rows.at(-1)?.previous_id === null;
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
-    const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
-    if (bytes > most.bytes) throw tooLong();
-    reserve(bytes);
-    const contents = await readContents(
-      this.#pool,
-      rows.map((row) => row.id),
-    );
+    if (bytesOf(rows) > most.bytes) throw tooLong();
+    const contents = await this.#read(rows, reserve);
     const items: Buffer[] = [];
     for (const row of rows.toReversed()) {
       const content = contents.get(row.id);
       if (content === undefined) throw previousNotFound();
       const sameProvider = row.provider === provider;
-      items.push(
-        ...(await this.#itemsOf(this.#open(row.id, content, reader), { ...reader, format, sameProvider })),
-      );
+      for await (const { text, value } of this.#itemsOf(row.id, content, reader))
+        if (value === undefined || format.goesOn(value, sameProvider)) items.push(text);
     }
     return items;
   }
 
+  /**
+   * The items with these ids, each from the newest response of the reader that has it. Null stands for one that does not
+   * go to the provider; those that are in no response are missing. See `conversation` for the options.
+   */
+  async items(
+    ids: readonly string[],
+    { format, provider, reserve, ...reader }: Reader & Asking,
+  ): Promise<ReadonlyMap<string, Buffer | null>> {
+    const rows = await this.#holdersOf(ids, reader);
+    if (bytesOf([...rows.keys()]) > most.bytes) throw tooMuch();
+    const contents = await this.#read([...rows.keys()], reserve);
+    const found = new Map<string, Buffer | null>();
+    for (const [row, wanted] of rows) {
+      const content = contents.get(row.id);
+      if (content === undefined) continue;
+      const sameProvider = row.provider === provider;
+      for await (const { text, value, id } of this.#itemsOf(row.id, content, reader))
+        if (id !== null && wanted.has(id))
+          found.set(id, value === undefined || format.goesOn(value, sameProvider) ? text : null);
+    }
+    return found;
+  }
+
   /** Keeps the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
-  keeping({
-    input,
-    previousId,
-    days,
-    ...holder
-  }: Reader & { input: Buffer; previousId: string | null }): KeepAnswer {
+  keeping({ input, itemIds, previousId, days, ...holder }: Reader & Kept): KeepAnswer {
     return async (response, { id, provider }) => {
       const parts = ['{"input":', input, ',"response":', response, '}'];
       const plain = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
       const content = this.#keyRing.seal(plain, contextOf(id, holder));
       const previous = previousId === null ? null : runIdOf(previousId);
-      await insertResponse(this.#pool, { ...holder, id, previousId: previous, provider, content, days });
+      const itemKeys = newestKeys(
+        [...itemIds, ...(await outputIds(response, holder.tenantId))],
+        holder.userId,
+      );
+      await insertResponse(this.#pool, {
+        ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys },
+      });
     };
   }
 
@@ -126,22 +165,83 @@ export class KeptResponses {
     return { input: part('input'), response: part('response') };
   }
 
-  async #itemsOf(
-    plain: Buffer,
-    { tenantId, format, sameProvider }: Reader & { format: StateFormat; sameProvider: boolean },
-  ): Promise<Buffer[]> {
-    const { input, response } = await this.#partsOf(plain, tenantId);
-    const output = (await memberRanges(response, wholeOf(response), tenantId))?.get('output');
-    const lists = output === undefined ? [input] : [input, response.subarray(output.from, output.until)];
-    const kept: Buffer[] = [];
-    for (const list of lists)
-      for (const item of await elementsIn(list, tenantId)) {
-        const range = wholeOf(item);
-        const isRead = await isParsable(item, range, tenantId);
-        if (!isRead || format.goesOn(await parsedPart(item, range, tenantId), sameProvider)) kept.push(item);
-      }
-    return kept;
+  /** The contents of responses, in memory that was reserved for them. */
+  #read(rows: readonly HeldRow[], reserve: (bytes: number) => void): Promise<ReadonlyMap<string, Buffer>> {
+    reserve(bytesOf(rows));
+    return readContents(
+      this.#pool,
+      rows.map(({ id }) => id),
+    );
   }
+
+  /** The responses that have items with these ids, each with the ids that are to be read of it. */
+  async #holdersOf(ids: readonly string[], reader: Reader): Promise<ReadonlyMap<HeldRow, Set<string>>> {
+    const keys = new Map(ids.map((id) => [id, itemKey(id, reader.userId)]));
+    const byKey = await findItems(this.#pool, [...new Set(keys.values())], reader);
+    const inPlaces = ids.flatMap((id) => (byKey.has(keys.get(id) ?? 0n) ? [] : (readPlaceId(id) ?? [])));
+    const runIds = [...new Set(inPlaces.map(({ runId }) => runId))];
+    const known = [
+      ...byKey.values(),
+      ...(runIds.length === 0 ? [] : await findResponses(this.#pool, runIds, reader)),
+    ];
+    const byId = new Map(known.map((row) => [row.id, row]));
+    const holders = new Map<HeldRow, Set<string>>();
+    for (const [id, key] of keys) {
+      const row = byId.get(byKey.get(key)?.id ?? readPlaceId(id)?.runId ?? '');
+      if (row !== undefined) holders.set(row, (holders.get(row) ?? new Set()).add(id));
+    }
+    return holders;
+  }
+
+  /** The items of a response's input and output, in their order. */
+  async *#itemsOf(id: string, content: Buffer, { tenantId, ...holder }: Holder): AsyncGenerator<KeptItem> {
+    const plain = this.#open(id, content, { tenantId, ...holder });
+    const { input, response } = await this.#partsOf(plain, tenantId);
+    for (const [place, text] of (await elementsIn(input, tenantId)).entries()) {
+      const item = await keptItem(text, tenantId);
+      yield { ...item, id: item.id ?? placeId(responseId(id), place) };
+    }
+    for (const text of await outputOf(response, tenantId)) yield keptItem(text, tenantId);
+  }
+}
+
+/** Everything of a request that is kept with its answer. */
+interface Kept {
+  /** The items of its own input: a JSON array. */
+  input: Buffer;
+  /** The ids that items of it have, the oldest first. */
+  itemIds: readonly string[];
+  /** The response that it goes on from. */
+  previousId: string | null;
+}
+
+/** The JSON texts of the items that a response has in its output. */
+async function outputOf(response: Buffer, tenantId: string): Promise<Buffer[]> {
+  const output = (await memberRanges(response, wholeOf(response), tenantId))?.get('output');
+  return output === undefined ? [] : elementsIn(response.subarray(output.from, output.until), tenantId);
+}
+
+async function outputIds(response: Buffer, tenantId: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (const text of await outputOf(response, tenantId)) {
+    const { id } = await keptItem(text, tenantId);
+    if (id !== null) ids.push(id);
+  }
+  return ids;
+}
+
+async function keptItem(text: Buffer, tenantId: string): Promise<KeptItem> {
+  const range = wholeOf(text);
+  const isRead = await isParsable(text, range, tenantId);
+  const value = isRead ? await parsedPart(text, range, tenantId) : undefined;
+  const { id } = isRead
+    ? (Object(value) as Fields)
+    : await smallMembers(text, await memberRanges(text, range, tenantId), { names: ['id'], tenantId });
+  return { text, value, id: typeof id === 'string' ? id : null };
+}
+
+function bytesOf(rows: readonly HeldRow[]): number {
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /** The JSON texts of the elements of an array. */
@@ -170,5 +270,13 @@ function tooLong(): AppError {
     'payload_too_large',
     `The conversation of previous_response_id has more than ${most.responses} responses or ${most.bytes} bytes.`,
     { param: 'previous_response_id' },
+  );
+}
+
+function tooMuch(): AppError {
+  return new AppError(
+    'payload_too_large',
+    `The responses with the items that the input names by their ids have more than ${most.bytes} bytes.`,
+    { param: 'input' },
   );
 }

@@ -19,6 +19,8 @@ export interface NewResponse extends Holder {
   content: Buffer;
   /** How long it is kept. */
   days: number;
+  /** Keys of the items by which it is found, without repeats. */
+  itemKeys: readonly bigint[];
 }
 
 /** A response as part of a conversation. */
@@ -36,12 +38,67 @@ const ofHolder = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
  * makes it ready: see `insertEnds`.
  */
 export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
-  const { id, tenantId, userId, previousId, provider, content, days } = response;
+  const { id, tenantId, userId, previousId, provider, content, days, itemKeys } = response;
   await pool.query(
-    `insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days)
-     select id, $2, $3, $4, $5, $6, $7, $8 from chat.open_runs where id = $1 and not forgotten`,
-    [id, tenantId, userId, previousId, provider, content, content.length, days],
+    `with kept as (
+       insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days)
+       select id, $2, $3, $4, $5, $6, $7, $8 from chat.open_runs where id = $1 and not forgotten
+       returning id, tenant_id
+     )
+     insert into chat.response_items (response_id, tenant_id, item_key)
+     select id, tenant_id, item_key from kept cross join unnest($9::bigint[]) as item_key`,
+    [id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
   );
+}
+
+/** Responses that are read at once, and how much that is. */
+export type HeldRow = Pick<ResponseRow, 'id' | 'provider' | 'bytes'>;
+
+/** Among the newest that have an item, those of runs under way are passed over: no more than a tenant runs at once. */
+const newest = 1_000;
+
+/** The newest response that has an item, by the keys of items; none for those that no response of the holder has. */
+export async function findItems(
+  pool: Pool,
+  keys: readonly bigint[],
+  { tenantId, userId, days }: Holder & { days: number },
+): Promise<ReadonlyMap<bigint, HeldRow>> {
+  const { rows } = await pool.query<HeldRow & { item_key: string }>(
+    `select asked.item_key, found.id, found.provider, found.bytes
+     from unnest($1::bigint[]) as asked (item_key) cross join lateral (
+       select r.id, r.provider, r.bytes from (
+         select response_id from chat.response_items i
+         where i.tenant_id = $2 and i.item_key = asked.item_key order by response_id desc limit ${newest}
+       ) having_it cross join lateral (
+         -- The limit keeps the conditions below from leading to all responses of the user.
+         select id, provider, bytes, tenant_id, user_id, ready, created_at
+         from chat.responses where id = having_it.response_id limit 1
+       ) r
+       where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
+         and r.created_at > now() - make_interval(days => $4)
+       order by r.id desc limit 1
+     ) found`,
+    [keys, tenantId, userId, days],
+  );
+  return new Map(rows.map(({ item_key, ...row }) => [BigInt(item_key), row]));
+}
+
+/** The responses of the holder among these. */
+export async function findResponses(
+  pool: Pool,
+  ids: readonly string[],
+  { tenantId, userId, days }: Holder & { days: number },
+): Promise<HeldRow[]> {
+  const { rows } = await pool.query<HeldRow>(
+    `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
+       select id, provider, bytes, tenant_id, user_id, ready, created_at
+       from chat.responses where id = asked.id limit 1
+     ) r
+     where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
+       and r.created_at > now() - make_interval(days => $4)`,
+    [idArray(ids), tenantId, userId, days],
+  );
+  return rows;
 }
 
 /**
@@ -123,20 +180,22 @@ export async function nextTenant(pool: Pool, after: string): Promise<string | nu
   return rows[0]?.tenant_id ?? null;
 }
 
-/** Deletes the oldest responses of a tenant beyond a number and a size, and returns their number. */
+/** Deletes up to `limit` of the oldest responses of a tenant beyond a number and a size, and returns their number. */
 export async function deleteOldest(
   pool: Pool,
   tenantId: string,
-  { count, bytes }: { count: number; bytes: number },
+  { count, bytes, limit }: { count: number; bytes: number; limit: number },
 ): Promise<number> {
   const { rowCount } = await pool.query(
-    `delete from chat.responses where tenant_id = $1 and created_at <= (
-       select created_at from (
-         select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
-         from chat.responses where tenant_id = $1
-         window newest as (order by created_at desc rows unbounded preceding)
-       ) kept where place > $2 or bytes > $3 order by created_at desc limit 1)`,
-    [tenantId, count, bytes],
+    `delete from chat.responses where tenant_id = $1 and id = any (array(
+       select id from chat.responses where tenant_id = $1 and created_at <= (
+         select created_at from (
+           select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
+           from chat.responses where tenant_id = $1
+           window newest as (order by created_at desc rows unbounded preceding)
+         ) kept where place > $2 or bytes > $3 order by created_at desc limit 1)
+       order by created_at limit $4))`,
+    [tenantId, count, bytes, limit],
   );
   return rowCount ?? 0;
 }

@@ -3,7 +3,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { deleteExpiredResponses, deleteOldest, nextTenant } from './kept-response-system-store.ts';
 
-const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
+const deletion = { firstMs: 60_000, everyMs: 600_000 };
+/** With each go the keys of its items, 256 at most. */
+const batchSize = 200;
 /** Kept of each tenant at most: beyond it, the oldest are deleted within ten minutes. */
 const mostOfTenant = { count: 100_000, bytes: 10 * 1024 * 1024 * 1024 };
 const beforeAll = '00000000-0000-0000-0000-000000000000';
@@ -28,9 +30,9 @@ export class ResponseCleaning {
       firstMs,
       everyMs: deletion.everyMs,
       round: async () => {
-        if ((await deleteExpiredResponses(pool, deletion.batchSize)) === deletion.batchSize) return true;
+        if ((await deleteExpiredResponses(pool, batchSize)) === batchSize) return true;
         for (let tenant = await nextTenant(pool, beforeAll); tenant !== null;) {
-          await deleteOldest(pool, tenant, most);
+          if ((await deleteOldest(pool, tenant, { ...most, limit: batchSize })) === batchSize) continue;
           tenant = await nextTenant(pool, tenant);
         }
         return false;

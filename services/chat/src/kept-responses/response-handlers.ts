@@ -11,6 +11,7 @@ import type { StateFormat } from '../dialects/state-format.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { placeId } from './response-id.ts';
 import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
 
 export interface ResponseDependencies {
@@ -128,7 +129,7 @@ async function pageOf(
   for (const [place, text] of texts.entries()) {
     const item = await parsedPart(text, wholeOf(text), principal.tenantId);
     if (isFields(item))
-      items.push({ id: `msg_${(params['response_id'] ?? '').slice(5)}_${place}`, type: 'message', ...item });
+      items.push({ id: placeId(params['response_id'] ?? '', place), type: 'message', ...item });
   }
   if (order === 'desc') items.reverse();
   const from = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1;

@@ -12,3 +12,15 @@ export function runIdOf(id: string): string | null {
     /^resp_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(id) ?? [];
   return parts.length === 5 ? parts.join('-') : null;
 }
+
+/** The id by which clients know an item of an input that has none of its own. */
+export function placeId(id: string, place: number): string {
+  return `msg_${id.slice(prefix.length)}_${place}`;
+}
+
+/** The run of such an id, and the place of the item; null for any other id. */
+export function readPlaceId(id: string): { runId: string; place: number } | null {
+  const [, response, place] = /^msg_([0-9a-f]{32})_(\d{1,6})$/.exec(id) ?? [];
+  const runId = response === undefined ? null : runIdOf(`${prefix}${response}`);
+  return runId === null ? null : { runId, place: Number(place) };
+}

@@ -40,14 +40,14 @@ export function objectMembers(json: Buffer, { from = 0, max = Infinity } = {}): 
     const start = at;
     const nameEnd = textEnd(json, at) + 1;
     const valueStart = skipSpace(json, json.indexOf(colon, nameEnd) + 1);
-    const valueEnd = valueEndOf(json, valueStart);
+    const end = valueEnd(json, valueStart);
     members.push({
       name: JSON.parse(json.toString('utf8', start, nameEnd)) as string,
       start,
       valueStart,
-      valueEnd,
+      valueEnd: end,
     });
-    at = valueEnd;
+    at = end;
   }
 }
 
@@ -60,7 +60,7 @@ export function named(members: readonly Member[], name: string): Member[] {
 export function elementStart(json: Buffer, from: number, index: number): number {
   let at = skipSpace(json, from + 1);
   for (let passed = 0; passed < index; passed += 1) {
-    const comma = skipSpace(json, valueEndOf(json, at));
+    const comma = skipSpace(json, valueEnd(json, at));
     at = skipSpace(json, comma + 1);
   }
   return at;
@@ -71,12 +71,13 @@ export function* elementsOf(json: Buffer, from: number): Generator<number> {
   let at = skipSpace(json, from + 1);
   while (at < json.length && json[at] !== closeBracket) {
     yield at;
-    const end = skipSpace(json, valueEndOf(json, at));
+    const end = skipSpace(json, valueEnd(json, at));
     at = json[end] === comma ? skipSpace(json, end + 1) : end;
   }
 }
 
-function valueEndOf(json: Buffer, from: number): number {
+/** One past the last byte of the value at a place. */
+export function valueEnd(json: Buffer, from: number): number {
   const first = json[from];
   if (first === quote) return textEnd(json, from) + 1;
   if (first !== openBrace && first !== openBracket) {

@@ -71,6 +71,12 @@ export function isEmptyThought({ type, encrypted_content: encrypted, content }: 
   return type === 'reasoning' && textOf(encrypted) === '' && listOf(content).length === 0;
 }
 
+/** The id that stands in place of an item, of which it is all; null for an item. OpenAI's `type` may be missing. */
+export function referenceIn({ type, role, id }: Fields): string | null {
+  const isReference = type === 'item_reference' || ((type ?? null) === null && role === undefined);
+  return isReference && typeof id === 'string' ? id : null;
+}
+
 /** Whether an item goes back to the vendor alone that made it. */
 export function isSealed({ encrypted_content: encrypted }: Fields): boolean {
   return textOf(encrypted) !== '';

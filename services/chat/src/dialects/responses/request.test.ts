@@ -48,12 +48,7 @@ describe('a request', () => {
     [{ ...usual, conversation: 'c' }, 'unsupported_parameter', 'conversation'],
     [{ ...usual, prompt: { id: 'p' } }, 'unsupported_parameter', 'prompt'],
     [{ ...usual, background: true }, 'unsupported_parameter', 'background'],
-    [
-      { ...usual, input: [user('x'), { type: 'item_reference', id: 'msg_1' }] },
-      'unsupported_parameter',
-      'input[1]',
-    ],
-    [{ ...usual, input: [{ id: 'msg_1' }] }, 'unsupported_parameter', 'input[0]'],
+    [{ ...usual, input: [user('x'), { type: 'item_reference' }] }, 'invalid_type', 'input[1].id'],
     [[], 'invalid_type', null],
   ])('%j is refused', (body, code, param) => {
     expect(() => read(body)).toThrow(expect.objectContaining({ code, param }));

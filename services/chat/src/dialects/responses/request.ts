@@ -10,6 +10,7 @@ import {
   wrongType,
   type FieldTypes,
 } from '../request-fields.ts';
+import { referenceIn } from './items.ts';
 import { ResponsesRequest } from './responses-request.ts';
 
 /** Types of the fields of a request. Only types are checked; the provider checks values, and other fields pass through. */
@@ -74,13 +75,15 @@ function checkInput(input: unknown): void {
 
 function checkItem(item: unknown, param: string): void {
   if (kindOf(item) !== 'object') throw wrongType(param, ['object']);
-  const { type, role, content, id } = item as Fields;
+  const { type, role, content } = item as Fields;
   if (type !== undefined && type !== null && typeof type !== 'string')
     throw wrongType(`${param}.type`, ['string']);
   const isNameless = type === undefined || type === null;
-  // OpenAI takes an item with an id alone for a reference.
-  if (type === 'item_reference' || (isNameless && role === undefined && typeof id === 'string'))
-    throw unsupported(param);
+  if (type === 'item_reference') {
+    if (referenceIn(item as Fields) === null) throw wrongType(`${param}.id`, ['string']);
+    return;
+  }
+  if (referenceIn(item as Fields) !== null) return;
   if (!isNameless && type !== 'message') return;
   if (role === undefined) throw missing(`${param}.role`);
   if (typeof role !== 'string') throw wrongType(`${param}.role`, ['string']);

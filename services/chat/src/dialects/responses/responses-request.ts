@@ -13,11 +13,20 @@ import type {
 } from '../dialect.ts';
 import { saysSomething } from '../error-words.ts';
 import { isMarked } from '../marked-seals.ts';
+import type { RequestState } from '../state-format.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { asResponses } from './defaults.ts';
-import { attachmentsIn, inputItems, isEmptyThought, isSealed, itemText, spokenText } from './items.ts';
+import {
+  attachmentsIn,
+  inputItems,
+  isEmptyThought,
+  isSealed,
+  itemText,
+  referenceIn,
+  spokenText,
+} from './items.ts';
 import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
 
 /** Deeper than tools are nested: those of a namespace. */
@@ -111,9 +120,20 @@ export class ResponsesRequest implements CompletionRequest {
     };
   }
 
-  get state(): { previousId: string | null; keeps: boolean } {
+  get state(): RequestState {
     const { previous_response_id: previousId } = this.#fields;
-    return { previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores };
+    const references = new Map<number, string>();
+    const places = new Map<string, number>();
+    for (const [place, item] of this.#items.entries()) {
+      const reference = referenceIn(item);
+      const { id } = item;
+      if (reference !== null) references.set(place, reference);
+      else if (typeof id === 'string') places.set(id, place);
+    }
+    return {
+      ...{ previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores },
+      ...{ references, places },
+    };
   }
 
   viewWith(added: Additions): AnswerView | null {

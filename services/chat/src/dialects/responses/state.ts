@@ -1,7 +1,7 @@
 import { isFields } from '@gatehouse/kit/fields';
 import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
-import { applyEdits, type Edit } from '../../wire/json-edits.ts';
-import { named, objectMembers, type Member } from '../../wire/json-members.ts';
+import { applyEdits, removeFrom, type Edit } from '../../wire/json-edits.ts';
+import { elementsOf, named, objectMembers, valueEnd, type Member } from '../../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
 import { AskedView } from './asked-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
@@ -18,8 +18,8 @@ function inputIn(members: readonly Member[]): Member {
 const userMessage = '{"type":"message","role":"user","content":';
 
 function inputOf(body: Buffer): Buffer {
-  const { valueStart, valueEnd } = inputIn(objectMembers(body));
-  const value = body.subarray(valueStart, valueEnd);
+  const { valueStart, valueEnd: end } = inputIn(objectMembers(body));
+  const value = body.subarray(valueStart, end);
   return body[valueStart] === quote
     ? Buffer.concat([Buffer.from(`[${userMessage}`), value, Buffer.from('}]')])
     : Buffer.from(value);
@@ -27,7 +27,7 @@ function inputOf(body: Buffer): Buffer {
 
 function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
   const members = objectMembers(body);
-  const { valueStart, valueEnd } = inputIn(members);
+  const { valueStart, valueEnd: end } = inputIn(members);
   const items = earlier.flatMap((item) => [item, ',']);
   const edits: Edit[] = [];
   for (const { valueStart: at, valueEnd: until } of named(members, 'previous_response_id'))
@@ -37,8 +37,26 @@ function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
     edits.push({ at, until: at, text: items });
   } else {
     edits.push({ at: valueStart, until: valueStart, text: ['[', ...items, userMessage] });
-    edits.push({ at: valueEnd, until: valueEnd, text: '}]' });
+    edits.push({ at: end, until: end, text: '}]' });
   }
+  return applyEdits(body, edits);
+}
+
+function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer {
+  const input = inputIn(objectMembers(body));
+  const starts = [...elementsOf(body, input.valueStart)];
+  const textAt = (place: number): Buffer => {
+    const start = starts[place] ?? input.valueEnd;
+    return body.subarray(start, valueEnd(body, start));
+  };
+  const edits: Edit[] = [];
+  for (const [place, item] of items) {
+    const at = starts[place];
+    if (at === undefined || item === null) continue;
+    edits.push({ at, until: valueEnd(body, at), text: typeof item === 'number' ? textAt(item) : item });
+  }
+  const gone = [...items].filter(([, item]) => item === null).map(([place]) => place);
+  removeFrom(body, input, new Set(gone), edits);
   return applyEdits(body, edits);
 }
 
@@ -61,6 +79,7 @@ function endOf(frames: readonly Buffer[]): Buffer | null {
 export const state: StateFormat = {
   inputOf,
   continued,
+  withItems,
   goesOn: (item, sameProvider) =>
     !isFields(item) || item['type'] !== 'reasoning' || (sameProvider && !isEmptyThought(item)),
   endOf,
