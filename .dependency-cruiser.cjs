@@ -237,6 +237,13 @@ module.exports = {
       `^(services/webhook/src/templates)/|node_modules|${tests}`,
       'templates are rendered in a sandbox',
     ),
+    ...['@aws-sdk', '@smithy/signature-v4', 'google-auth-library'].map((library) =>
+      only(
+        library,
+        `^(services/chat/src/providers/grants)/|node_modules|${tests}`,
+        'credentials of providers are had in grants/',
+      ),
+    ),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {

@@ -79,6 +79,7 @@ export class ChatHarness {
   readonly memory: MemoryStandIn;
   #webhook: AlertTaker | undefined;
   #catalogueFields: Record<string, unknown> = {};
+  #secrets: Record<string, string> = {};
   #peers = { tenant: '', agent: '', analytics: '' };
 
   private constructor(simulator: ProviderSimulator, ground: ServiceGround) {
@@ -90,16 +91,18 @@ export class ChatHarness {
     ground.onStop(() => simulator.close());
   }
 
-  /** `catalogue`: members of the catalogue in place of others. */
+  /** `catalogue`: members of the catalogue in place of others. `secrets`: variables that it names. */
   static async start(
     overrides: ChatOverrides = {},
     catalogue: Record<string, unknown> = {},
+    secrets: Record<string, string> = {},
   ): Promise<ChatHarness> {
     const harness = new ChatHarness(
       await startProviderSimulator({ apiKey: 'provider-key' }),
       await ServiceGround.prepare('chat'),
     );
     harness.#catalogueFields = catalogue;
+    harness.#secrets = secrets;
     await harness.#startPeers();
     await harness.startReplica(overrides);
     return harness;
@@ -147,7 +150,7 @@ export class ChatHarness {
         KAFKA_PREFIX: '',
         GATEHOUSE_MODELS: 'unused',
         catalogue: await this.#catalogue(providers),
-        providerSecrets: { UNUSED: 'provider-key', WRONG: 'not-the-key' },
+        providerSecrets: { UNUSED: 'provider-key', WRONG: 'not-the-key', ...this.#secrets },
       },
       overrides,
     );

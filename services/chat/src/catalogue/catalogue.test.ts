@@ -74,15 +74,20 @@ describe('a catalogue', () => {
         api_key_env: 'KEY',
       },
     ];
+    const vertex = { kind: 'vertex', project: 'p', credentials_file: 'f' };
+    const regions = ['global', 'eu', 'us-east5'].map((region) => ({ name: region, region, ...vertex }));
     const models = [
       { id: 'gpt', provider: 'azure' },
       { id: 'claude', provider: 'bedrock', api: 'messages' },
     ];
-    const made = Catalogue.parse({ providers, models });
+    const made = Catalogue.parse({ providers: [...providers, ...regions], models });
     expect(made.providers.map(({ base_url: url }) => url)).toEqual([
       'https://contoso.openai.azure.com',
       'https://bedrock-runtime.eu-central-1.amazonaws.com',
       'https://vpce.test',
+      'https://aiplatform.googleapis.com/v1',
+      'https://aiplatform.eu.rep.googleapis.com/v1',
+      'https://us-east5-aiplatform.googleapis.com/v1',
     ]);
     expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages']);
     expect(problemsOf(providers, [{ id: 'claude', provider: 'bedrock' }])).toEqual([
@@ -94,6 +99,9 @@ describe('a catalogue', () => {
           { name: 'azure', kind: 'azure', api_key_env: 'KEY', region: 'x' },
           { name: 'bedrock', kind: 'bedrock', region: 'eu/../us' },
           { ...acme, kind: 'other' },
+          { name: 'two', kind: 'bedrock', region: 'x', api_key_env: 'KEY', default_credentials: true },
+          { ...acme, kind: 'azure', entra: { tenant_id: '../x', client_id: 'y', token_file: 'z' } },
+          { name: 'vertex', kind: 'vertex', project: 'p', region: 'global' },
         ],
         models,
       ),
@@ -101,8 +109,11 @@ describe('a catalogue', () => {
       expect.stringContaining('providers.0.base_url'),
       expect.stringContaining('providers.0: Unrecognized key: "region"'),
       expect.stringContaining('providers.1.region: must be lower-case letters, digits and -'),
-      expect.stringContaining('providers.1.api_key_env'),
+      expect.stringContaining('providers.1: must have one of api_key_env'),
       expect.stringContaining('providers.2.kind'),
+      'providers.3: must have one of api_key_env, access_key, web_identity, default_credentials',
+      expect.stringContaining('providers.4.entra.tenant_id'),
+      expect.stringContaining('providers.5.credentials_file'),
     ]);
   });
 

@@ -40,18 +40,66 @@ const withKey = {
   api_key_env: variable.optional(),
 };
 
-const azure = z.strictObject({
-  ...common,
-  kind: z.literal('azure'),
-  /** The address of the resource, such as `https://contoso.openai.azure.com`. */
-  base_url: address,
-  /** Models are deployments of this version of the API; unless given, they are asked at `/openai/v1`. */
-  api_version: z
-    .string()
-    .regex(/^[0-9A-Za-z.-]{1,40}$/, 'must be a version such as 2024-10-21')
-    .optional(),
-  api_key_env: variable,
-});
+/** The file of a token or of credentials, which is read again when they are renewed. */
+const file = z.string().min(1).max(4_096);
+/** One of a path. */
+const segment = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, 'must be letters, digits, . _ : and -');
+
+const entra = z
+  .strictObject({
+    tenant_id: segment,
+    client_id: z.string().min(1).max(256),
+    client_secret_env: variable.optional(),
+    client_secret_file: file.optional(),
+    /** A token of another issuer that stands for the client, as in Kubernetes. */
+    token_file: file.optional(),
+    authority_url: address.default('https://login.microsoftonline.com'),
+    scope: z.string().min(1).max(1_024).default('https://cognitiveservices.azure.com/.default'),
+  })
+  .refine(...oneOf('client_secret_env', 'client_secret_file', 'token_file'));
+
+const azure = z
+  .strictObject({
+    ...common,
+    kind: z.literal('azure'),
+    /** The address of the resource, such as `https://contoso.openai.azure.com`. */
+    base_url: address,
+    /** Models are deployments of this version of the API; unless given, they are asked at `/openai/v1`. */
+    api_version: z
+      .string()
+      .regex(/^[0-9A-Za-z.-]{1,40}$/, 'must be a version such as 2024-10-21')
+      .optional(),
+    api_key_env: variable.optional(),
+    /** Tokens of Microsoft Entra in place of a key. */
+    entra: entra.optional(),
+  })
+  .refine(...oneOf('api_key_env', 'entra'));
+
+const vertex = z
+  .strictObject({
+    ...common,
+    kind: z.literal('vertex'),
+    project: segment,
+    /** A region, a multi-region (`us`, `eu`), or `global`. */
+    region: place,
+    /** In place of Google's own, with its version. */
+    base_url: address.optional(),
+    /** The key of a service account, or the configuration of a workload identity federation. */
+    credentials_file: file,
+  })
+  .transform((entry) => ({ ...entry, base_url: entry.base_url ?? `https://${vertexHost(entry.region)}/v1` }));
+
+/** As Google's and Anthropic's SDKs have it. */
+function vertexHost(region: string): string {
+  if (region === 'global') return 'aiplatform.googleapis.com';
+  return multiRegions.has(region)
+    ? `aiplatform.${region}.rep.googleapis.com`
+    : `${region}-aiplatform.googleapis.com`;
+}
+
+const multiRegions: ReadonlySet<string> = new Set(['us', 'eu']);
 
 const bedrock = z
   .strictObject({
@@ -61,12 +109,39 @@ const bedrock = z
     /** In place of the region's public one. */
     base_url: address.optional(),
     /** A key of Bedrock's own. */
-    api_key_env: variable,
+    api_key_env: variable.optional(),
+    /** Keys of AWS that sign requests. */
+    access_key: z
+      .strictObject({ id_env: variable, secret_env: variable, session_token_env: variable.optional() })
+      .optional(),
+    /** A role that a token of another issuer gives, as in Kubernetes. */
+    web_identity: z
+      .strictObject({
+        role_arn: z.string().regex(/^arn:[\w+=,.@:/-]{1,2000}$/, 'must be the ARN of a role'),
+        token_file: file,
+        session_name: z
+          .string()
+          .regex(/^[\w+=,.@-]{2,64}$/, 'must be 2 to 64 letters, digits and +=,.@-')
+          .default('gatehouse'),
+        /** In place of the region's public one. */
+        sts_url: address.optional(),
+      })
+      .optional(),
+    /** The credentials of the surroundings, as AWS's SDKs look for them. */
+    default_credentials: z.literal(true).optional(),
   })
+  .refine(...oneOf('api_key_env', 'access_key', 'web_identity', 'default_credentials'))
   .transform((entry) => ({
     ...entry,
     base_url: entry.base_url ?? `https://bedrock-runtime.${entry.region}.amazonaws.com`,
   }));
+
+/** A check that an object has one of some members, and its message. */
+function oneOf(...names: string[]): [(entry: object) => boolean, string] {
+  const given = (entry: object): number =>
+    names.filter((each) => Reflect.get(entry, each) !== undefined).length;
+  return [(entry) => given(entry) === 1, `must have one of ${names.join(', ')}`];
+}
 
 export const provider = z.discriminatedUnion('kind', [
   /** Every server with OpenAI's wire format. */
@@ -74,6 +149,7 @@ export const provider = z.discriminatedUnion('kind', [
   z.strictObject({ ...withKey, kind: z.literal('anthropic') }),
   z.strictObject({ ...withKey, kind: z.literal('google') }),
   azure,
+  vertex,
   bedrock,
 ]);
 export type Provider = z.output<typeof provider>;
@@ -85,6 +161,7 @@ export const apisOf: Record<Provider['kind'], readonly [UpstreamApi, ...Upstream
   azure: ['chat', 'responses'],
   anthropic: ['messages'],
   google: ['gemini'],
+  vertex: ['gemini', 'messages'],
   bedrock: ['converse', 'messages'],
 };
 
@@ -94,6 +171,7 @@ const embedsIn: Record<Provider['kind'], readonly UpstreamApi[]> = {
   azure: ['chat'],
   anthropic: [],
   google: ['gemini'],
+  vertex: [],
   bedrock: [],
 };
 
@@ -104,5 +182,20 @@ export function hasEmbeddings({ kind }: Pick<Provider, 'kind'>, api: UpstreamApi
 
 /** The environment variables with secrets that a provider names. */
 export function secretsOf(entry: Provider): string[] {
-  return [entry.api_key_env].filter((named) => named !== undefined);
+  return namesOf(entry).filter((named) => named !== undefined);
+}
+
+function namesOf(entry: Provider): (string | undefined)[] {
+  switch (entry.kind) {
+    case 'vertex':
+      return [];
+    case 'azure':
+      return [entry.api_key_env, entry.entra?.client_secret_env];
+    case 'bedrock': {
+      const { id_env: id, secret_env: secret, session_token_env: token } = entry.access_key ?? {};
+      return [entry.api_key_env, id, secret, token];
+    }
+    default:
+      return [entry.api_key_env];
+  }
 }

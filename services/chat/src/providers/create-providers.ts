@@ -11,8 +11,8 @@ export interface ProvidersOptions {
 }
 
 /** The providers of the catalogue, and the memory for their answers. */
-export function createProviders({ registry }: Shell, { config, alerts }: ProvidersOptions) {
-  const providers = new ProviderRegistry(config.catalogue, config.providerSecrets, registry);
+export function createProviders({ registry, log }: Shell, { config, alerts }: ProvidersOptions) {
+  const providers = new ProviderRegistry(config.catalogue, config.providerSecrets, registry, log);
   return {
     providers,
     answers: answerBudget(registry),

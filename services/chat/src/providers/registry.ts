@@ -1,4 +1,5 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
@@ -18,11 +19,16 @@ export class ProviderRegistry {
   readonly #adapters: Map<string, ProviderAdapter>;
   readonly #deployments = new Map<Model, Deployment>();
 
-  constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry) {
+  constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry, log?: Logger) {
     this.#adapters = new Map(
       catalogue.providers.map((provider) => [
         provider.name,
-        new HttpAdapter(provider, kindOf(provider, secrets)),
+        new HttpAdapter(
+          provider,
+          kindOf(provider, secrets, (err) => {
+            log?.warn({ provider: provider.name, err }, 'failed to renew credentials for a provider');
+          }),
+        ),
       ]),
     );
     const breakers = new Map<string, Breaker>();

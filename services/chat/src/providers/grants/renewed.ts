@@ -109,6 +109,8 @@ export class Renewed<Value> {
 function nameOf(error: unknown): string {
   if (!(error instanceof Error)) return 'the issuer could not be asked';
   const { code, status } = error as { code?: unknown; status?: unknown };
-  const known = [error.name, code, status].filter((part) => /^[\w.-]{1,60}$/.test(String(part ?? '')));
+  const known = [error.name, code, status].filter(
+    (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w.-]{1,60}$/.test(part)),
+  );
   return `the issuer could not be asked: ${known.join(' ')}`;
 }

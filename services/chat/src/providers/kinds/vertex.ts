@@ -1,0 +1,76 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderOf } from '../../catalogue/provider-schema.ts';
+import { dialects } from '../../dialects/dialects.ts';
+import { applyChanges, removeMembers, type Changes } from '../../wire/json-edits.ts';
+import { named, objectMembers } from '../../wire/json-members.ts';
+import type { Credentials } from '../credentials.ts';
+import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
+import { geminiMethod } from './by-api.ts';
+import { betasIn, hostedMessages } from './hosted-messages.ts';
+
+const version = 'vertex-2023-10-16';
+
+/**
+ * Gemini and Claude in Google Cloud's Vertex AI
+ * (https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference).
+ */
+export function vertex(
+  { project, region }: Pick<ProviderOf<'vertex'>, 'project' | 'region'>,
+  credentials: Credentials,
+): ProviderKind {
+  const models = `/projects/${encodeURIComponent(project)}/locations/${region}/publishers`;
+  return {
+    credentials,
+    requestOf: (call, body) => ({
+      path: `${models}/${call.api === 'messages' ? claudePath(call) : geminiPath(call)}`,
+      headers: {},
+      body: call.api === 'messages' ? claudeBody(call, body) : geminiBody(call, body),
+    }),
+    answersOf: ({ api }) => ({ format: api === 'messages' ? claudeFormat : dialects.gemini }),
+  };
+}
+
+function claudePath({ model, operation, stream }: ApiCall): string {
+  // Its body names the model.
+  if (operation === 'count') return 'anthropic/models/count-tokens:rawPredict';
+  return `anthropic/models/${inPath(model)}:${stream ? 'streamRawPredict' : 'rawPredict'}`;
+}
+
+function geminiPath(call: ApiCall): string {
+  return `google/models/${inPath(call.model)}:${geminiMethod(call)}`;
+}
+
+/** Versions stand behind an `@`. */
+function inPath(model: string): string {
+  return encodeURIComponent(model).replaceAll('%40', '@');
+}
+
+function claudeBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
+  const withoutNames = operation === 'count' ? [] : ['model'];
+  return hostedMessages(body, { version, betas: betasIn(headers), withoutNames });
+}
+
+const wholeNames = ['generateContentRequest', 'generate_content_request'];
+
+/** Counts have the request itself here, in place of one inside a member, and the model in the path alone. */
+function geminiBody({ operation }: ApiCall, body: Buffer): Buffer {
+  if (operation !== 'count') return body;
+  const members = objectMembers(body);
+  const [whole] = wholeNames.flatMap((name) => named(members, name)).slice(-1);
+  return withoutModel(whole === undefined ? body : body.subarray(whole.valueStart, whole.valueEnd));
+}
+
+function withoutModel(body: Buffer): Buffer {
+  const members = objectMembers(body);
+  const changes: Changes = { edits: [], added: [] };
+  removeMembers(members, new Set(['model']), changes.edits);
+  return applyChanges(body, members, changes);
+}
+
+/** Errors of Claude are Anthropic's own; those of Google, before it is asked, have another shape. */
+const claudeFormat: CallFormat = {
+  ...dialects.messages,
+  isError: ({ type }: Fields) => type === 'error',
+  errorWords: (body, status) =>
+    body['type'] === 'error' ? dialects.messages.errorWords(body) : dialects.gemini.errorWords(body, status),
+};
