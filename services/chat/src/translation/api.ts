@@ -7,24 +7,26 @@ import type { FieldNames, LeftOut } from './left-out.ts';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
 /** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
-export type TranslatedApi = RequestApi & AnswerApi;
+export type TranslatedApi = ClientFormat & ProviderFormat;
 
-interface RequestApi {
+/** An API as its clients use it. */
+export interface ClientFormat {
   fieldNames: FieldNames;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation;
-  /** The request for a provider, as JSON text. */
-  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string;
-}
-
-interface AnswerApi {
-  /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
-  readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   writeAnswer(answer: Answer): string;
-  eventSource(facts: ModelFacts): EventSource;
   eventWriter(): EventWriter;
   /** The body of an error. */
   writeError(error: ProviderError): Fields;
+}
+
+/** An API as providers have it. */
+export interface ProviderFormat {
+  /** The request for a provider, as JSON text. */
+  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string;
+  /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
+  readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
+  eventSource(facts: ModelFacts): EventSource;
 }
 
 /** The facts of a model that its requests depend on. */

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields } from '@gatehouse/kit/fields';
-import { isAnswer, type TranslatedApi } from './api.ts';
+import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import type { Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
-import type { Conversation, Turn } from './conversation.ts';
+import { converse } from './converse/converse.ts';
+import { ConverseWriter, passedFrames, readRequest, writeAnswer } from './converse-provider.ts';
+import type { Conversation, Part, Turn } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
@@ -14,20 +16,42 @@ import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
 
-const apis: readonly (readonly [string, TranslatedApi])[] = [
+type Api = Omit<TranslatedApi, 'writeError'>;
+
+const apis: readonly (readonly [string, Api])[] = [
   ['chat', chat],
   ['responses', responses],
   ['messages', messages],
   ['gemini', gemini],
 ];
+const claude: ModelFacts = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
+/** Converse as its provider reads and writes it; no client does. */
+const bedrock: Api = {
+  fieldNames: chat.fieldNames,
+  readRequest: (_fields, _source, _left) => {
+    throw new Error('it is read by its text');
+  },
+  writeRequest: (conversation, _facts, left) => converse.writeRequest(conversation, claude, left),
+  readAnswer: converse.readAnswer,
+  writeAnswer,
+  eventSource: () => converse.eventSource(claude),
+  eventWriter: () => {
+    const writer = new ConverseWriter();
+    return { write: (event) => writer.write(event).flatMap(passedFrames) };
+  },
+};
+const upstreams: typeof apis = [...apis, ['converse', bedrock]];
 /** For each pair: there are many. */
 const runs = { numRuns: 40 };
-const pairs = apis.flatMap(([from, first]) => apis.map(([to, second]) => [from, to, first, second] as const));
+const pairs = apis.flatMap(([from, first]) =>
+  upstreams.map(([to, second]) => [from, to, first, second] as const),
+);
 
-function throughRequest(api: TranslatedApi, conversation: Conversation): Conversation {
+function throughRequest(api: Api, conversation: Conversation): Conversation {
   const left = new LeftOut(api.fieldNames);
   const body = Buffer.from(api.writeRequest(conversation, facts, left));
   expect(left.ignored).toEqual([]);
+  if (api === bedrock) return { ...readRequest(body), stream: conversation.stream };
   const read = api.readRequest(
     JSON.parse(body.toString()) as Record<string, unknown>,
     new JsonSource(body),
@@ -37,7 +61,7 @@ function throughRequest(api: TranslatedApi, conversation: Conversation): Convers
   return read;
 }
 
-function throughAnswer(api: TranslatedApi, answer: Answer): Answer {
+function throughAnswer(api: Api, answer: Answer): Answer {
   const body = Buffer.from(api.writeAnswer(answer));
   const fields: unknown = JSON.parse(body.toString());
   const read = isFields(fields) ? api.readAnswer(fields, new JsonSource(body), facts) : {};
@@ -59,12 +83,28 @@ function meaning(conversation: Conversation): unknown {
   return { ...conversation, turns, tools, output, choice: conversation.choice ?? 'auto' };
 }
 
-/** Responses have no sequences that stop them. Gemini has neither ids, nor system texts in the middle, nor serial calls. */
-function sayable(conversation: Conversation, ...on: readonly TranslatedApi[]): Conversation {
+/**
+ * Responses have no sequences that stop them. Gemini has neither ids, nor system texts in the middle, nor serial calls.
+ * Converse has no images by address, and no tools where none may be called and none was.
+ */
+function sayable(conversation: Conversation, ...on: readonly Api[]): Conversation {
   const stop = on.includes(responses) ? [] : conversation.stop;
-  if (!on.includes(gemini)) return { ...conversation, stop };
-  const turns = conversation.turns.filter(({ role }, index) => role !== 'system' || index === 0);
-  return { ...conversation, stop, parallel: null, stream: false, turns: numbered(turns) };
+  const said = on.includes(bedrock) ? ofConverse(conversation) : conversation;
+  if (!on.includes(gemini)) return { ...said, stop };
+  const turns = said.turns.filter(({ role }, index) => role !== 'system' || index === 0);
+  return { ...said, stop, parallel: null, stream: false, turns: numbered(turns) };
+}
+
+function ofConverse(conversation: Conversation): Conversation {
+  const turns = conversation.turns.map((turn) => ({ ...turn, parts: turn.parts.map(withData) }));
+  const hasCalls = turns.some(({ parts }) => parts.some(({ kind }) => kind === 'call'));
+  const choice = conversation.choice === 'none' && !hasCalls ? null : conversation.choice;
+  return { ...conversation, turns, choice };
+}
+
+function withData(part: Part): Part {
+  if (part.kind !== 'image' || !('url' in part.source)) return part;
+  return { ...part, source: { data: 'iVBORw0KGgo=', mediaType: 'image/png' } };
 }
 
 /** Ids as they are given to calls that have none. */
@@ -83,7 +123,7 @@ function numbered(turns: readonly Turn[]): Turn[] {
 }
 
 describe('a conversation', () => {
-  it.each(apis)('means the same once it is written and read again in %s', (_name, api) => {
+  it.each(upstreams)('means the same once it is written and read again in %s', (_name, api) => {
     fc.assert(
       fc.property(conversations, (any) => {
         const conversation = sayable(any, api);
@@ -113,10 +153,17 @@ function saying({ parts, stop, usage }: Answer): unknown {
   };
 }
 
+/** Converse reports no tokens of reasoning. */
+function sayableAnswer(answer: Answer, ...on: readonly Api[]): Answer {
+  if (answer.usage === null || !on.includes(bedrock)) return answer;
+  return { ...answer, usage: { ...answer.usage, reasoningTokens: 0 } };
+}
+
 describe('an answer', () => {
   it.each(pairs)('says the same on its way from %s to %s', (_from, _to, first, second) => {
     fc.assert(
-      fc.property(answers, (answer) => {
+      fc.property(answers, (any) => {
+        const answer = sayableAnswer(any, second);
         expect(saying(throughAnswer(second, throughAnswer(first, answer)))).toEqual(saying(answer));
       }),
     );
@@ -126,7 +173,8 @@ describe('an answer', () => {
 
   it.each(pairs)('says the same in a stream from %s to %s', (_from, _to, first, second) => {
     fc.assert(
-      fc.property(answers, sizes, (answer, each) => {
+      fc.property(answers, sizes, (any, each) => {
+        const answer = sayableAnswer(any, second);
         let events = eventsOf(answer, each);
         for (const api of [first, second]) {
           const [writer, source] = [api.eventWriter(), api.eventSource(facts)];
@@ -141,7 +189,7 @@ describe('an answer', () => {
     );
   });
 
-  it.each(apis)('says the same in a stream of %s that is cut anywhere in two pieces', (_name, api) => {
+  it.each(upstreams)('says the same in a stream of %s that is cut anywhere in two pieces', (_name, api) => {
     const answer: Answer = {
       ...{
         id: 'msg_1',
@@ -176,7 +224,7 @@ describe('an answer', () => {
     }
   });
 
-  it.each(apis)('is not complete where a stream of %s ends early', (_name, api) => {
+  it.each(upstreams)('is not complete where a stream of %s ends early', (_name, api) => {
     fc.assert(
       fc.property(answers, fc.nat(), (answer, cut) => {
         const writer = api.eventWriter();

@@ -5,8 +5,15 @@ import { errorWords } from '../dialects/error-words.ts';
 import type { Usage } from '../usage/usage.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import type { Answer } from './answer.ts';
-import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
+import {
+  isAnswer,
+  type ClientFormat,
+  type ModelFacts,
+  type TranslatedApi,
+  type ProviderFormat,
+} from './api.ts';
 import { chat } from './chat/chat.ts';
+import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
@@ -15,8 +22,10 @@ import { responses } from './responses/responses.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
-/** The APIs that can be translated. */
-const apis = { chat, responses, messages, gemini } satisfies Record<DialectName, TranslatedApi>;
+/** The APIs of clients. */
+const clients = { chat, responses, messages, gemini } satisfies Record<DialectName, TranslatedApi>;
+/** Those that providers are called in. */
+const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
 
 /** Smaller texts are read and written at once. */
 const smallBytes = 64 * 1024;
@@ -53,19 +62,19 @@ export interface StreamTranslation {
 /** Between the API that a client asks in and that of a provider's model. */
 export function translationBetween(
   client: DialectName,
-  upstream: DialectName,
+  upstream: keyof typeof upstreams,
   facts: ModelFacts,
 ): Translation {
-  return new ApiTranslation(apis[client], apis[upstream], facts);
+  return new ApiTranslation(clients[client], upstreams[upstream], facts);
 }
 
 class ApiTranslation implements Translation {
-  readonly #client: TranslatedApi;
-  readonly #upstream: TranslatedApi;
+  readonly #client: ClientFormat;
+  readonly #upstream: ProviderFormat;
   readonly #facts: ModelFacts;
   readonly #names = new ToolNames();
 
-  constructor(client: TranslatedApi, upstream: TranslatedApi, facts: ModelFacts) {
+  constructor(client: ClientFormat, upstream: ProviderFormat, facts: ModelFacts) {
     this.#client = client;
     this.#upstream = upstream;
     this.#facts = facts;

@@ -187,8 +187,22 @@ function readBedrockUsage(fields: Fields): Usage | null {
     output_tokens: fields['outputTokens'],
     cache_read_input_tokens: fields['cacheReadInputTokens'],
     cache_creation_input_tokens: fields['cacheWriteInputTokens'],
+    cache_creation: { ephemeral_1h_input_tokens: hourlyWrites(fields['cacheDetails']) },
   });
 }
+
+/** Cache writes for an hour, in a list by time. */
+function hourlyWrites(details: unknown): number {
+  if (!Array.isArray(details)) return 0;
+  const [hourly] = details
+    .slice(0, maxTimes)
+    .map(objectOf)
+    .filter((entry) => entry?.['ttl'] === '1h');
+  return detail(hourly ?? null, 'inputTokens');
+}
+
+/** More than there are times. */
+const maxTimes = 8;
 
 const noMedia: Media = { audio: 0, image: 0, video: 0 };
 

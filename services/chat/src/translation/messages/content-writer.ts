@@ -4,6 +4,7 @@ import type { MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conv
 import { RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText } from '../media.ts';
+import { isEmpty } from '../ordered-turns.ts';
 
 /** The blocks of a part. `keepsThoughts`: whether the model thinks; else its thoughts are left out. */
 export function blockOf(
@@ -40,9 +41,7 @@ export function inputOf(argumentsText: string): RawJson {
 }
 
 function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
-  const content = parts
-    .filter((part) => part.kind !== 'text' || part.text.trim() !== '')
-    .map((part) => plainBlock(part, left));
+  const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, left));
   return {
     ...{ type: 'tool_result', tool_use_id: callId },
     ...(content.length > 0 && { content }),

@@ -1,8 +1,9 @@
-import type { Conversation, Part, TextPart, Tool, Turn } from '../conversation.ts';
+import type { Conversation, Tool, Turn } from '../conversation.ts';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
 import { RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
+import { calledTools, orderedTurns, splitSystem } from '../ordered-turns.ts';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -16,7 +17,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const turns = ordered(withFittingIds(conversation.turns, messagesIds));
+  const turns = orderedTurns(withFittingIds(conversation.turns, messagesIds));
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
   const { system, messages } = splitSystem(turns);
@@ -37,64 +38,6 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
   });
 }
 
-/**
- * Results must come right behind their calls, in one message and before all else in it. Turns of the user that follow one
- * another become one.
- */
-function ordered(turns: readonly Turn[]): Turn[] {
-  const written: Turn[] = [];
-  let group: Turn[] = [];
-  const end = (): void => {
-    written.push(...orderedGroup(group));
-    group = [];
-  };
-  for (const turn of turns.map(withoutEmpty)) {
-    if (turn.parts.length === 0) continue;
-    if (turn.role !== 'assistant') group.push(turn);
-    else {
-      end();
-      written.push(turn);
-    }
-  }
-  end();
-  return written;
-}
-
-/** Turns between two of the model. */
-function orderedGroup(group: readonly Turn[]): Turn[] {
-  const results = group.flatMap(({ parts }) => parts.filter(({ kind }) => kind === 'result'));
-  const turns: Turn[] = results.length === 0 ? [] : [{ role: 'user', parts: results }];
-  for (const { role, parts } of group) {
-    const others = parts.filter(({ kind }) => kind !== 'result');
-    const last = turns.at(-1);
-    if (others.length === 0) continue;
-    if (last?.role === role) last.parts.push(...others);
-    else turns.push({ role, parts: others });
-  }
-  return turns;
-}
-
-/** Empty texts are refused. */
-function withoutEmpty(turn: Turn): Turn {
-  return { ...turn, parts: turn.parts.filter((part) => !isEmpty(part)) };
-}
-
-function isEmpty(part: Part): boolean {
-  return (part.kind === 'text' || part.kind === 'refusal') && part.text.trim() === '';
-}
-
-/** System texts at the beginning have a field of their own. A request of nothing else has them as its message. */
-function splitSystem(turns: readonly Turn[]): { system: TextPart[]; messages: readonly Turn[] } {
-  const found = turns.findIndex(({ role }) => role !== 'system');
-  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
-  const system = turns.slice(0, first).flatMap(({ parts }) => parts.filter((part) => part.kind === 'text'));
-  const messages = turns.slice(first);
-  const [only] = messages;
-  return messages.length === 1 && only?.role === 'system'
-    ? { system, messages: [{ ...only, role: 'user' }] }
-    : { system, messages };
-}
-
 function messageOf(
   { role, parts }: Turn,
   options: { keepsThoughts: boolean; left: LeftOut },
@@ -102,10 +45,11 @@ function messageOf(
   return { role, content: parts.flatMap((part) => blockOf(part, options)) };
 }
 
-function samplingOf(
-  { sampling }: Conversation,
+/** Parameters of sampling by Anthropic's names. */
+export function samplingOf(
+  { sampling }: Pick<Conversation, 'sampling'>,
   { isThinking, facts, left }: { isThinking: boolean; facts: ModelFacts; left: LeftOut },
-): object {
+): { temperature?: number; top_p?: number; top_k?: number } {
   const { temperature, topP, topK, ...others } = sampling;
   for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
     if (others[name] !== null) left.ignoreField(name);
@@ -122,12 +66,13 @@ function samplingOf(
   };
 }
 
-const emptySchema = new RawJson('{"type":"object","properties":{}}');
+export const emptySchema = new RawJson('{"type":"object","properties":{}}');
 
 function toolsOf({ tools, choice, parallel, turns }: Conversation, left: LeftOut): object {
-  // A conversation with calls needs definitions.
-  if (tools.length === 0)
-    return hasCalls(turns) ? { tools: calledTools(turns), tool_choice: { type: 'none' } } : {};
+  if (tools.length === 0) {
+    const called = calledTools(turns);
+    return called.length === 0 ? {} : { tools: called.map(writeTool), tool_choice: { type: 'none' } };
+  }
   const serial = parallel === false && choice !== 'none' && { disable_parallel_tool_use: true };
   const type = choice ?? (serial ? 'auto' : null);
   if (parallel === false && !serial) left.ignoreField('parallel');
@@ -149,14 +94,4 @@ function writeTool({ name, description, schemaJson, isStrict }: Tool): object {
 function choiceOf(choice: NonNullable<Conversation['choice']>): object {
   if (choice === 'auto' || choice === 'none') return { type: choice };
   return choice === 'required' ? { type: 'any' } : { type: 'tool', name: choice.name };
-}
-
-function hasCalls(turns: readonly Turn[]): boolean {
-  return turns.some(({ parts }) => parts.some(({ kind }) => kind === 'call'));
-}
-
-/** Definitions for the calls of a conversation whose client brings none any more. */
-function calledTools(turns: readonly Turn[]): object[] {
-  const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'call'));
-  return [...new Set(calls.map(({ name }) => name))].map((name) => ({ name, input_schema: emptySchema }));
 }

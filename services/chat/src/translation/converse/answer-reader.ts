@@ -1,0 +1,102 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../../dialects/dialect.ts';
+import { readUsage } from '../../usage/usage-reader.ts';
+import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import type { ModelFacts } from '../api.ts';
+import type { Seal } from '../conversation.ts';
+import { textIn } from '../fields.ts';
+import type { JsonSource } from '../json-text.ts';
+import { errorIn } from './errors.ts';
+import { makerOf } from './model-family.ts';
+
+/** See `AnswerApi`. */
+export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
+  const error = errorIn(fields);
+  if (error !== null) return error;
+  const { message } = Object(fields['output']) as Fields;
+  if (!isFields(message) || !Array.isArray(message['content'])) throw new Error('the answer has no message');
+  const blocks = source.member('output')?.member('message')?.member('content') ?? null;
+  const parts = (message['content'] as unknown[]).flatMap((block, index) =>
+    isFields(block) ? partsOf(block, blocks?.element(index) ?? null, facts) : [],
+  );
+  const stop = stopOf(fields);
+  return {
+    id: '',
+    model: facts.name,
+    parts,
+    stop: withCalls(
+      stop,
+      parts.some(({ kind }) => kind === 'call'),
+    ),
+    usage: readUsage(fields['usage']),
+    serviceTier: textIn((Object(fields['serviceTier']) as Fields)['type']),
+    broken: malformed(fields),
+  };
+}
+
+/** Blocks of other kinds, such as images, have no place in the APIs of clients. */
+function partsOf(block: Fields, source: JsonSource | null, facts: ModelFacts): AnswerPart[] {
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (typeof text === 'string') return [{ kind: 'text', text }];
+  if (isFields(toolUse)) return isOwn(toolUse) ? [callOf(toolUse, source?.member('toolUse') ?? null)] : [];
+  if (isFields(reasoningContent)) return [thoughtOf(reasoningContent, facts)];
+  if (!isFields(citationsContent)) return [];
+  const said = listOf(citationsContent['content']).map((each) => textIn((Object(each) as Fields)['text']));
+  return [{ kind: 'text', text: said.join('') }];
+}
+
+/** Tools that run at the provider are no calls for the client. */
+export function isOwn({ type }: Fields): boolean {
+  return type !== 'server_tool_use';
+}
+
+function callOf({ toolUseId, name }: Fields, source: JsonSource | null): AnswerPart {
+  const called = { id: textIn(toolUseId) ?? '', name: textIn(name) ?? '' };
+  const argumentsText = source?.textOf('input') ?? '{}';
+  return { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null };
+}
+
+function thoughtOf({ reasoningText, redactedContent }: Fields, facts: ModelFacts): AnswerPart {
+  const { text, signature } = Object(reasoningText) as Fields;
+  return {
+    kind: 'thinking',
+    text: textIn(text) ?? '',
+    seal: sealOf({ signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' }, facts),
+  };
+}
+
+/** `redacted`: in base64. */
+export function sealOf(
+  { signature, redacted }: { signature: string; redacted: string },
+  facts: ModelFacts,
+): Seal | null {
+  const maker = makerOf(facts);
+  if (redacted !== '') return { maker, text: redacted, isRedacted: true };
+  return signature === '' ? null : { maker, text: signature, isRedacted: false };
+}
+
+/** The stop of an answer, or of the event at the end of a stream. */
+export function stopOf({ stopReason, additionalModelResponseFields }: Fields): Stop {
+  const reason = typeof stopReason === 'string' ? reasons[stopReason] : undefined;
+  const sequence = (Object(additionalModelResponseFields) as Fields)['stop_sequence'];
+  return { reason: reason ?? 'end', sequence: reason === 'sequence' ? textIn(sequence) : null };
+}
+
+/** An answer that the model wrote wrongly: it is to be paid for, and no answer. Null for any other. */
+export function malformed({ stopReason }: Fields): ProviderError | null {
+  if (stopReason === 'malformed_tool_use') return { message: 'The model wrote a call that cannot be read.' };
+  return stopReason === 'malformed_model_output'
+    ? { message: 'The model wrote an answer that cannot be read.' }
+    : null;
+}
+
+const reasons: Readonly<Record<string, Stop['reason'] | undefined>> = {
+  end_turn: 'end',
+  max_tokens: 'length',
+  stop_sequence: 'sequence',
+  tool_use: 'calls',
+  guardrail_intervened: 'refusal',
+  content_filtered: 'refusal',
+  refusal: 'refusal',
+  model_context_window_exceeded: 'context',
+};
