@@ -79,6 +79,7 @@ describe('a catalogue', () => {
     const models = [
       { id: 'gpt', provider: 'azure' },
       { id: 'claude', provider: 'bedrock', api: 'messages' },
+      { id: 'nova', provider: 'bedrock' },
     ];
     const made = Catalogue.parse({ providers: [...providers, ...regions], models });
     expect(made.providers.map(({ base_url: url }) => url)).toEqual([
@@ -89,10 +90,7 @@ describe('a catalogue', () => {
       'https://aiplatform.eu.rep.googleapis.com/v1',
       'https://us-east5-aiplatform.googleapis.com/v1',
     ]);
-    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages']);
-    expect(problemsOf(providers, [{ id: 'claude', provider: 'bedrock' }])).toEqual([
-      'model claude: the API converse is not there yet; set api: messages',
-    ]);
+    expect([...made.models.values()].map(({ api }) => api)).toEqual(['chat', 'messages', 'converse']);
     expect(
       problemsOf(
         [

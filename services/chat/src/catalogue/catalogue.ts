@@ -81,8 +81,6 @@ export class Catalogue {
         const api = named ?? apis[0];
         if (!apis.includes(api))
           problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
-        if (api === 'converse')
-          problems.push(`model ${rest.id}: the API converse is not there yet; set api: messages`);
         resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel: upstream_model ?? rest.id });
       }
       for (const fallback of rest.fallbacks) {

@@ -7,12 +7,12 @@ import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 /** Known models that refuse parameters of reasoning. */
-const plainNames = /^(?:openai\/|anthropic\/)?(?:gpt-[34]|chatgpt|claude-(?:2|instant|3-(?!7)))/;
+const plainNames =
+  /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
 
 /** Translates a call of a model whose provider has another API than the client; null where both have the same. */
 export function translationFor(client: ApiName, model: Model): Translation | null {
   if (client === model.api) return null;
-  if (model.api === 'converse') throw new Error('no model of the catalogue has Converse');
   return translationBetween(client, model.api, {
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,

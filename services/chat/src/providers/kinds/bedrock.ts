@@ -3,6 +3,7 @@ import { concernsRequest, errorWords } from '../../dialects/error-words.ts';
 import { dialects } from '../../dialects/dialects.ts';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { serverSentFrame } from '../../wire/aws-event-frames.ts';
+import { converseWords } from '../../translation/converse/errors.ts';
 import { named, objectMembers } from '../../wire/json-members.ts';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
@@ -98,6 +99,8 @@ const messagesFormat: CallFormat = { ...dialects.messages, ...errors };
 
 const converseFormat: CallFormat = {
   ...errors,
+  // Its errors are translated, also those that the client heals itself by.
+  errorWords: (body, status) => converseWords(bedrockWords(body, status)),
   framesOf: () => {
     throw new Error('a whole answer came in place of a stream');
   },

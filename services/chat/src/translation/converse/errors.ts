@@ -5,19 +5,19 @@ import { withoutAccount } from '../../dialects/public-errors.ts';
 import { textIn } from '../fields.ts';
 
 /** Statuses of Bedrock's exceptions, for those that come without one. */
-const statuses: Readonly<Record<string, number | undefined>> = {
-  AccessDeniedException: 403,
-  InternalServerException: 500,
-  ModelErrorException: 424,
-  ModelNotReadyException: 429,
-  ModelStreamErrorException: 424,
-  ModelTimeoutException: 408,
-  ResourceNotFoundException: 404,
-  ServiceQuotaExceededException: 429,
-  ServiceUnavailableException: 503,
-  ThrottlingException: 429,
-  ValidationException: 400,
-};
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['AccessDeniedException', 403],
+  ['InternalServerException', 500],
+  ['ModelErrorException', 424],
+  ['ModelNotReadyException', 429],
+  ['ModelStreamErrorException', 424],
+  ['ModelTimeoutException', 408],
+  ['ResourceNotFoundException', 404],
+  ['ServiceQuotaExceededException', 429],
+  ['ServiceUnavailableException', 503],
+  ['ThrottlingException', 429],
+  ['ValidationException', 400],
+]);
 
 const tooLong = /(?:input|prompt) is too long|too many (?:input )?tokens|context (?:window|length)/i;
 
@@ -25,13 +25,13 @@ const tooLong = /(?:input|prompt) is too long|too many (?:input )?tokens|context
 export function exceptionIn(fields: Fields): ProviderError {
   const type = exceptionName(textIn(fields['__type']) ?? '');
   const { message } = errorWords({ message: fields['message'] ?? fields['Message'] });
-  const status = statuses[type] ?? 500;
+  const status = statuses.get(type) ?? 500;
   return withoutAccount({ status, ...converseWords({ message }) });
 }
 
 /** The words of an error, with the code by which clients know that a conversation is too long. */
-export function converseWords({ message }: Pick<ProviderError, 'message'>): ProviderError {
-  return tooLong.test(message ?? '') ? { message, code: 'context_length_exceeded' } : { message };
+export function converseWords(words: ProviderError): ProviderError {
+  return tooLong.test(words.message ?? '') ? { ...words, code: 'context_length_exceeded' } : words;
 }
 
 /** A whole answer that is an error; null for any other. */
