@@ -73,8 +73,8 @@ describe('a request of chat completions for a model of messages', () => {
         {
           role: 'user',
           content: [
-            { type: 'tool_result', tool_use_id: 'call_b', content: [{ type: 'text', text: 'b' }] },
             { type: 'tool_result', tool_use_id: 'call_a', content: [{ type: 'text', text: 'a' }] },
+            { type: 'tool_result', tool_use_id: 'call_b', content: [{ type: 'text', text: 'b' }] },
           ],
         },
         { role: 'system', content: [{ type: 'text', text: 'Mind the time.' }] },

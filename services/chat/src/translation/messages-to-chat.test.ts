@@ -79,8 +79,8 @@ describe('a request of messages for a model of chat completions', () => {
             { id: 'toolu_2', type: 'function', function: { name: 'Shot', arguments: '{}' } },
           ],
         },
-        { role: 'tool', tool_call_id: 'toolu_2', content: 'The result is in the next message.' },
         { role: 'tool', tool_call_id: 'toolu_1', content: 'Error: no file' },
+        { role: 'tool', tool_call_id: 'toolu_2', content: 'The result is in the next message.' },
         {
           role: 'user',
           content: [

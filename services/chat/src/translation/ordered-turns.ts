@@ -1,42 +1,32 @@
 import type { Part, TextPart, Tool, Turn } from './conversation.ts';
+import { withResultsBehindCalls } from './turn-order.ts';
 
 /** Turns in the order that Anthropic's messages and Bedrock's Converse want. */
 
 /**
- * Results must come right behind their calls, in one message and before all else in it. Turns of the user that follow one
- * another become one.
+ * Results come right behind their calls, in one message and before all else in it. Turns of one side that follow one another
+ * become one, but for those of the model. Empty turns are refused.
  */
 export function orderedTurns(turns: readonly Turn[]): Turn[] {
   const written: Turn[] = [];
-  let group: Turn[] = [];
-  const end = (): void => {
-    written.push(...orderedGroup(group));
-    group = [];
-  };
-  for (const turn of turns.map(withoutEmpty)) {
-    if (turn.parts.length === 0) continue;
-    if (turn.role !== 'assistant') group.push(turn);
-    else {
-      end();
-      written.push(turn);
-    }
+  for (const { role, parts } of withResultsBehindCalls(turns.map(withoutEmpty))) {
+    const last = written.at(-1);
+    if (parts.length === 0) continue;
+    if (role !== 'assistant' && last?.role === role) last.parts.push(...parts);
+    else written.push({ role, parts: [...parts] });
   }
-  end();
   return written;
 }
 
-/** Turns between two of the model. */
-function orderedGroup(group: readonly Turn[]): Turn[] {
-  const results = group.flatMap(({ parts }) => parts.filter(({ kind }) => kind === 'result'));
-  const turns: Turn[] = results.length === 0 ? [] : [{ role: 'user', parts: results }];
-  for (const { role, parts } of group) {
-    const others = parts.filter(({ kind }) => kind !== 'result');
-    const last = turns.at(-1);
-    if (others.length === 0) continue;
-    if (last?.role === role) last.parts.push(...others);
-    else turns.push({ role, parts: others });
-  }
-  return turns;
+/** The thoughts of a turn that their maker takes back: its own, and none behind everything else that was said. */
+export function withOwnThoughts(turn: Turn, maker: string | null): Turn {
+  const parts = turn.parts.filter((part) => part.kind !== 'thinking' || part.seal?.maker === maker);
+  const last = parts.findLastIndex(({ kind }) => kind !== 'thinking');
+  return { ...turn, parts: parts.slice(0, last + 1) };
+}
+
+export function withoutThoughts(turn: Turn): Turn {
+  return { ...turn, parts: turn.parts.filter(({ kind }) => kind !== 'thinking') };
 }
 
 /** Empty texts are refused. */

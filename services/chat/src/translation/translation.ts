@@ -13,6 +13,7 @@ import {
   type ProviderFormat,
 } from './api.ts';
 import { chat } from './chat/chat.ts';
+import type { Conversation } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
@@ -89,6 +90,7 @@ class ApiTranslation implements Translation {
     const fields = await inTurn(() => JSON.parse(body.toString()) as Fields);
     const left = new LeftOut(this.#client.fieldNames);
     const read = await inTurn(() => this.#client.readRequest(fields, new JsonSource(body), left));
+    assertSystemTexts(read, left);
     const stream = isStream ?? read.stream;
     const written = await inTurn(() =>
       Buffer.from(this.#upstream.writeRequest(this.#names.flat({ ...read, stream }), this.#facts, left)),
@@ -138,6 +140,14 @@ class ApiTranslation implements Translation {
     const parts = answer.parts.map((part) => (part.kind === 'call' ? this.#names.called(part) : part));
     return { ...answer, parts };
   }
+}
+
+/** Throws for images and files in system texts: providers have no place for them there. */
+function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
+  for (const { role, parts } of turns)
+    if (role === 'system')
+      for (const part of parts)
+        if ('at' in part) throw left.refused(part.at, 'System texts of this model hold texts alone.');
 }
 
 /** Runs pieces of work on a text: each in a turn of the tenant if it is large. */

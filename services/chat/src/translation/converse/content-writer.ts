@@ -14,8 +14,6 @@ interface Message {
 
 interface Options {
   facts: ModelFacts;
-  /** Whether the model thinks; else its thoughts are left out. */
-  keepsThoughts: boolean;
   left: LeftOut;
 }
 
@@ -77,8 +75,7 @@ class BlockWriter {
   }
 
   #thought({ text, seal }: Extract<Part, { kind: 'thinking' }>): Fields[] {
-    const { keepsThoughts, facts } = this.#options;
-    if (!keepsThoughts || seal?.maker !== makerOf(facts)) return [];
+    if (seal?.maker !== makerOf(this.#options.facts)) return [];
     const reasoningContent = seal.isRedacted
       ? { redactedContent: seal.text }
       : { reasoningText: { text, signature: seal.text } };

@@ -5,9 +5,15 @@ import type { Conversation, Tool } from '../conversation.ts';
 import { RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
-import { calledTools, orderedTurns, splitSystem } from '../ordered-turns.ts';
+import {
+  calledTools,
+  orderedTurns,
+  splitSystem,
+  withoutThoughts,
+  withOwnThoughts,
+} from '../ordered-turns.ts';
 import { writeMessages } from './content-writer.ts';
-import { familyOf } from './model-family.ts';
+import { familyOf, makerOf } from './model-family.ts';
 import { reasoningOf } from './reasoning.ts';
 
 /**
@@ -19,11 +25,15 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
-  const turns = orderedTurns(withFittingIds(conversation.turns, messagesIds));
+  const maker = makerOf(facts);
+  const own = withFittingIds(conversation.turns, messagesIds).map((turn) => withOwnThoughts(turn, maker));
+  const turns = orderedTurns(own);
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
   const tools = toolsIn({ ...conversation, turns }, facts, left);
-  const { system, messages } = splitSystem(turns);
+  const { system, messages } = splitSystem(
+    reasoning.keepsThoughts ? turns : orderedTurns(turns.map(withoutThoughts)),
+  );
   const inference = {
     ...(limit !== Infinity && { maxTokens: limit }),
     ...sampling.common,
@@ -36,7 +46,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
   };
   const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
   return writeJson({
-    messages: writeMessages(messages, { facts, keepsThoughts: reasoning.keepsThoughts, left }),
+    messages: writeMessages(messages, { facts, left }),
     ...(system.length > 0 && { system: system.map(({ text }) => ({ text })) }),
     ...(hasMembers(inference) && { inferenceConfig: inference }),
     ...(tools.config !== null && { toolConfig: tools.config }),

@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSealed } from '../../dialects/gemini/content.ts';
 import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
-import type { CallPart, MediaPart, Part, ResultPart, Seal, Turn } from '../conversation.ts';
+import type { CallPart, MediaPart, Part, ResultPart, Seal, TextPart, Turn } from '../conversation.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
@@ -51,6 +51,16 @@ export function readContents(fields: Fields, source: JsonSource, left: LeftOut):
     );
     return { role: content['role'] === 'model' ? 'assistant' : 'user', parts: read };
   });
+}
+
+/** The parts of a system instruction, which may be a text. */
+export function readSystem(instruction: unknown, left: LeftOut): (TextPart | MediaPart)[] {
+  if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
+  return objectsIn(isFields(instruction) ? instruction : {}, 'parts').map((part, index) =>
+    typeof part['text'] === 'string'
+      ? { kind: 'text', text: part['text'] }
+      : mediaOf(part, `systemInstruction.parts[${index}]`, left),
+  );
 }
 
 interface Place {

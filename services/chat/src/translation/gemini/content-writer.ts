@@ -3,6 +3,7 @@ import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText } from '../media.ts';
 import { inputOf } from '../messages/content-writer.ts';
+import { withResultsBehindCalls } from '../turn-order.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */
 const standIn = 'skip_thought_signature_validator';
@@ -24,10 +25,9 @@ export function writeContents(
   const names = new Map<string, string>();
   for (const part of turns.flatMap(({ parts }) => parts))
     if (part.kind === 'call') names.set(part.id, part.name);
-  const order = [...names.keys()];
-  const contents = joined(turns.slice(first)).map(({ isSaid, parts }) => ({
+  const contents = joined(withResultsBehindCalls(turns.slice(first))).map(({ isSaid, parts }) => ({
     role: isSaid ? 'model' : 'user',
-    parts: isSaid ? saidParts(parts, options) : userParts(parts, { names, order, ...options }),
+    parts: isSaid ? saidParts(parts, options) : userParts(parts, names, options.left),
   }));
   return { system, contents: contents.filter(({ parts }) => parts.length > 0) };
 }
@@ -85,13 +85,8 @@ function saidPart(part: Part, left: LeftOut): Fields[] {
 }
 
 /** Results are found by their names and their order, which is that of the calls. */
-function userParts(
-  parts: readonly Part[],
-  { names, order, left }: Options & { names: ReadonlyMap<string, string>; order: readonly string[] },
-): Fields[] {
-  const places = new Map(order.map((id, index) => [id, index]));
-  const placeOf = ({ callId }: ResultPart): number => places.get(callId) ?? order.length;
-  const results = parts.filter((part) => part.kind === 'result').toSorted((a, b) => placeOf(a) - placeOf(b));
+function userParts(parts: readonly Part[], names: ReadonlyMap<string, string>, left: LeftOut): Fields[] {
+  const results = parts.filter((part) => part.kind === 'result');
   const shown = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
   return [
     ...results.map((result) => resultPart(result, names)),

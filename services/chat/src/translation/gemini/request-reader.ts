@@ -5,7 +5,7 @@ import { efforts, type Effort } from '../conversation.ts';
 import { numberIn, textIn, textsIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
-import { memberOf, readContents } from './content-reader.ts';
+import { memberOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 
 const config = 'generationConfig';
@@ -46,16 +46,11 @@ export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): 
   const given = objectIn(fields, config);
   noteFields(fields, given, left);
   const number = (name: string): number | null => numberIn(valueOf(given, name));
-  const system = objectsIn(objectIn(fields, 'systemInstruction'), 'parts').map((part) =>
-    textOf(part['text']),
-  );
+  const system = readSystem(valueOf(fields, 'systemInstruction'), left);
   const { choice, allowed } = choiceOf(objectIn(objectIn(fields, 'toolConfig'), 'functionCallingConfig'));
   const turns = readContents(fields, source, left);
   return {
-    turns:
-      system.length === 0
-        ? turns
-        : [{ role: 'system', parts: system.map((text) => ({ kind: 'text', text })) }, ...turns],
+    turns: system.length === 0 ? turns : [{ role: 'system', parts: system }, ...turns],
     tools: toolsOf(fields, source, left).filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: null,

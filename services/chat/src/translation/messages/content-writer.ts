@@ -6,18 +6,15 @@ import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText } from '../media.ts';
 import { isEmpty } from '../ordered-turns.ts';
 
-/** The blocks of a part. `keepsThoughts`: whether the model thinks; else its thoughts are left out. */
-export function blockOf(
-  part: Part,
-  { keepsThoughts, left }: { keepsThoughts: boolean; left: LeftOut },
-): Fields[] {
+/** The blocks of a part. Other providers' thoughts have none. */
+export function blockOf(part: Part, left: LeftOut): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
       return [textBlock(part.text)];
     case 'thinking': {
       const { text, seal } = part;
-      if (!keepsThoughts || seal?.maker !== 'anthropic') return [];
+      if (seal?.maker !== 'anthropic') return [];
       return seal.isRedacted
         ? [{ type: 'redacted_thinking', data: seal.text }]
         : [{ type: 'thinking', thinking: text, signature: seal.text }];

@@ -3,7 +3,13 @@ import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
 import { RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import { calledTools, orderedTurns, splitSystem } from '../ordered-turns.ts';
+import {
+  calledTools,
+  orderedTurns,
+  splitSystem,
+  withoutThoughts,
+  withOwnThoughts,
+} from '../ordered-turns.ts';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -17,16 +23,21 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const turns = orderedTurns(withFittingIds(conversation.turns, messagesIds));
+  const own = withFittingIds(conversation.turns, messagesIds).map((turn) =>
+    withOwnThoughts(turn, 'anthropic'),
+  );
+  const turns = orderedTurns(own);
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
-  const { system, messages } = splitSystem(turns);
+  const { system, messages } = splitSystem(
+    isThinking ? turns : orderedTurns(turns.map(withoutThoughts)),
+  );
   const format = output !== null && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return writeJson({
     model: facts.name,
     max_tokens: limit,
     ...(system.length > 0 && { system: system.map(({ text }) => ({ type: 'text', text })) }),
-    messages: messages.map((turn) => messageOf(turn, { keepsThoughts: isThinking, left })),
+    messages: messages.map((turn) => messageOf(turn, left)),
     ...(thinking !== null && { thinking }),
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...samplingOf(conversation, { isThinking, facts, left }),
@@ -38,11 +49,8 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
   });
 }
 
-function messageOf(
-  { role, parts }: Turn,
-  options: { keepsThoughts: boolean; left: LeftOut },
-): { role: string; content: unknown[] } {
-  return { role, content: parts.flatMap((part) => blockOf(part, options)) };
+function messageOf({ role, parts }: Turn, left: LeftOut): { role: string; content: unknown[] } {
+  return { role, content: parts.flatMap((part) => blockOf(part, left)) };
 }
 
 /** Parameters of sampling by Anthropic's names. */
