@@ -4,6 +4,7 @@ import type { Answer } from './answer.ts';
 import type { Conversation } from './conversation.ts';
 import type { JsonSource } from './json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
+import type { Steps } from './steps.ts';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
 /** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
@@ -13,7 +14,7 @@ export type TranslatedApi = ClientFormat & ProviderFormat;
 export interface ClientFormat {
   fieldNames: FieldNames;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
-  readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation;
+  readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
   writeAnswer(answer: Answer): string;
   eventWriter(): EventWriter;
   /** The body of an error. */
@@ -22,8 +23,8 @@ export interface ClientFormat {
 
 /** An API as providers have it. */
 export interface ProviderFormat {
-  /** The request for a provider, as JSON text. */
-  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string;
+  /** The request for a provider, to be written by `jsonPieces`, which may throw 400s too. */
+  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object>;
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;

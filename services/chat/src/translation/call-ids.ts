@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CallPart, ResultPart, Turn } from './conversation.ts';
+import type { CallPart, Part, ResultPart, Turn } from './conversation.ts';
+import type { Steps } from './steps.ts';
 
 /** Ids that an API takes for calls. */
 export interface IdRule {
@@ -22,7 +23,7 @@ export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): stri
  * Gives the calls of a conversation, and their results, ids that fit and differ: some models number calls from zero in each
  * answer. A result belongs to the last call with its id.
  */
-export function withFittingIds(turns: readonly Turn[], rule: IdRule): Turn[] {
+export function* withFittingIds(turns: readonly Turn[], rule: IdRule): Steps<Turn[]> {
   const seen = new Map<string, number>();
   const used = new Set<string>();
   const current = new Map<string, string>();
@@ -36,11 +37,15 @@ export function withFittingIds(turns: readonly Turn[], rule: IdRule): Turn[] {
     return id;
   };
   const idOfResult = ({ callId }: ResultPart): string => current.get(callId) ?? fittingId(callId, rule);
-  return turns.map((turn) => ({
-    ...turn,
-    parts: turn.parts.map((part) => {
-      if (part.kind === 'call') return { ...part, id: idOf(part) };
-      return part.kind === 'result' ? { ...part, callId: idOfResult(part) } : part;
-    }),
-  }));
+  const written: Turn[] = [];
+  for (const { role, parts: given } of turns) {
+    const parts: Part[] = [];
+    for (const part of given) {
+      if (part.kind === 'call') parts.push({ ...part, id: idOf(part) });
+      else parts.push(part.kind === 'result' ? { ...part, callId: idOfResult(part) } : part);
+      yield;
+    }
+    written.push({ role, parts });
+  }
+  return written;
 }

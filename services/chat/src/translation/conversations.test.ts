@@ -8,13 +8,14 @@ import { converse } from './converse/converse.ts';
 import { ConverseWriter, passedFrames, readRequest, writeAnswer } from './converse-provider.ts';
 import type { Conversation, Part, Turn } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
-import { JsonSource } from './json-text.ts';
+import { JsonSource, writeJson } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
 import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
+import { atOnce } from './translating.ts';
 
 type Api = Omit<TranslatedApi, 'writeError'>;
 
@@ -49,14 +50,11 @@ const pairs = apis.flatMap(([from, first]) =>
 
 function throughRequest(api: Api, conversation: Conversation): Conversation {
   const left = new LeftOut(api.fieldNames);
-  const body = Buffer.from(api.writeRequest(conversation, facts, left));
+  const body = Buffer.from(writeJson(atOnce(api.writeRequest(conversation, facts, left))));
   expect(left.ignored).toEqual([]);
   if (api === bedrock) return { ...readRequest(body), stream: conversation.stream };
-  const read = api.readRequest(
-    JSON.parse(body.toString()) as Record<string, unknown>,
-    new JsonSource(body),
-    left,
-  );
+  const fields = JSON.parse(body.toString()) as Record<string, unknown>;
+  const read = atOnce(api.readRequest(fields, new JsonSource(body), left));
   expect(left.ignored).toEqual([]);
   return read;
 }

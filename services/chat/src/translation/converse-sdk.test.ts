@@ -12,8 +12,10 @@ import fc from 'fast-check';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { converse } from './converse/converse.ts';
 import { awsFrame, ConverseWriter, writeAnswer } from './converse-provider.ts';
+import { writeJson } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { fieldNames } from './chat/request-reader.ts';
+import { atOnce } from './translating.ts';
 import { answers, conversations, eventsOf, facts } from './samples.ts';
 import type { Conversation } from './conversation.ts';
 
@@ -76,7 +78,7 @@ describe('a request in Converse', () => {
           { ...claude, name: 'us.anthropic.claude-opus-4-6-v1' },
           new LeftOut(fieldNames),
         );
-        const body = JSON.parse(written) as Fields;
+        const body = JSON.parse(writeJson(atOnce(written))) as Fields;
         const input = { modelId: 'm', ...(withBytes(body) as object) } as ConverseCommandInput;
         await client.send(new ConverseCommand(input));
         expect(JSON.parse(asked)).toEqual(body);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
-import { FlatNames } from './flat-names.ts';
+import { flatNames } from './flat-names.ts';
 import { facts } from './samples.ts';
+import { atOnce } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const name = fc.oneof(
@@ -16,7 +17,7 @@ describe('names of tools for a provider', () => {
   it('fit, and are one for each tool', () => {
     fc.assert(
       fc.property(fc.array(tool, { maxLength: 30 }), (tools) => {
-        const names = new FlatNames(tools);
+        const names = atOnce(flatNames(tools));
         const flat = new Map(tools.map((each) => [names.of(each), JSON.stringify(each)]));
         expect(flat.size).toBe(new Set(tools.map((each) => JSON.stringify(each))).size);
         for (const each of flat.keys()) expect(each).toMatch(/^[\w-]{0,64}$/);
@@ -25,11 +26,13 @@ describe('names of tools for a provider', () => {
   });
 
   it('stay as they are where they fit', () => {
-    const names = new FlatNames([
-      { name: 'a__b', namespace: null },
-      { name: 'b', namespace: 'a' },
-      { name: 'c', namespace: 'a' },
-    ]);
+    const names = atOnce(
+      flatNames([
+        { name: 'a__b', namespace: null },
+        { name: 'b', namespace: 'a' },
+        { name: 'c', namespace: 'a' },
+      ]),
+    );
     expect(names.of({ name: 'a__b', namespace: null })).toBe('a__b');
     expect(names.of({ name: 'c', namespace: 'a' })).toBe('a__c');
     expect(names.of({ name: 'b', namespace: 'a' })).toMatch(/^a__b_[0-9a-f]{24}$/);

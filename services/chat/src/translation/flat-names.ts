@@ -1,5 +1,6 @@
 import { fittingId } from './call-ids.ts';
 import type { Tool } from './conversation.ts';
+import type { Steps } from './steps.ts';
 
 /** A tool by the name and group that its client has for it. */
 export type NamedTool = Pick<Tool, 'name' | 'namespace'>;
@@ -9,36 +10,39 @@ const fitting = /^[\w-]{1,64}$/;
 /** The characters of a name that stay before its hash. */
 const keptChars = 39;
 
+export interface FlatNames {
+  /** The name of a tool that is among those given. */
+  of: (tool: NamedTool) => string;
+}
+
 /**
  * One name for each tool, that every API takes. A group's name is put before that of its tool. A name that doesn't fit, or
  * would be that of two tools, gets a hash; those that fit as they are stay.
  */
-export class FlatNames {
-  readonly #names = new Map<string, string>();
-
-  constructor(tools: Iterable<NamedTool>) {
-    const named = new Map(Array.from(tools, (tool) => [keyOf(tool), tool]));
-    const taken = new Set<string>();
-    const joined: { key: string; name: string }[] = [];
-    for (const [key, { name, namespace }] of named) {
-      if (namespace === null && (fitting.test(name) || name === '')) {
-        this.#names.set(key, name);
-        taken.add(name);
-      } else joined.push({ key, name: namespace === null ? name : `${namespace}__${name}` });
+export function* flatNames(tools: Iterable<NamedTool>): Steps<FlatNames> {
+  const names = new Map<string, string>();
+  const joined = new Map<string, string>();
+  const counts = new Map<string, number>();
+  for (const tool of tools) {
+    const { name, namespace } = tool;
+    const key = keyOf(tool);
+    if (namespace === null && (fitting.test(name) || name === '')) names.set(key, name);
+    else if (!joined.has(key)) {
+      const flat = namespace === null ? name : `${namespace}__${name}`;
+      joined.set(key, flat);
+      counts.set(flat, (counts.get(flat) ?? 0) + 1);
     }
-    const groups = Map.groupBy(joined, ({ name }) => name);
-    for (const { key, name } of joined) {
-      const isAlone = groups.get(name)?.length === 1 && !taken.has(name);
-      const flat = isAlone && fitting.test(name) ? name : hashed(key, name, taken);
-      this.#names.set(key, flat);
-      taken.add(flat);
-    }
+    yield;
   }
-
-  /** The name of a tool that was given to the constructor. */
-  of(tool: NamedTool): string {
-    return this.#names.get(keyOf(tool)) ?? tool.name;
+  const taken = new Set(names.values());
+  for (const [key, name] of joined) {
+    const isAlone = counts.get(name) === 1 && !taken.has(name);
+    const flat = isAlone && fitting.test(name) ? name : hashed(key, name, taken);
+    names.set(key, flat);
+    taken.add(flat);
+    yield;
   }
+  return { of: (tool) => names.get(keyOf(tool)) ?? tool.name };
 }
 
 function keyOf({ name, namespace }: NamedTool): string {

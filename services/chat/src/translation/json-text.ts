@@ -15,9 +15,19 @@ export class RawJson {
   }
 }
 
+/** A value that takes time to make, so that it is made where it is written. */
+export class Late {
+  readonly made: () => unknown;
+
+  constructor(made: () => unknown) {
+    this.made = made;
+  }
+}
+
 /** Writes a value as JSON; `RawJson` in it as it stands. Members that are undefined are left out. */
 export function writeJson(value: unknown): string {
   if (value instanceof RawJson) return value.text;
+  if (value instanceof Late) return writeJson(value.made());
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map((each) => writeJson(each ?? null)).join(',')}]`;
   const members = Object.entries(value)
@@ -26,8 +36,9 @@ export function writeJson(value: unknown): string {
   return `{${members.join(',')}}`;
 }
 
-/** More than any object has that is looked into. */
+/** More than any object and any list have that are looked into. */
 const maxMembers = 10_000;
+const maxElements = 50_000;
 
 /**
  * A value in the text of a valid JSON document, to find the text of values inside it. It splits its text once, however often
@@ -62,7 +73,7 @@ export class JsonSource {
     return member === null ? null : member.#json.toString('utf8', member.#from, member.#until ?? undefined);
   }
 
-  /** An element of the array that it is. */
+  /** An element of the array that it is. Throws `invalid_value` for an array with too many. */
   element(index: number): JsonSource | null {
     this.#elements ??= this.#readElements();
     return this.#elements[index] ?? null;
@@ -84,6 +95,12 @@ export class JsonSource {
 
   #readElements(): readonly JsonSource[] {
     if (this.#json[this.#from] !== openBracket) return [];
-    return Array.from(elementsOf(this.#json, this.#from), (from) => new JsonSource(this.#json, from));
+    const elements: JsonSource[] = [];
+    for (const from of elementsOf(this.#json, this.#from)) {
+      if (elements.length === maxElements)
+        throw new AppError('invalid_value', `A list has more than ${maxElements} elements.`);
+      elements.push(new JsonSource(this.#json, from));
+    }
+    return elements;
   }
 }

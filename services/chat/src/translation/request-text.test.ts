@@ -47,7 +47,7 @@ describe('a translated request', () => {
         .flatMap(({ id, tool_use_id: of }) => id ?? of ?? []);
     const ids = await idsIn(6);
     const [first, , , , second] = ids;
-    expect(ids).toEqual([first, 'ok-1', 'ok-1', first, second, second]);
+    expect(ids).toEqual([first, 'ok-1', first, 'ok-1', second, second]);
     expect(first).not.toBe(second);
     for (const id of ids) expect(id).toMatch(/^[\w-]{1,64}$/);
     expect(await idsIn(4)).toEqual(ids.slice(0, 4));

@@ -119,6 +119,88 @@ describe('a request with many', () => {
   });
 });
 
+describe('a request is translated in pieces of 50 ms, with', () => {
+  const args = (text: string): Fields => ({
+    messages: [
+      ...user,
+      { role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'f', arguments: text } }] },
+    ],
+  });
+  const file = `data:text/plain;base64,${'QUFB'.repeat(1.5e6)}`;
+  const results = many(9_500, (at) => at);
+
+  it.each<[string, DialectName, DialectName, () => Fields]>([
+    ['a long text', 'chat', 'messages', () => ({ messages: [{ role: 'user', content: 'a'.repeat(15e6) }] })],
+    ['many lines', 'chat', 'messages', () => ({ messages: [{ role: 'user', content: 'a\n'.repeat(4e6) }] })],
+    [
+      'a text file',
+      'chat',
+      'messages',
+      () => ({
+        messages: [
+          { role: 'user', content: [{ type: 'file', file: { filename: 'a.txt', file_data: file } }] },
+        ],
+      }),
+    ],
+    ['long arguments', 'chat', 'messages', () => args(JSON.stringify({ q: 'x'.repeat(10e6) }))],
+    [
+      'calls whose results come in reverse order',
+      'gemini',
+      'chat',
+      () => ({
+        contents: [
+          { role: 'model', parts: results.map((at) => ({ functionCall: { name: `f${at}` } })) },
+          { role: 'user', parts: results.map((at) => ({ functionResponse: { name: `f${9_499 - at}` } })) },
+        ],
+      }),
+    ],
+    [
+      'calls with ids that do not fit',
+      'chat',
+      'messages',
+      () => ({
+        messages: [
+          {
+            role: 'assistant',
+            tool_calls: many(9_000, (at) => ({ id: `c!${at}`, function: { name: 'f', arguments: '{}' } })),
+          },
+        ],
+      }),
+    ],
+    [
+      'schemas of Google',
+      'gemini',
+      'chat',
+      () => ({
+        contents: [{ parts: [{ text: 'Go' }] }],
+        tools: [
+          {
+            functionDeclarations: many(5_000, (at) => ({
+              name: `f.${at}`,
+              parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } },
+            })),
+          },
+        ],
+      }),
+    ],
+  ])('%s', async (_, from, to, request) => {
+    expect((await work(from, to, request())).longest).toBeLessThan(500);
+  });
+
+  it.each([
+    ['numbers', `{"a":[${'1,'.repeat(7e6)}1]}`],
+    ['brackets', `{"a":${'['.repeat(2e6)}${']'.repeat(2e6)}}`],
+    ['characters', JSON.stringify({ q: 'x'.repeat(13e6) })],
+  ])('arguments of too many %s refused', async (_, text) => {
+    await expect(translated('chat', 'messages', args(text))).rejects.toMatchObject({ code: 'invalid_value' });
+  });
+
+  it('too long lists refused', async () => {
+    const contents = many(60_000, () => ({}));
+    await expect(translated('gemini', 'chat', { contents })).rejects.toMatchObject({ code: 'invalid_value' });
+  });
+});
+
 describe('an object with more members than any has', () => {
   const hints = Object.fromEntries(many(10_000, (at) => [`u${at}`, 0]));
   const input = { path: '/important' };

@@ -1,7 +1,8 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
-import { FlatNames, type NamedTool } from './flat-names.ts';
+import { flatNames, type NamedTool } from './flat-names.ts';
 import { writeJson } from './json-text.ts';
+import type { Steps } from './steps.ts';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
 const inputSchema =
@@ -18,8 +19,8 @@ export class ToolNames {
   readonly #byFlat = new Map<string, Named>();
 
   /** The conversation with functions alone. */
-  flat(conversation: Conversation): Conversation {
-    const names = new FlatNames(toolsIn(conversation));
+  *flat(conversation: Conversation): Steps<Conversation> {
+    const names = yield* flatNames(toolsIn(conversation));
     const { choice } = conversation;
     return {
       ...conversation,

@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
+import type { Steps } from './steps.ts';
 import { translationBetween } from './translation.ts';
 
 /** Requests on their way to a provider. For tests. */
@@ -23,6 +24,14 @@ export function translator(
     const { body, ignored } = await translation.request(Buffer.from(text), null);
     return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
   };
+}
+
+/** The result of steps that are all taken at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 /** The shortest conversation, in chat completions and in messages. */

@@ -17,9 +17,11 @@ import type { Conversation } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from './json-text.ts';
+import { jsonPieces } from './json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
+import { inSteps, type InTurn, type Steps } from './steps.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
@@ -87,14 +89,14 @@ class ApiTranslation implements Translation {
     isStream?: boolean,
   ): Promise<{ body: Buffer; ignored: string[] }> {
     const inTurn = turnsOf(body, tenantId);
-    const fields = await inTurn(() => JSON.parse(body.toString()) as Fields);
+    const text = await inTurn(() => body.toString());
+    const fields = await inTurn(() => JSON.parse(text) as Fields);
     const left = new LeftOut(this.#client.fieldNames);
-    const read = await inTurn(() => this.#client.readRequest(fields, new JsonSource(body), left));
+    const read = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
     assertSystemTexts(read, left);
-    const stream = isStream ?? read.stream;
-    const written = await inTurn(() =>
-      Buffer.from(this.#upstream.writeRequest(this.#names.flat({ ...read, stream }), this.#facts, left)),
-    );
+    const flat = await inSteps(this.#names.flat({ ...read, stream: isStream ?? read.stream }), inTurn);
+    const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
+    const written = await inSteps(writtenIn(request), inTurn);
     return { body: written, ignored: left.ignored };
   }
 
@@ -142,6 +144,15 @@ class ApiTranslation implements Translation {
   }
 }
 
+function* writtenIn(request: object): Steps<Buffer> {
+  const pieces: Buffer[] = [];
+  for (const piece of jsonPieces(request)) {
+    pieces.push(Buffer.from(piece));
+    yield;
+  }
+  return Buffer.concat(pieces);
+}
+
 /** Throws for images and files in system texts: providers have no place for them there. */
 function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
   for (const { role, parts } of turns)
@@ -151,9 +162,6 @@ function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
 }
 
 /** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
-function turnsOf(
-  { length }: Buffer,
-  tenantId: string | null,
-): <Result>(piece: () => Result) => Promise<Result> {
+function turnsOf({ length }: Buffer, tenantId: string | null): InTurn {
   return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
 }

@@ -5,6 +5,7 @@ import type { CallPart, MediaPart, Part, ResultPart, TextPart, ThinkingPart, Tur
 import { numberIn, textIn } from '../fields.ts';
 import type { LeftOut } from '../left-out.ts';
 import { sourceOf } from '../media.ts';
+import type { Steps } from '../steps.ts';
 
 /** Members of messages that are translated. */
 const translated = new Set([
@@ -13,28 +14,40 @@ const translated = new Set([
 ]);
 
 /** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
-export function readTurns(messages: unknown, left: LeftOut): Turn[] {
+export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
   /** Ids of the calls before, by name: the old form of a result has the name alone. */
   const ids = new Map<string, string>();
-  return listOf(messages).map((message, index): Turn => {
-    const at = `messages[${index}]`;
-    const fields = Object(message) as Fields;
-    for (const [name, value] of Object.entries(fields))
-      if (!translated.has(name) && value !== null && !(name === 'name' && fields['role'] === 'function'))
-        left.ignore(`messages.${name}`);
-    switch (fields['role']) {
-      case 'system':
-      case 'developer':
-        return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
-      case 'assistant':
-        return { role: 'assistant', parts: said(fields, { at, left, ids, index }) };
-      case 'tool':
-      case 'function':
-        return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
-      default:
-        return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
-    }
-  });
+  const turns: Turn[] = [];
+  for (const [index, message] of listOf(messages).entries()) {
+    turns.push(turnOf(Object(message) as Fields, index, { left, ids }));
+    yield;
+  }
+  return turns;
+}
+
+function turnOf(
+  fields: Fields,
+  index: number,
+  { left, ids }: { left: LeftOut; ids: Map<string, string> },
+): Turn {
+  const at = `messages[${index}]`;
+  for (const [name, value] of Object.entries(fields))
+    if (!translated.has(name) && value !== null && !(name === 'name' && fields['role'] === 'function'))
+      left.ignore(`messages.${name}`);
+  switch (fields['role']) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
+    case 'assistant':
+      return { role: 'assistant', parts: said(fields, { at, left, ids, index }) };
+    case 'tool':
+    case 'function':
+      return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
+    case 'user':
+      return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
+    default:
+      throw left.refused(`${at}.role`);
+  }
 }
 
 function resultOf(

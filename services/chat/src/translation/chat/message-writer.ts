@@ -4,6 +4,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversatio
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText, urlOf } from '../media.ts';
 import { chatMaker } from '../seals.ts';
+import type { Steps } from '../steps.ts';
 import { withResultsBehindCalls } from '../turn-order.ts';
 
 interface Options {
@@ -12,12 +13,17 @@ interface Options {
 }
 
 /** The messages of a conversation. Many servers take system texts at the beginning as one message only. */
-export function writeMessages(given: readonly Turn[], options: Options): Fields[] {
+export function* writeMessages(given: readonly Turn[], options: Options): Steps<Fields[]> {
   const turns = withResultsBehindCalls(given);
   const found = turns.findIndex(({ role }) => role !== 'system');
   const first = found < 0 ? turns.length : found;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts);
-  return [...systemMessage(system), ...turns.slice(first).flatMap((turn) => messagesOf(turn, options))];
+  const messages = systemMessage(system);
+  for (const turn of turns.slice(first)) {
+    messages.push(...messagesOf(turn, options));
+    yield;
+  }
+  return messages;
 }
 
 function systemMessage(parts: readonly Part[]): Fields[] {

@@ -4,6 +4,7 @@ import { efforts, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, textIn, textsIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { freeformText } from '../tool-names.ts';
 import { readTurns } from './message-reader.ts';
 
@@ -43,7 +44,7 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. */
-export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
   for (const [name, value] of Object.entries(fields)) {
     if (value === null) continue;
     const isHarmless = Object.hasOwn(harmless, name) ? harmless[name] : undefined;
@@ -51,9 +52,11 @@ export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): 
     if (isHarmless === undefined && !translated.has(name)) left.ignore(name);
   }
   const { choice, allowed } = choiceOf(fields['tool_choice'] ?? fields['function_call']);
+  const turns = yield* readTurns(fields['messages'], left);
+  const tools = yield* toolsOf(fields, source, left);
   return {
-    turns: readTurns(fields['messages'], left),
-    tools: toolsOf(fields, source, left).filter(({ name }) => allowed?.has(name) !== false),
+    turns,
+    tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: booleanIn(fields['parallel_tool_calls']),
     maxTokens: numberIn(fields['max_completion_tokens']) ?? numberIn(fields['max_tokens']),
@@ -73,21 +76,24 @@ export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): 
 }
 
 /** `functions` is OpenAI's name before `tools`. */
-function toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Tool[] {
-  const tools = listOf(fields['tools']).map((tool, index): Tool => {
-    const { type = 'function', function: called, custom } = Object(tool) as Fields;
-    const from = source.member('tools')?.element(index) ?? null;
-    if (type === 'function') return functionOf(Object(called) as Fields, from?.member('function') ?? null);
-    if (type === 'custom') return freeformOf(Object(custom) as Fields);
-    throw left.refused(
-      `tools[${index}].type`,
-      `The model has no tool of the type ${String(type).slice(0, 64)}.`,
-    );
-  });
-  const functions = listOf(fields['functions']).map((called, index) =>
-    functionOf(Object(called) as Fields, source.member('functions')?.element(index) ?? null),
-  );
-  return [...tools, ...functions];
+function* toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+  const tools: Tool[] = [];
+  for (const [index, tool] of listOf(fields['tools']).entries()) {
+    tools.push(toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, left }));
+    yield;
+  }
+  for (const [index, called] of listOf(fields['functions']).entries()) {
+    tools.push(functionOf(Object(called) as Fields, source.member('functions')?.element(index) ?? null));
+    yield;
+  }
+  return tools;
+}
+
+function toolOf(tool: unknown, source: JsonSource | null, { at, left }: { at: string; left: LeftOut }): Tool {
+  const { type = 'function', function: called, custom } = Object(tool) as Fields;
+  if (type === 'function') return functionOf(Object(called) as Fields, source?.member('function') ?? null);
+  if (type === 'custom') return freeformOf(Object(custom) as Fields);
+  throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
 }
 
 function functionOf({ name, description, parameters, strict }: Fields, source: JsonSource | null): Tool {

@@ -3,18 +3,20 @@ import type { ModelFacts } from '../api.ts';
 import { chatIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../conversation.ts';
 import { effortOf } from '../effort.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { canBeStrict } from '../strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
 
 /** See `RequestApi`. */
-export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop, maxTokens, stream, tools, parallel } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
-  return writeJson({
+  const turns = yield* withFittingIds(conversation.turns, chatIds);
+  return {
     model: facts.name,
-    messages: writeMessages(withFittingIds(conversation.turns, chatIds), { facts, left }),
+    messages: yield* writeMessages(turns, { facts, left }),
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
     ...samplingOf(conversation, facts, left),
@@ -25,7 +27,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     ...effortIn(conversation, facts, left),
     ...(stream && { stream }),
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
-  });
+  };
 }
 
 function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Tool } from '../conversation.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
 import {
@@ -12,6 +12,7 @@ import {
   withoutThoughts,
   withOwnThoughts,
 } from '../ordered-turns.ts';
+import type { Steps } from '../steps.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';
 import { reasoningOf } from './reasoning.ts';
@@ -20,14 +21,14 @@ import { reasoningOf } from './reasoning.ts';
  * See `RequestApi`. The model, and whether the answer is a stream, stand in the path
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
  */
-export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop } = conversation;
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
   const maker = makerOf(facts);
-  const own = withFittingIds(conversation.turns, messagesIds).map((turn) => withOwnThoughts(turn, maker));
-  const turns = orderedTurns(own);
+  const fitting = yield* withFittingIds(conversation.turns, messagesIds);
+  const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, maker)));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
   const tools = toolsIn({ ...conversation, turns }, facts, left);
@@ -45,7 +46,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     ...(output !== null && { textFormat: formatOf(output.name, output.schemaJson) }),
   };
   const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
-  return writeJson({
+  return {
     messages: writeMessages(messages, { facts, left }),
     ...(system.length > 0 && { system: system.map(({ text }) => ({ text })) }),
     ...(hasMembers(inference) && { inferenceConfig: inference }),
@@ -53,7 +54,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     ...(hasMembers(additional) && { additionalModelRequestFields: additional }),
     ...(reportsSequence && { additionalModelResponseFieldPaths: ['/stop_sequence'] }),
     ...(hasMembers(config) && { outputConfig: config }),
-  });
+  };
 }
 
 function hasMembers(value: object): boolean {

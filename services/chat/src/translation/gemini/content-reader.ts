@@ -6,6 +6,7 @@ import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { readMarked } from '../seals.ts';
+import type { Steps } from '../steps.ts';
 
 /** A member in either spelling. */
 export function memberOf(source: JsonSource | null, name: string): JsonSource | null {
@@ -16,41 +17,85 @@ function snakeOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
+interface OpenCall {
+  id: string;
+  isAnswered: boolean;
+}
+
+/** Calls that wait for a result, in their order. */
+class WaitingCalls {
+  readonly #calls: OpenCall[] = [];
+  #first = 0;
+
+  add(call: OpenCall): void {
+    this.#calls.push(call);
+  }
+
+  /** The first one, which waits no longer. */
+  take(): OpenCall | null {
+    for (; this.#first < this.#calls.length; this.#first += 1) {
+      const call = this.#calls[this.#first];
+      if (call?.isAnswered !== false) continue;
+      call.isAnswered = true;
+      return call;
+    }
+    return null;
+  }
+}
+
 /** Gives calls without ids some, and finds the call of a result by its name and order. */
 class CallOrder {
-  readonly #open: { id: string; name: string }[] = [];
+  readonly #byId = new Map<string, WaitingCalls>();
+  readonly #byName = new Map<string, WaitingCalls>();
   #count = 0;
 
   called(id: string, name: string): string {
     this.#count += 1;
-    const own = id === '' ? `call_${this.#count}` : id;
-    this.#open.push({ id: own, name });
-    return own;
+    const call = { id: id === '' ? `call_${this.#count}` : id, isAnswered: false };
+    waiting(this.#byId, call.id).add(call);
+    waiting(this.#byName, name).add(call);
+    return call.id;
   }
 
   answered(id: string, name: string): string {
-    const index = this.#open.findIndex((call) => (id === '' ? call.name === name : call.id === id));
-    const [found] = index < 0 ? [] : this.#open.splice(index, 1);
-    return found?.id ?? (id === '' ? `call_${name}` : id);
+    const found = id === '' ? this.#byName.get(name) : this.#byId.get(id);
+    return found?.take()?.id ?? (id === '' ? `call_${name}` : id);
   }
 }
 
+function waiting(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
+  const known = calls.get(key);
+  if (known !== undefined) return known;
+  const added = new WaitingCalls();
+  calls.set(key, added);
+  return added;
+}
+
 /** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
-export function readContents(fields: Fields, source: JsonSource, left: LeftOut): Turn[] {
+export function* readContents(fields: Fields, source: JsonSource, left: LeftOut): Steps<Turn[]> {
   const calls = new CallOrder();
   const contents = source.member('contents');
-  return objectsIn(fields, 'contents').map((content, index): Turn => {
-    const parts = contents?.element(index)?.member('parts') ?? null;
-    const read = objectsIn(content, 'parts').flatMap((part, place) =>
-      partsOf(part, {
-        at: `contents[${index}].parts[${place}]`,
-        source: parts?.element(place) ?? null,
-        left,
-        calls,
-      }),
-    );
-    return { role: content['role'] === 'model' ? 'assistant' : 'user', parts: read };
-  });
+  const turns: Turn[] = [];
+  for (const [index, content] of objectsIn(fields, 'contents').entries()) {
+    const from = contents?.element(index)?.member('parts') ?? null;
+    const parts: Part[] = [];
+    for (const [place, part] of objectsIn(content, 'parts').entries()) {
+      const at = `contents[${index}].parts[${place}]`;
+      parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, left, calls }));
+      yield;
+    }
+    turns.push({ role: roleOf(content['role'], `contents[${index}].role`, left), parts });
+    yield;
+  }
+  return turns;
+}
+
+/** Google's older API has a role for results. */
+function roleOf(role: unknown, at: string, left: LeftOut): Turn['role'] {
+  if (role === 'model') return 'assistant';
+  if (role === undefined || role === null || role === '' || role === 'user' || role === 'function')
+    return 'user';
+  throw left.refused(at);
 }
 
 /** The parts of a system instruction, which may be a text. */

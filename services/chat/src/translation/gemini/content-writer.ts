@@ -2,7 +2,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText } from '../media.ts';
-import { inputOf } from '../messages/content-writer.ts';
+import { lateInput } from '../messages/content-writer.ts';
+import type { Steps } from '../steps.ts';
 import { withResultsBehindCalls } from '../turn-order.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */
@@ -15,21 +16,23 @@ interface Options {
 }
 
 /** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
-export function writeContents(
+export function* writeContents(
   turns: readonly Turn[],
   options: Options,
-): { system: Fields[]; contents: Fields[] } {
+): Steps<{ system: Fields[]; contents: Fields[] }> {
   const found = turns.findIndex(({ role }) => role !== 'system');
   const first = found < 0 ? Math.max(0, turns.length - 1) : found;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
   const names = new Map<string, string>();
   for (const part of turns.flatMap(({ parts }) => parts))
     if (part.kind === 'call') names.set(part.id, part.name);
-  const contents = joined(withResultsBehindCalls(turns.slice(first))).map(({ isSaid, parts }) => ({
-    role: isSaid ? 'model' : 'user',
-    parts: isSaid ? saidParts(parts, options) : userParts(parts, names, options.left),
-  }));
-  return { system, contents: contents.filter(({ parts }) => parts.length > 0) };
+  const contents: Fields[] = [];
+  for (const { isSaid, parts } of joined(withResultsBehindCalls(turns.slice(first)))) {
+    const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.left);
+    if (written.length > 0) contents.push({ role: isSaid ? 'model' : 'user', parts: written });
+    yield;
+  }
+  return { system, contents };
 }
 
 /** Turns of one side that follow one another are one. */
@@ -74,7 +77,7 @@ function saidPart(part: Part, left: LeftOut): Fields[] {
     case 'refusal':
       return [{ text: part.text }];
     case 'call':
-      return [{ functionCall: { name: part.name, args: inputOf(part.argumentsText) } }];
+      return [{ functionCall: { name: part.name, args: lateInput(part) } }];
     case 'image':
     case 'file':
     case 'audio':

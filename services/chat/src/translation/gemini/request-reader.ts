@@ -5,6 +5,7 @@ import { efforts, type Effort } from '../conversation.ts';
 import { numberIn, textIn, textsIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { memberOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 
@@ -42,16 +43,17 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. Whether the answer is a stream stands in the path. */
-export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
   const given = objectIn(fields, config);
   noteFields(fields, given, left);
   const number = (name: string): number | null => numberIn(valueOf(given, name));
   const system = readSystem(valueOf(fields, 'systemInstruction'), left);
   const { choice, allowed } = choiceOf(objectIn(objectIn(fields, 'toolConfig'), 'functionCallingConfig'));
-  const turns = readContents(fields, source, left);
+  const turns = yield* readContents(fields, source, left);
+  const tools = yield* toolsOf(fields, source, left);
   return {
     turns: system.length === 0 ? turns : [{ role: 'system', parts: system }, ...turns],
-    tools: toolsOf(fields, source, left).filter(({ name }) => allowed?.has(name) !== false),
+    tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: null,
     maxTokens: number('maxOutputTokens'),
@@ -87,17 +89,20 @@ function noteFields(fields: Fields, given: Fields, left: LeftOut): void {
   }
 }
 
-function toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Tool[] {
+function* toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
   const from = source.member('tools');
-  return objectsIn(fields, 'tools').flatMap((tool, index) => {
+  const tools: Tool[] = [];
+  for (const [index, tool] of objectsIn(fields, 'tools').entries()) {
     for (const [name, value] of Object.entries(tool))
       if (!isNamed(name, 'functionDeclarations') && value !== null)
         throw left.refused(`tools[${index}].${name}`, 'Only its own provider has this tool.');
     const declarations = memberOf(from?.element(index) ?? null, 'functionDeclarations');
-    return objectsIn(tool, 'functionDeclarations').map((declared, place) =>
-      declarationOf(declared, declarations?.element(place) ?? null),
-    );
-  });
+    for (const [place, declared] of objectsIn(tool, 'functionDeclarations').entries()) {
+      tools.push(declarationOf(declared, declarations?.element(place) ?? null));
+      yield;
+    }
+  }
+  return tools;
 }
 
 function declarationOf(declared: Fields, source: JsonSource | null): Tool {

@@ -3,26 +3,27 @@ import type { ModelFacts } from '../api.ts';
 import { withFittingIds, type IdRule } from '../call-ids.ts';
 import type { Conversation, Effort, Tool } from '../conversation.ts';
 import { budgetOf, effortOf } from '../effort.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { writeContents } from './content-writer.ts';
 
 /** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */
-export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { tools, choice, parallel } = conversation;
   if (parallel === false) left.ignoreField('parallel');
-  const { system, contents } = writeContents(withFittingIds(conversation.turns, anyIds), {
+  const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
     isThird: isThird(facts),
     left,
   });
   const config = configOf(conversation, facts, left);
-  return writeJson({
+  return {
     ...(system.length > 0 && { systemInstruction: { parts: system } }),
     contents,
     ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(declaration) }] }),
     ...(tools.length > 0 && choice !== null && { toolConfig: { functionCallingConfig: choiceOf(choice) } }),
     ...(Object.keys(config).length > 0 && { generationConfig: config }),
-  });
+  };
 }
 
 /** Ids are not written; results are found by them. */

@@ -5,6 +5,7 @@ import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { readMarked } from '../seals.ts';
+import type { Steps } from '../steps.ts';
 
 /** The place of a content in the request. */
 interface Place {
@@ -14,8 +15,13 @@ interface Place {
 }
 
 /** The parts of a message. Throws a 400 for a block that other APIs don't have. */
-export function readContent(content: unknown, place: Place): Part[] {
-  return blocksOf(content).flatMap((block, index) => partsOf(block, index, place));
+export function* readContent(content: unknown, place: Place): Steps<Part[]> {
+  const parts: Part[] = [];
+  for (const [index, block] of blocksOf(content).entries()) {
+    parts.push(...partsOf(block, index, place));
+    yield;
+  }
+  return parts;
 }
 
 /** Texts alone may stand in system messages. */

@@ -1,7 +1,9 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
+import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { argumentsObject } from '../../dialects/tool-arguments.ts';
-import type { MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import type { CallPart, MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
+import { Late, RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText } from '../media.ts';
 import { isEmpty } from '../ordered-turns.ts';
@@ -20,7 +22,7 @@ export function blockOf(part: Part, left: LeftOut): Fields[] {
         : [{ type: 'thinking', thinking: text, signature: seal.text }];
     }
     case 'call':
-      return [{ type: 'tool_use', id: part.id, name: part.name, input: inputOf(part.argumentsText) }];
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: lateInput(part) }];
     case 'result':
       return [resultBlock(part, left)];
     default:
@@ -35,6 +37,22 @@ function textBlock(text: string): Fields {
 /** Arguments that are no object stay as a text in one. */
 export function inputOf(argumentsText: string): RawJson {
   return new RawJson(argumentsObject(argumentsText) ?? writeJson({ arguments: argumentsText }));
+}
+
+/** Texts up to this size are parsed within 3 ms. */
+const smallChars = 64 * 1024;
+/** One long text of this size is parsed in 40 ms. */
+const mostChars = 12 * 1024 * 1024;
+
+/** The same for a request: it throws a 400 for arguments that take more than 50 ms to read. */
+export function lateInput({ id, argumentsText }: CallPart): Late {
+  const parsed = new Late(() => inputOf(argumentsText));
+  return new Late(() => {
+    if (argumentsText.length <= smallChars) return inputOf(argumentsText);
+    if (argumentsText.length > mostChars || JsonScan.exceeds(Buffer.from(argumentsText), parsedAtOnce))
+      throw new AppError('invalid_value', `The arguments of the call ${id} are too much JSON to be read.`);
+    return parsed;
+  });
 }
 
 function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {

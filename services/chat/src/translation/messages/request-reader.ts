@@ -4,6 +4,7 @@ import { efforts, noSampling, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, textIn, textsIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { readContent, systemParts } from './content-reader.ts';
 
 export const fieldNames: FieldNames = {
@@ -33,7 +34,7 @@ const translated = new Set([
 const decisive = ['container', 'mcp_servers'];
 
 /** See `RequestApi`. */
-export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
   // By this code Anthropic's SDKs know that they are to send the whole conversation.
   if (isGiven(fields['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
   for (const name of decisive) if (isGiven(fields[name])) throw left.refused(name);
@@ -41,9 +42,15 @@ export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): 
     if (!translated.has(name) && !decisive.includes(name) && value !== null) left.ignore(name);
   const choice = Object(fields['tool_choice']) as Fields;
   const isSerial = booleanIn(choice['disable_parallel_tool_use']);
+  const turns = yield* turnsOf(fields, source, left);
+  const tools: Tool[] = [];
+  for (const [index, tool] of listOf(fields['tools']).entries()) {
+    tools.push(toolOf(tool, index, { source, left }));
+    yield;
+  }
   return {
-    turns: turnsOf(fields, source, left),
-    tools: listOf(fields['tools']).map((tool, index) => toolOf(tool, index, { source, left })),
+    turns,
+    tools,
     choice: choiceOf(choice),
     parallel: isSerial === null ? null : !isSerial,
     maxTokens: numberIn(fields['max_tokens']),
@@ -67,19 +74,23 @@ function isGiven(value: unknown): boolean {
 /** Claude Code begins with a block that changes with each session, which would break the caches of providers. */
 const billingHeader = /^x-anthropic-billing-header:/;
 
-function turnsOf(fields: Fields, source: JsonSource, left: LeftOut): Turn[] {
+function* turnsOf(fields: Fields, source: JsonSource, left: LeftOut): Steps<Turn[]> {
   const parts = systemParts(fields['system'], 'system', left).filter(({ text }) => !billingHeader.test(text));
   const messages = source.member('messages');
-  const turns = listOf(fields['messages']).map((message, index): Turn => {
+  const turns: Turn[] = parts.length === 0 ? [] : [{ role: 'system', parts }];
+  for (const [index, message] of listOf(fields['messages']).entries()) {
     const at = `messages[${index}]`;
     const { role, content, ...others } = Object(message) as Fields;
     for (const name of Object.keys(others)) left.ignore(`messages.${name}`);
     if (role === 'system' || role === 'developer')
-      return { role: 'system', parts: systemParts(content, `${at}.content`, left) };
-    const place = { at: `${at}.content`, source: messages?.element(index)?.member('content') ?? null, left };
-    return { role: role === 'assistant' ? 'assistant' : 'user', parts: readContent(content, place) };
-  });
-  return parts.length === 0 ? turns : [{ role: 'system', parts }, ...turns];
+      turns.push({ role: 'system', parts: systemParts(content, `${at}.content`, left) });
+    else if (role === 'user' || role === 'assistant') {
+      const from = messages?.element(index)?.member('content') ?? null;
+      turns.push({ role, parts: yield* readContent(content, { at: `${at}.content`, source: from, left }) });
+    } else throw left.refused(`${at}.role`);
+    yield;
+  }
+  return turns;
 }
 
 /** Fields of a tool that are translated. */

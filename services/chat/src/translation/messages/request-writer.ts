@@ -1,7 +1,7 @@
 import type { Conversation, Tool, Turn } from '../conversation.ts';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import {
   calledTools,
@@ -10,6 +10,7 @@ import {
   withoutThoughts,
   withOwnThoughts,
 } from '../ordered-turns.ts';
+import type { Steps } from '../steps.ts';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 
@@ -17,23 +18,21 @@ import { thinkingOf } from './thinking.ts';
 const otherwiseTokens = 8_192;
 
 /** See `RequestApi`. */
-export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop, maxTokens, stream } = conversation;
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const own = withFittingIds(conversation.turns, messagesIds).map((turn) =>
-    withOwnThoughts(turn, 'anthropic'),
-  );
-  const turns = orderedTurns(own);
+  const fitting = yield* withFittingIds(conversation.turns, messagesIds);
+  const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, 'anthropic')));
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
   const { system, messages } = splitSystem(
     isThinking ? turns : orderedTurns(turns.map(withoutThoughts)),
   );
   const format = output !== null && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
-  return writeJson({
+  return {
     model: facts.name,
     max_tokens: limit,
     ...(system.length > 0 && { system: system.map(({ text }) => ({ type: 'text', text })) }),
@@ -46,7 +45,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
       output_config: { ...(effort !== null && { effort }), ...(format && { format }) },
     }),
     ...(stream && { stream }),
-  });
+  };
 }
 
 function messageOf({ role, parts }: Turn, left: LeftOut): { role: string; content: unknown[] } {

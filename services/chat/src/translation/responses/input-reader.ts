@@ -13,9 +13,10 @@ import { textIn } from '../fields.ts';
 import type { LeftOut } from '../left-out.ts';
 import { sourceOf } from '../media.ts';
 import { readMarked } from '../seals.ts';
+import type { Steps } from '../steps.ts';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
-export function readInput(input: unknown, left: LeftOut): Turn[] {
+export function* readInput(input: unknown, left: LeftOut): Steps<Turn[]> {
   const turns: Turn[] = [];
   for (const [index, item] of inputItems(input).entries()) {
     const turn = turnOf(item, `input[${index}]`, left);
@@ -25,6 +26,7 @@ export function readInput(input: unknown, left: LeftOut): Turn[] {
     if (isSame && joins && last.parts.at(-1)?.kind !== undefined && canJoin(last, turn))
       last.parts.push(...turn.parts);
     else if (turn !== null) turns.push(turn);
+    yield;
   }
   return turns;
 }

@@ -2,19 +2,25 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText, urlOf } from '../media.ts';
+import type { Steps } from '../steps.ts';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
-export function writeInput(turns: readonly Turn[], left: LeftOut): { instructions: string; input: Fields[] } {
+export function* writeInput(
+  turns: readonly Turn[],
+  left: LeftOut,
+): Steps<{ instructions: string; input: Fields[] }> {
   const found = turns.findIndex(({ role }) => role !== 'system');
   // An input must have an item.
   const first = found < 0 ? Math.max(0, turns.length - 1) : found;
   const texts = turns
     .slice(0, first)
     .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));
-  return {
-    instructions: texts.join('\n\n'),
-    input: turns.slice(first).flatMap((turn) => itemsOf(turn, left)),
-  };
+  const input: Fields[] = [];
+  for (const turn of turns.slice(first)) {
+    input.push(...itemsOf(turn, left));
+    yield;
+  }
+  return { instructions: texts.join('\n\n'), input };
 }
 
 function itemsOf({ role, parts }: Turn, left: LeftOut): Fields[] {

@@ -4,6 +4,7 @@ import { efforts, noSampling, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
 
@@ -42,16 +43,17 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 const encryptedReasoning = 'reasoning.encrypted_content';
 
 /** See `RequestApi`. */
-export function readRequest(fields: Fields, source: JsonSource, left: LeftOut): Conversation {
+export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
   noteFields(fields, left);
   const { choice, allowed } = choiceOf(fields['tool_choice'], left);
   const instructions = textIn(fields['instructions']);
-  const turns = readInput(fields['input'], left);
+  const turns = yield* readInput(fields['input'], left);
+  const tools = yield* readTools(fields, source, left);
   return {
     turns: instructions
       ? [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
       : turns,
-    tools: readTools(fields, source, left).filter(({ name }) => allowed?.has(name) !== false),
+    tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: booleanIn(fields['parallel_tool_calls']),
     maxTokens: numberIn(fields['max_output_tokens']),

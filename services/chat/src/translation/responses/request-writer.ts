@@ -4,18 +4,19 @@ import { chatIds, withFittingIds } from '../call-ids.ts';
 import { writtenEffort } from '../chat/request-writer.ts';
 import type { Conversation, OutputFormat, Tool } from '../conversation.ts';
 import { effortOf } from '../effort.ts';
-import { RawJson, writeJson } from '../json-text.ts';
+import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { canBeStrict } from '../strict-schema.ts';
 import { writeInput } from './input-writer.ts';
 
 /** See `RequestApi`. */
-export function writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): string {
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop, maxTokens, stream, tools, choice, parallel } = conversation;
   if (stop.length > 0) throw left.refusedField('stop');
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
-  const { instructions, input } = writeInput(withFittingIds(conversation.turns, chatIds), left);
-  return writeJson({
+  const { instructions, input } = yield* writeInput(yield* withFittingIds(conversation.turns, chatIds), left);
+  return {
     model: facts.name,
     ...(instructions !== '' && { instructions }),
     input,
@@ -29,7 +30,7 @@ export function writeRequest(conversation: Conversation, facts: ModelFacts, left
     ...reasoningIn(conversation, facts, left),
     store: false,
     ...(stream && { stream }),
-  });
+  };
 }
 
 const leastTokens = 16;

@@ -3,6 +3,7 @@ import type { Tool } from '../conversation.ts';
 import { booleanIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
+import type { Steps } from '../steps.ts';
 import { freeformText } from '../tool-names.ts';
 
 /** Tools of the provider that Codex always offers, so that they are hints. */
@@ -25,30 +26,31 @@ interface Place {
 }
 
 /** The tools of a request, also those in namespaces and among the items of its input, which Codex sends. */
-export function readTools(fields: Fields, source: JsonSource, left: LeftOut): Tool[] {
+export function* readTools(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
   const place = { left, namespace: null, depth: 0 };
-  const tools = toolsIn(fields['tools'], { ...place, at: 'tools', source: source.member('tools') });
+  const tools = yield* toolsIn(fields['tools'], { ...place, at: 'tools', source: source.member('tools') });
   const input = source.member('input');
-  const added = listOf(fields['input']).flatMap((item, index) => {
+  for (const [index, item] of listOf(fields['input']).entries()) {
     const { type, tools: list } = Object(item) as Fields;
-    if (type !== 'additional_tools') return [];
+    if (type !== 'additional_tools') continue;
     const from = input?.element(index)?.member('tools') ?? null;
-    return toolsIn(list, { ...place, at: `input[${index}].tools`, source: from });
-  });
-  return [...tools, ...added];
+    tools.push(...(yield* toolsIn(list, { ...place, at: `input[${index}].tools`, source: from })));
+  }
+  return tools;
 }
 
-function toolsIn(list: unknown, place: Place): Tool[] {
-  return listOf(list).flatMap((tool, index) =>
-    toolOf(Object(tool) as Fields, {
-      ...place,
-      at: `${place.at}[${index}]`,
-      source: place.source?.element(index) ?? null,
-    }),
-  );
+function* toolsIn(list: unknown, place: Place): Steps<Tool[]> {
+  const tools: Tool[] = [];
+  for (const [index, tool] of listOf(list).entries()) {
+    const at = `${place.at}[${index}]`;
+    const source = place.source?.element(index) ?? null;
+    tools.push(...(yield* toolOf(Object(tool) as Fields, { ...place, at, source })));
+    yield;
+  }
+  return tools;
 }
 
-function toolOf(tool: Fields, place: Place): Tool[] {
+function* toolOf(tool: Fields, place: Place): Steps<Tool[]> {
   const { source, left, namespace, depth, at } = place;
   const { type, name, description, parameters, strict, format } = tool;
   const named = { name: textIn(name) ?? '', namespace };
@@ -63,7 +65,7 @@ function toolOf(tool: Fields, place: Place): Tool[] {
   }
   if (type === 'namespace' && depth < maxDepth) {
     const from = source?.member('tools') ?? null;
-    return toolsIn(tool['tools'], {
+    return yield* toolsIn(tool['tools'], {
       ...place,
       at: `${at}.tools`,
       source: from,
