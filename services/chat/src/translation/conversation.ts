@@ -42,8 +42,11 @@ export interface MediaPart {
   at: string;
 }
 
-/** An address, or base64 with its media type. */
-export type MediaSource = { url: string } | { data: string; mediaType: string };
+/** An address, with its media type where the client names that, or base64. */
+export type MediaSource =
+  | { url: string; mediaType?: string }
+  /** `charset`: of a text that is not in UTF-8. */
+  | { data: string; mediaType: string; charset?: string };
 
 export interface CallPart {
   kind: 'call';

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, plainText, urlOf } from '../media.ts';
+import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
 import { chatMaker } from '../seals.ts';
 import type { Steps } from '../steps.ts';
 import { withResultsBehindCalls } from '../turn-order.ts';
@@ -104,9 +104,14 @@ function contentPart(part: TextPart | MediaPart, left: LeftOut): Fields {
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };
   if ('url' in source) throw left.refused(at, 'The model takes this part as data only.');
   if (kind === 'audio') {
-    const format = source.mediaType.replace('audio/', '');
+    const format = source.mediaType
+      .replace('audio/', '')
+      .replace(/^mpeg$/, 'mp3')
+      .replace(/^x-wav$/, 'wav');
     return { type: 'input_audio', input_audio: { data: source.data, format } };
   }
-  if (isPlainText(source)) return { type: 'text', text: plainText(source) };
-  return { type: 'file', file: { filename: name ?? 'file.pdf', file_data: urlOf(source) } };
+  if (isPlainText(source)) return { type: 'text', text: namedText(source, name) };
+  const filename = fileName(part);
+  if (filename === null || isFilm(part)) throw left.refused(at, notDocument);
+  return { type: 'file', file: { filename, file_data: urlOf(source) } };
 }

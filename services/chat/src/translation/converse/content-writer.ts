@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
-import { inputOf } from '../messages/content-writer.ts';
+import { lateInput } from '../messages/content-writer.ts';
 import { isEmpty } from '../ordered-turns.ts';
 import { MediaWriter } from './media-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';
@@ -63,8 +63,8 @@ class BlockWriter {
       case 'thinking':
         return this.#thought(part);
       case 'call': {
-        const { id, name, argumentsText } = part;
-        return [{ toolUse: { toolUseId: id, name, input: inputOf(argumentsText) } }];
+        const { id, name } = part;
+        return [{ toolUse: { toolUseId: id, name, input: lateInput(part) } }];
       }
       case 'result':
         return [this.#result(part)];

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, plainText } from '../media.ts';
+import { isPlainText, namedText, typeOf } from '../media.ts';
 import { lateInput } from '../messages/content-writer.ts';
 import type { Steps } from '../steps.ts';
 import { withResultsBehindCalls } from '../turn-order.ts';
@@ -104,18 +104,13 @@ function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<s
   return { functionResponse: { name: names.get(callId) ?? callId, response } };
 }
 
-function mediaPart({ kind, source, at }: MediaPart, left: LeftOut): Fields {
+function mediaPart(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
   if ('url' in source) {
     if (kind === 'audio') throw left.refused(at);
-    return { fileData: { fileUri: source.url, mimeType: typeOf(source.url, kind) } };
+    const mimeType = typeOf(part);
+    return { fileData: { fileUri: source.url, ...(mimeType !== null && { mimeType }) } };
   }
-  if (kind === 'file' && isPlainText(source)) return { text: plainText(source) };
+  if (kind === 'file' && isPlainText(source)) return { text: namedText(source, name) };
   return { inlineData: { mimeType: source.mediaType, data: source.data } };
-}
-
-/** Google wants the type of a file by its address. */
-function typeOf(url: string, kind: MediaPart['kind']): string {
-  if (kind === 'file') return 'application/pdf';
-  const [, ending = ''] = /\.(png|webp|gif|heic)(?:[?#]|$)/i.exec(url) ?? [];
-  return `image/${ending === '' ? 'jpeg' : ending.toLowerCase()}`;
 }

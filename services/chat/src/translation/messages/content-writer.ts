@@ -5,7 +5,7 @@ import { argumentsObject } from '../../dialects/tool-arguments.ts';
 import type { CallPart, MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
 import { Late, RawJson, writeJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, plainText } from '../media.ts';
+import { isPlainText, plainText, typeOf } from '../media.ts';
 import { isEmpty } from '../ordered-turns.ts';
 
 /** The blocks of a part. Other providers' thoughts have none. */
@@ -68,15 +68,21 @@ function plainBlock(part: TextPart | MediaPart, left: LeftOut): Fields {
   return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, left);
 }
 
-function mediaBlock({ kind, source, name, at }: MediaPart, left: LeftOut): Fields {
+function mediaBlock(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image', source: writeSource(source) };
   if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
   const document = { type: 'document', ...(name !== null && { title: name }) };
-  if ('url' in source) return { ...document, source: writeSource(source) };
-  if (source.mediaType === 'application/pdf') return { ...document, source: writeSource(source) };
-  if (!isPlainText(source)) throw left.refused(at, 'The model reads PDF and plain text only.');
-  return { ...document, source: { type: 'text', media_type: 'text/plain', data: plainText(source) } };
+  const type = typeOf(part);
+  // An address that does not show its type is one of a PDF.
+  if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
+  if ('url' in source || !isPlainText(source))
+    throw left.refused(at, 'The model reads PDF and plain text only.');
+  const data = new Late(() => plainText(source));
+  return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
 }
+
+const pdf = 'application/pdf';
 
 function writeSource(source: MediaSource): Fields {
   return 'url' in source

@@ -1,7 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
+import type { Late } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, plainText, urlOf } from '../media.ts';
+import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
 import type { Steps } from '../steps.ts';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
@@ -92,14 +93,18 @@ function resultPart(part: TextPart | MediaPart, left: LeftOut): Fields {
   return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
 }
 
-function inputText(text: string): Fields {
+function inputText(text: string | Late): Fields {
   return { type: 'input_text', text };
 }
 
-function mediaPart({ kind, source, name, at }: MediaPart, left: LeftOut): Fields {
+function mediaPart(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
   if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  if (isFilm(part)) throw left.refused(at, notDocument);
   if ('url' in source) return { type: 'input_file', file_url: source.url };
-  if (isPlainText(source)) return inputText(plainText(source));
-  return { type: 'input_file', filename: name ?? 'file.pdf', file_data: urlOf(source) };
+  if (isPlainText(source)) return inputText(namedText(source, name));
+  const filename = fileName(part);
+  if (filename === null) throw left.refused(at, notDocument);
+  return { type: 'input_file', filename, file_data: urlOf(source) };
 }
