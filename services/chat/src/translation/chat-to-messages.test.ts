@@ -87,7 +87,15 @@ describe('a request of chat completions for a model of messages', () => {
       output_config: { format: { type: 'json_schema', schema: { type: 'object' } } },
       stream: true,
     });
-    expect(ignored.toSorted()).toEqual(['detail', 'messages.name', 'seed', 'store', 'top_p', 'user']);
+    expect(ignored.toSorted()).toEqual([
+      'detail',
+      'messages.name',
+      'seed',
+      'store',
+      'temperature',
+      'top_p',
+      'user',
+    ]);
   });
 
   it('takes the limit of the model where the client has none, and never exceeds it', async () => {

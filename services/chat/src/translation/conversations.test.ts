@@ -6,7 +6,7 @@ import type { Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
 import { converse } from './converse/converse.ts';
 import { ConverseWriter, passedFrames, readRequest, writeAnswer } from './converse-provider.ts';
-import type { Conversation, Part, Turn } from './conversation.ts';
+import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource, writeJson } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
@@ -67,12 +67,18 @@ function throughAnswer(api: Api, answer: Answer): Answer {
   return read;
 }
 
+/** An image or a file without its place, and without the type that an address shows. */
+function plainMedia(part: MediaPart): MediaPart {
+  const { source } = part;
+  return { ...part, at: '', source: 'url' in source ? { url: source.url } : source };
+}
+
 /** The meaning of a conversation: texts that follow one another are one, and places in requests don't count. */
 function meaning(conversation: Conversation): unknown {
   const turns: Turn[] = [];
   for (const { role, parts } of conversation.turns) {
     const last = turns.at(-1);
-    const placeless = parts.map((part) => ('at' in part ? { ...part, at: '' } : part));
+    const placeless = parts.map((part) => ('at' in part ? plainMedia(part) : part));
     if (last?.role === role && role !== 'assistant') last.parts.push(...placeless);
     else turns.push({ role, parts: placeless });
   }

@@ -1,3 +1,5 @@
+import type { LeftOut } from './left-out.ts';
+
 /** Values of JSON of unknown types. */
 
 export function textIn(value: unknown): string | null {
@@ -12,7 +14,12 @@ export function booleanIn(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null;
 }
 
-export function textsIn(value: unknown): string[] {
-  if (typeof value === 'string') return [value];
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [];
+/** Texts at which an answer stops: a text, or a list of some. Throws `unsupported_parameter` for others. */
+export function stopIn(value: unknown, name: string, left: LeftOut): string[] {
+  if (value === undefined || value === null) return [];
+  const texts: unknown[] = Array.isArray(value) ? value : [value];
+  return texts.map((text) => {
+    if (typeof text !== 'string') throw left.refused(name, 'It takes texts.');
+    return text;
+  });
 }

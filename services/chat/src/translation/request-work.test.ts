@@ -106,7 +106,9 @@ describe('a request with many', () => {
       'messages',
       'messages',
       'chat',
-      (count) => ({ messages: many(count, (at) => ({ role: at % 2 ? 'assistant' : 'user', content: 'a' })) }),
+      (count) => ({
+        messages: many(count + 1, (at) => ({ role: at % 2 ? 'assistant' : 'user', content: 'a' })),
+      }),
     ],
   ];
 

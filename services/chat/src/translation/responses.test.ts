@@ -105,6 +105,7 @@ describe('a turn of Codex with a model of messages', () => {
       'prompt_cache_key',
       'reasoning.context',
       'text.verbosity',
+      'tools.description',
       'tools.web_search',
     ]);
     expect(JSON.stringify(body)).not.toContain('openai-only');

@@ -40,7 +40,7 @@ const argumentsText = fc.oneof(
     .map((value) => JSON.stringify(value)),
 );
 const schemaJson =
-  '{"type":"object","properties":{"2":{"type":"string"},"1":{"type":"integer","maximum":12345678901234567890}}}';
+  '{"type":"object","properties":{"2":{"type":"string"},"1":{"type":"integer","maximum":12345678901234567890}},"required":["2","1"],"additionalProperties":false}';
 const toolName = fc.constantFrom('search', 'book', 'f');
 
 const calls = fc

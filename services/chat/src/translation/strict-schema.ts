@@ -1,13 +1,21 @@
 import { isFields, listOf } from '@gatehouse/kit/fields';
+import type { LeftOut, NamedField } from './left-out.ts';
 
 const maxDepth = 32;
 const maxObjects = 2_000;
+
+/** Whether a schema is written as a strict one; `field` is left out where it can't be. */
+export function strictIn(schemaJson: string, field: NamedField, left: LeftOut): boolean {
+  const isStrict = canBeStrict(schemaJson);
+  if (!isStrict) left.ignoreField(field);
+  return isStrict;
+}
 
 /**
  * Whether OpenAI's API can hold an answer to a schema strictly: each object in it requires all of its properties, and allows
  * no others. It refuses other schemas as strict ones.
  */
-export function canBeStrict(schemaJson: string): boolean {
+function canBeStrict(schemaJson: string): boolean {
   let objects = 0;
   const isStrict = (schema: unknown, depth: number): boolean => {
     objects += 1;

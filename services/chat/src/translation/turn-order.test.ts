@@ -16,10 +16,11 @@ const user = { role: 'user', content: 'q' };
 
 /** Messages of chat completions, in short: the ids of calls and results, otherwise the role. */
 function shortened({ messages }: Fields): string[] {
-  return (messages as Fields[]).map(({ role, tool_calls: calls, tool_call_id: id }) =>
+  const list = messages as { role: string; tool_calls?: { id: string }[]; tool_call_id?: string }[];
+  return list.map(({ role, tool_calls: calls, tool_call_id: id }) =>
     calls === undefined
-      ? `${String(role)}${id === undefined ? '' : ` ${String(id)}`}`
-      : `calls ${(calls as Fields[]).map((each) => String(each['id'])).join()}`,
+      ? [role, ...(id === undefined ? [] : [id])].join(' ')
+      : `calls ${calls.map((each) => each.id).join()}`,
   );
 }
 

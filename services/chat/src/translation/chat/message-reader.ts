@@ -4,14 +4,21 @@ import { plainCall } from '../../dialects/openai/tool-calls.ts';
 import type { CallPart, MediaPart, Part, ResultPart, TextPart, ThinkingPart, Turn } from '../conversation.ts';
 import { numberIn, textIn } from '../fields.ts';
 import type { LeftOut } from '../left-out.ts';
-import { sourceOf } from '../media.ts';
+import { fileSource, sourceOf } from '../media.ts';
 import type { Steps } from '../steps.ts';
 
-/** Members of messages that are translated. */
-const translated = new Set([
-  ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'tool_call_id', 'reasoning_content'],
-  ...['audio', 'annotations', 'reasoning', sealedReasoningMember],
-]);
+/** Members of messages that are translated, by their roles. */
+const translated = {
+  system: ['role', 'content'],
+  developer: ['role', 'content'],
+  user: ['role', 'content'],
+  assistant: [
+    ...(['role', 'content', 'refusal', 'tool_calls', 'function_call', 'reasoning_content'] as const),
+    ...(['audio', 'annotations', 'reasoning', sealedReasoningMember] as const),
+  ],
+  tool: ['role', 'content', 'tool_call_id'],
+  function: ['role', 'content', 'tool_call_id', 'name'],
+} as const;
 
 /** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
 export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
@@ -19,22 +26,22 @@ export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
   const ids = new Map<string, string>();
   const turns: Turn[] = [];
   for (const [index, message] of listOf(messages).entries()) {
-    turns.push(turnOf(Object(message) as Fields, index, { left, ids }));
+    turns.push(turnOf(message, index, { left, ids }));
     yield;
   }
   return turns;
 }
 
 function turnOf(
-  fields: Fields,
+  message: unknown,
   index: number,
   { left, ids }: { left: LeftOut; ids: Map<string, string> },
 ): Turn {
   const at = `messages[${index}]`;
-  for (const [name, value] of Object.entries(fields))
-    if (!translated.has(name) && value !== null && !(name === 'name' && fields['role'] === 'function'))
-      left.ignore(`messages.${name}`);
-  switch (fields['role']) {
+  const role = textIn((Object(message) as Fields)['role']) ?? '';
+  if (!isRole(role)) throw left.refused(`${at}.role`);
+  const fields = left.members<string>(message, 'messages', translated[role]);
+  switch (role) {
     case 'system':
     case 'developer':
       return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
@@ -45,9 +52,11 @@ function turnOf(
       return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
     case 'user':
       return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
-    default:
-      throw left.refused(`${at}.role`);
   }
+}
+
+function isRole(role: string): role is keyof typeof translated {
+  return Object.hasOwn(translated, role);
 }
 
 function resultOf(
@@ -66,6 +75,7 @@ function said(
   if (isFields(audio))
     throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
   const list = isFields(old) && listOf(given).length === 0 ? [{ function: old }] : listOf(given);
+  for (const call of list) noteCall(call, left);
   const calls = list.filter(isFields).map((call, place) => callOf(call, `${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
   const refused = textIn(refusal) ?? '';
@@ -75,6 +85,15 @@ function said(
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
     ...calls,
   ];
+}
+
+/** Notes the members of a call that are no part of it. Some clients write its function without an object around. */
+function noteCall(call: unknown, left: LeftOut): void {
+  const path = 'messages.tool_calls';
+  const inCall = ['id', 'type', 'index', 'function', 'custom', 'name', 'arguments', 'input'] as const;
+  const { function: called, custom } = left.members(call, path, [...inCall, 'parameters']);
+  if (isFields(called)) left.members(called, `${path}.function`, ['name', 'arguments']);
+  if (isFields(custom)) left.members(custom, `${path}.custom`, ['name', 'input']);
 }
 
 /** `place`: names a call without an id. */
@@ -115,47 +134,52 @@ export function thoughtsOf(message: Fields): ThinkingPart[] {
 function saidParts(content: unknown, at: string, left: LeftOut): Part[] {
   if (!Array.isArray(content)) return contentOf(content, at, left);
   return (content as unknown[]).flatMap((part, index): Part[] => {
-    const { type, refusal } = Object(part) as Fields;
-    if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
-    return type === 'thinking' ? [] : partOf(part, `${at}[${index}]`, left);
+    const { type } = Object(part) as Fields;
+    if (type === 'refusal') {
+      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
+    }
+    if (type !== 'thinking') return partOf(part, `${at}[${index}]`, left);
+    left.ignore('thinking');
+    return [];
   });
 }
 
 function contentOf(content: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  if (isFields(content)) throw left.refused(at, 'It takes a text or a list.');
   return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, left));
 }
 
 function partOf(part: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
   if (typeof part === 'string') return [{ kind: 'text', text: part }];
-  const { type, text, image_url: image, input_audio: audio, file } = Object(part) as Fields;
-  switch (type) {
-    case 'text':
+  switch ((Object(part) as Fields)['type']) {
+    case 'text': {
+      const { text } = left.members(part, '', ['type', 'text']);
       return [{ kind: 'text', text: textIn(text) ?? '' }];
+    }
     case 'image_url': {
-      const { url, detail } = isFields(image) ? image : { url: image };
+      const { image_url: image } = left.members(part, '', ['type', 'image_url']);
+      const { url, detail } = isFields(image) ? left.members(image, '', ['url', 'detail']) : { url: image };
       if (typeof url !== 'string') throw left.refused(`${at}.image_url.url`);
       if (detail !== undefined && detail !== 'auto') left.ignore('detail');
       return [{ kind: 'image', source: sourceOf(url), name: null, at }];
     }
     case 'input_audio': {
-      const { data, format } = Object(audio) as Fields;
-      const source = { data: textIn(data) ?? '', mediaType: `audio/${textIn(format) ?? 'wav'}` };
+      const { input_audio: audio } = left.members(part, '', ['type', 'input_audio']);
+      const { data, format } = left.members(audio, 'input_audio', ['data', 'format']);
+      if (typeof data !== 'string') throw left.refused(`${at}.input_audio.data`);
+      const source = { data, mediaType: `audio/${textIn(format) ?? 'wav'}` };
       return [{ kind: 'audio', source, name: null, at }];
     }
     case 'file': {
-      const { file_data: data, filename } = Object(file) as Fields;
+      const { file } = left.members(part, '', ['type', 'file']);
+      const { file_data: data, filename } = left.members(file, 'file', ['file_data', 'filename', 'file_id']);
       if (typeof data !== 'string')
         throw left.refused(`${at}.file.file_id`, 'Files of a provider are known to it alone.');
-      return [{ kind: 'file', source: fileOf(data), name: textIn(filename), at }];
+      return [{ kind: 'file', source: fileSource(data, textIn(filename)), name: textIn(filename), at }];
     }
     default:
       throw left.refused(`${at}.type`);
   }
-}
-
-/** Clients send the data with or without `data:` before it. */
-function fileOf(data: string): MediaPart['source'] {
-  const source = sourceOf(data);
-  return 'url' in source ? { data, mediaType: 'application/pdf' } : source;
 }

@@ -1,9 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../conversation.ts';
 import { efforts, type Effort } from '../conversation.ts';
-import { booleanIn, numberIn, textIn, textsIn } from '../fields.ts';
+import { booleanIn, numberIn, stopIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
-import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { FieldNames, LeftOut, Members } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
 import { freeformText } from '../tool-names.ts';
 import { readTurns } from './message-reader.ts';
@@ -20,18 +20,21 @@ export const fieldNames: FieldNames = {
   presencePenalty: 'presence_penalty',
   frequencyPenalty: 'frequency_penalty',
   output: 'response_format',
+  strictOutput: 'response_format.json_schema.strict',
   reasoning: 'reasoning_effort',
   strict: 'tools.strict',
   tools: 'tools',
 };
 
 /** Fields that are translated. All others are hints, but for those that are refused. */
-const translated = new Set([
-  ...['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stop', 'stream', 'stream_options'],
-  ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'tools', 'functions'],
-  ...['tool_choice', 'function_call', 'parallel_tool_calls', 'response_format', 'reasoning_effort'],
-  ...['reasoning', 'thinking', 'n', 'logprobs', 'logit_bias', 'modalities'],
-]);
+const translated = [
+  ...(['model', 'messages', 'max_tokens', 'max_completion_tokens', 'stop', 'stream'] as const),
+  ...(['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty'] as const),
+  ...(['tools', 'functions', 'tool_choice', 'function_call', 'parallel_tool_calls'] as const),
+  ...(['response_format', 'reasoning_effort', 'reasoning', 'thinking', 'stream_options'] as const),
+];
+
+type Given = Members<(typeof translated)[number]>;
 
 /** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
 const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -44,14 +47,11 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. */
-export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === null) continue;
-    const isHarmless = Object.hasOwn(harmless, name) ? harmless[name] : undefined;
-    if (isHarmless?.(value) === false) throw left.refused(name);
-    if (isHarmless === undefined && !translated.has(name)) left.ignore(name);
-  }
-  const { choice, allowed } = choiceOf(fields['tool_choice'] ?? fields['function_call']);
+export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+  for (const [name, isHarmless] of Object.entries(harmless))
+    if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
+  const fields = left.members(given, '', [...translated, ...Object.keys(harmless)]) as Given;
+  const { choice, allowed } = choiceOf(fields, left);
   const turns = yield* readTurns(fields['messages'], left);
   const tools = yield* toolsOf(fields, source, left);
   return {
@@ -60,7 +60,7 @@ export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut):
     choice,
     parallel: booleanIn(fields['parallel_tool_calls']),
     maxTokens: numberIn(fields['max_completion_tokens']) ?? numberIn(fields['max_tokens']),
-    stop: textsIn(fields['stop']),
+    stop: stopIn(fields['stop'], 'stop', left),
     sampling: {
       temperature: numberIn(fields['temperature']),
       topP: numberIn(fields['top_p']),
@@ -70,33 +70,36 @@ export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut):
       frequencyPenalty: numberIn(fields['frequency_penalty']),
     },
     output: outputOf(fields['response_format'], source, left),
-    reasoning: reasoningOf(fields),
+    reasoning: reasoningOf(fields, left),
     stream: fields['stream'] === true,
   };
 }
 
 /** `functions` is OpenAI's name before `tools`. */
-function* toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+function* toolsOf(fields: Given, source: JsonSource, left: LeftOut): Steps<Tool[]> {
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, left }));
     yield;
   }
   for (const [index, called] of listOf(fields['functions']).entries()) {
-    tools.push(functionOf(Object(called) as Fields, source.member('functions')?.element(index) ?? null));
+    tools.push(functionOf(called, source.member('functions')?.element(index) ?? null, left));
     yield;
   }
   return tools;
 }
 
 function toolOf(tool: unknown, source: JsonSource | null, { at, left }: { at: string; left: LeftOut }): Tool {
-  const { type = 'function', function: called, custom } = Object(tool) as Fields;
-  if (type === 'function') return functionOf(Object(called) as Fields, source?.member('function') ?? null);
-  if (type === 'custom') return freeformOf(Object(custom) as Fields);
+  const names = ['type', 'function', 'custom'] as const;
+  const { type = 'function', function: called, custom } = left.members(tool, 'tools', names);
+  if (type === 'function') return functionOf(called, source?.member('function') ?? null, left);
+  if (type === 'custom') return freeformOf(custom, left);
   throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
 }
 
-function functionOf({ name, description, parameters, strict }: Fields, source: JsonSource | null): Tool {
+function functionOf(called: unknown, source: JsonSource | null, left: LeftOut): Tool {
+  const names = ['name', 'description', 'parameters', 'strict'] as const;
+  const { name, description, parameters, strict } = left.members(called, 'tools.function', names);
   return {
     name: textIn(name) ?? '',
     namespace: null,
@@ -107,7 +110,9 @@ function functionOf({ name, description, parameters, strict }: Fields, source: J
   };
 }
 
-function freeformOf({ name, description, format }: Fields): Tool {
+function freeformOf(custom: unknown, left: LeftOut): Tool {
+  const names = ['name', 'description', 'format'] as const;
+  const { name, description, format } = left.members(custom, 'tools.custom', names);
   return {
     ...{ name: textIn(name) ?? '', namespace: null, description: freeformText(description, format) },
     ...{ schemaJson: null, isFreeform: true, isStrict: null },
@@ -115,17 +120,27 @@ function freeformOf({ name, description, format }: Fields): Tool {
 }
 
 /** `allowed`: names of the tools that may be called, where not all may. */
-function choiceOf(choice: unknown): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+function choiceOf(
+  { tool_choice: given, function_call: old }: Given,
+  left: LeftOut,
+): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+  const choice = given ?? old ?? null;
+  if (choice === null) return { choice, allowed: null };
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
-  if (!isFields(choice)) return { choice: null, allowed: null };
-  const { type, function: called, custom, allowed_tools: allowed, name } = choice;
+  const names = ['type', 'function', 'custom', 'allowed_tools', 'name'] as const;
+  const path = given === undefined ? 'function_call' : 'tool_choice';
+  if (!isFields(choice)) throw left.refused(path);
+  const { type, function: called, custom, allowed_tools: allowed, name } = left.members(choice, path, names);
   if (type === 'allowed_tools') {
     const { mode, tools } = Object(allowed) as Fields;
     const names = listOf(tools).map((tool) => nameIn(tool) ?? '');
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }
+  for (const [kind, value] of Object.entries({ function: called, custom }))
+    if (value !== undefined) left.members(value, `${path}.${kind}`, ['name']);
   const named = nameIn({ function: called, custom, name });
-  return { choice: named === null ? null : { name: named, namespace: null }, allowed: null };
+  if (named === null) throw left.refused(`${path}.function.name`);
+  return { choice: { name: named, namespace: null }, allowed: null };
 }
 
 function nameIn(tool: unknown): string | null {
@@ -134,21 +149,30 @@ function nameIn(tool: unknown): string | null {
 }
 
 function outputOf(format: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
-  const { type, json_schema: given } = Object(format) as Fields;
+  const path = 'response_format';
+  const { type, json_schema: given } = left.members(format ?? {}, path, ['type', 'json_schema']);
   if (type === undefined || type === 'text') return null;
   if (type === 'json_object') return { kind: 'json' };
   const schemaJson = source.member('response_format')?.member('json_schema')?.textOf('schema');
   if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('response_format.type');
-  const { name, strict } = Object(given) as Fields;
+  const names = ['name', 'schema', 'strict'] as const;
+  const { name, strict } = left.members(given, `${path}.json_schema`, names);
   return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
 }
 
 /** Some clients send the members of other servers: a budget in `reasoning` or `thinking`. */
-function reasoningOf(fields: Fields): Reasoning | null {
-  const { effort: nested, max_tokens: most } = Object(fields['reasoning']) as Fields;
-  const { type, budget_tokens: budget } = Object(fields['thinking']) as Fields;
+function reasoningOf(fields: Given, left: LeftOut): Reasoning | null {
+  const inReasoning = ['effort', 'max_tokens'] as const;
+  const inThinking = ['type', 'budget_tokens'] as const;
+  const { effort: nested, max_tokens: most } = left.members(
+    fields['reasoning'] ?? {},
+    'reasoning',
+    inReasoning,
+  );
+  const { type, budget_tokens: budget } = left.members(fields['thinking'] ?? {}, 'thinking', inThinking);
   const effort = fields['reasoning_effort'] ?? nested;
   const isEffort = efforts.includes(effort as Effort);
+  if (effort !== undefined && !isEffort) left.ignore('reasoning_effort');
   const tokens = numberIn(budget) ?? numberIn(most);
   if (!isEffort && tokens === null && type === undefined) return null;
   return {

@@ -6,7 +6,7 @@ import { effortOf } from '../effort.ts';
 import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
-import { canBeStrict } from '../strict-schema.ts';
+import { strictIn } from '../strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
 
 /** See `RequestApi`. */
@@ -20,10 +20,10 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
     ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
     ...(stop.length > 0 && { stop }),
     ...samplingOf(conversation, facts, left),
-    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, left)) }),
     ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
-    ...(output !== null && { response_format: formatOf(output) }),
+    ...(output !== null && { response_format: formatOf(output, left) }),
     ...effortIn(conversation, facts, left),
     ...(stream && { stream }),
     ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
@@ -49,12 +49,12 @@ function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut
   return written;
 }
 
-function writeTool({ name, description, schemaJson, isStrict }: Tool): Fields {
+function writeTool({ name, description, schemaJson, isStrict }: Tool, left: LeftOut): Fields {
   const called = {
     name,
     ...(description !== null && { description }),
     ...(schemaJson !== null && { parameters: new RawJson(schemaJson) }),
-    ...(isStrict !== null && { strict: isStrict && canBeStrict(schemaJson ?? '{}') }),
+    ...(isStrict !== null && { strict: isStrict && strictIn(schemaJson ?? '{}', 'strict', left) }),
   };
   return { type: 'function', function: called };
 }
@@ -63,10 +63,10 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 
-function formatOf(output: OutputFormat): Fields {
+function formatOf(output: OutputFormat, left: LeftOut): Fields {
   if (output.kind === 'json') return { type: 'json_object' };
   const { name, schemaJson, isStrict } = output;
-  const strict = isStrict === true && canBeStrict(schemaJson);
+  const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
   return {
     type: 'json_schema',
     json_schema: { name: name ?? 'answer', schema: new RawJson(schemaJson), strict },
@@ -93,11 +93,14 @@ function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut)
     return {};
   }
   const value = writtenEffort(effort, facts);
+  if (value === null) left.ignoreField('reasoning');
   return value === null ? {} : { reasoning_effort: value };
 }
 
-/** The effort as OpenAI's models take it; null for none. */
+/** The effort as OpenAI's models take it; null for none, where a model can't but think. */
 export function writtenEffort(effort: Effort, { name }: ModelFacts): string | null {
+  if (effort === 'none' && /gpt-5(?![.\d])/.test(name)) return 'minimal';
+  if (effort === 'none' && /gpt-(?:5\.[1-9]|[6-9])/.test(name)) return 'none';
   return isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
 }
 

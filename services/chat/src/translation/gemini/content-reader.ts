@@ -1,12 +1,31 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSealed } from '../../dialects/gemini/content.ts';
-import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import { isNamed, textOf, valueOf } from '../../dialects/gemini/fields.ts';
 import type { CallPart, MediaPart, Part, ResultPart, Seal, TextPart, Turn } from '../conversation.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
-import type { LeftOut } from '../left-out.ts';
+import type { LeftOut, Members } from '../left-out.ts';
+import { dataSource } from '../media.ts';
 import { readMarked } from '../seals.ts';
 import type { Steps } from '../steps.ts';
+
+/** `LeftOut.members` of an object whose names may have either spelling. `names`: in camelCase. */
+export function membersOf<Name extends string>(
+  value: unknown,
+  { path, names, left }: { path: string; names: readonly Name[]; left: LeftOut },
+): Members<Name> {
+  if (!isFields(value)) return left.members(value, path, names);
+  const given = Object.entries(value).map(([name, member]) => {
+    const known = names.find((each) => isNamed(name, each));
+    return [known ?? name, member] as const;
+  });
+  return left.members(Object.fromEntries(given), path, names);
+}
+
+/** A list, which may stand without its brackets if it has one element. */
+export function elementsIn(value: unknown): readonly unknown[] {
+  return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
+}
 
 /** A member in either spelling. */
 export function memberOf(source: JsonSource | null, name: string): JsonSource | null {
@@ -76,15 +95,16 @@ export function* readContents(fields: Fields, source: JsonSource, left: LeftOut)
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
-  for (const [index, content] of objectsIn(fields, 'contents').entries()) {
+  for (const [index, given] of elementsIn(fields['contents']).entries()) {
+    const content = membersOf(given, { path: 'contents', names: ['role', 'parts'], left });
     const from = contents?.element(index)?.member('parts') ?? null;
     const parts: Part[] = [];
-    for (const [place, part] of objectsIn(content, 'parts').entries()) {
+    for (const [place, part] of elementsIn(content.parts).entries()) {
       const at = `contents[${index}].parts[${place}]`;
       parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, left, calls }));
       yield;
     }
-    turns.push({ role: roleOf(content['role'], `contents[${index}].role`, left), parts });
+    turns.push({ role: roleOf(content.role, `contents[${index}].role`, left), parts });
     yield;
   }
   return turns;
@@ -100,12 +120,17 @@ function roleOf(role: unknown, at: string, left: LeftOut): Turn['role'] {
 
 /** The parts of a system instruction, which may be a text. */
 export function readSystem(instruction: unknown, left: LeftOut): (TextPart | MediaPart)[] {
+  if (instruction === undefined) return [];
   if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
-  return objectsIn(isFields(instruction) ? instruction : {}, 'parts').map((part, index) =>
-    typeof part['text'] === 'string'
-      ? { kind: 'text', text: part['text'] }
-      : mediaOf(part, `systemInstruction.parts[${index}]`, left),
-  );
+  const path = 'systemInstruction';
+  const { parts } = membersOf(instruction, { path, names: ['parts', 'role'], left });
+  return elementsIn(parts).map((part, index) => {
+    const members = membersOf(part, { path: '', names: partNames, left });
+    const at = `${path}.parts[${index}]`;
+    return typeof members.text === 'string'
+      ? { kind: 'text', text: members.text }
+      : mediaOf(members, at, left);
+  });
 }
 
 interface Place {
@@ -115,15 +140,28 @@ interface Place {
   calls: CallOrder;
 }
 
-function partsOf(part: Fields, { at, source, left, calls }: Place): Part[] {
+/** Members of a part that are translated. */
+const partNames = [
+  ...(['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse'] as const),
+  ...(['inlineData', 'fileData'] as const),
+];
+
+type GivenPart = Members<(typeof partNames)[number]>;
+
+/** Parts by which a model uses tools of its provider. */
+const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+
+function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
+  for (const name of Object.keys(Object(given) as Fields))
+    if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
+  const part = membersOf(given, { path: '', names: partNames, left });
   const seal = sealOf(part);
-  const { text } = part;
-  const call = valueOf(part, 'functionCall');
-  const result = valueOf(part, 'functionResponse');
-  if (part['thought'] === true) return [{ kind: 'thinking', text: textOf(text), seal }];
+  const { text, functionCall: call, functionResponse: result } = part;
+  if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), seal }];
   const before: Part[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
-  if (isFields(call)) return [...before, callOf(call, memberOf(source, 'functionCall'), calls)];
-  if (isFields(result)) return [resultOf(result, memberOf(source, 'functionResponse'), { at, left, calls })];
+  if (call !== undefined) return [...before, callOf(call, memberOf(source, 'functionCall'), { calls, left })];
+  if (result !== undefined)
+    return [resultOf(result, memberOf(source, 'functionResponse'), { at, left, calls })];
   if (typeof text === 'string') return text === '' ? before : [...before, { kind: 'text', text }];
   return [...before, mediaOf(part, at, left)];
 }
@@ -135,7 +173,13 @@ export function sealOf(part: Fields): Seal | null {
   return readMarked(text) ?? { maker: 'google', text, isRedacted: false };
 }
 
-function callOf({ id, name }: Fields, source: JsonSource | null, calls: CallOrder): CallPart {
+function callOf(
+  call: unknown,
+  source: JsonSource | null,
+  { calls, left }: Pick<Place, 'left' | 'calls'>,
+): CallPart {
+  const names = ['id', 'name', 'args'] as const;
+  const { id, name } = membersOf(call, { path: 'functionCall', names, left });
   const named = textOf(name);
   return {
     ...{ kind: 'call', id: calls.called(textOf(id), named), name: named },
@@ -144,33 +188,39 @@ function callOf({ id, name }: Fields, source: JsonSource | null, calls: CallOrde
 }
 
 function resultOf(
-  result: Fields,
+  result: unknown,
   source: JsonSource | null,
   { at, left, calls }: Pick<Place, 'at' | 'left' | 'calls'>,
 ): ResultPart {
-  const { id, name, response } = result;
+  const names = ['id', 'name', 'response', 'parts'] as const;
+  const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, left });
   const { output, error, ...others } = isFields(response) ? response : {};
   const isError = error !== undefined;
   const said = output ?? error;
   const isPlain = typeof said === 'string' && Object.keys(others).length === 0;
   const text = isPlain ? said : (source?.textOf('response') ?? '{}');
-  const media = objectsIn(result, 'parts').map((part, place) => mediaOf(part, `${at}.parts[${place}]`, left));
+  const media = elementsIn(parts).map((part, place) => {
+    const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], left });
+    return mediaOf(members, `${at}.parts[${place}]`, left);
+  });
   return {
     ...{ kind: 'result', callId: calls.answered(textOf(id), textOf(name)), isError },
     parts: [...(text === '' ? [] : [{ kind: 'text', text } as const]), ...media],
   };
 }
 
-function mediaOf(part: Fields, at: string, left: LeftOut): MediaPart {
-  const inline = objectIn(part, 'inlineData');
-  const file = objectIn(part, 'fileData');
+function mediaOf(part: Pick<GivenPart, 'inlineData' | 'fileData'>, at: string, left: LeftOut): MediaPart {
+  const inNames = ['data', 'mimeType', 'displayName'] as const;
+  const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, left });
+  const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;
+  const file = membersOf(part.fileData ?? {}, { path: 'fileData', names: fileNames, left });
   const { data } = inline;
-  const mediaType = textIn(valueOf(inline, 'mimeType')) ?? textOf(valueOf(file, 'mimeType'));
-  const uri = textOf(valueOf(file, 'fileUri'));
+  const mediaType = textIn(inline.mimeType) ?? textOf(file.mimeType);
+  const uri = textOf(file.fileUri);
   const kind = mediaType.startsWith('image/') ? 'image' : mediaType.startsWith('audio/') ? 'audio' : 'file';
-  const name = textIn(valueOf(inline, 'displayName'));
-  if (typeof data === 'string') return { kind, source: { data, mediaType }, name, at };
+  const name = textIn(inline.displayName) ?? textIn(file.displayName);
+  if (typeof data === 'string') return { kind, source: dataSource(data, mediaType), name, at };
   if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri))
     throw left.refused(at, 'Other models take texts, data and addresses of files only.');
-  return { kind, source: { url: uri }, name, at };
+  return { kind, source: { url: uri, ...(mediaType !== '' && { mediaType }) }, name, at };
 }

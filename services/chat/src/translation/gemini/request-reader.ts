@@ -1,12 +1,12 @@
-import { listOf, type Fields } from '@gatehouse/kit/fields';
-import { isNamed, objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import type { Fields } from '@gatehouse/kit/fields';
+import { isNamed, numberOf, textOf } from '../../dialects/gemini/fields.ts';
 import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../conversation.ts';
 import { efforts, type Effort } from '../conversation.ts';
-import { numberIn, textIn, textsIn } from '../fields.ts';
+import { stopIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
-import type { FieldNames, LeftOut } from '../left-out.ts';
+import type { FieldNames, LeftOut, Members } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
-import { memberOf, readContents, readSystem } from './content-reader.ts';
+import { elementsIn, memberOf, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 
 const config = 'generationConfig';
@@ -23,125 +23,166 @@ export const fieldNames: FieldNames = {
   presencePenalty: `${config}.presencePenalty`,
   frequencyPenalty: `${config}.frequencyPenalty`,
   output: `${config}.responseMimeType`,
+  strictOutput: `${config}.responseSchema`,
   reasoning: `${config}.thinkingConfig`,
   strict: 'tools',
   tools: 'tools',
 };
 
-const translated = ['contents', 'systemInstruction', 'tools', 'toolConfig', config, 'model'];
+const translated = [
+  ...(['contents', 'systemInstruction', 'tools', 'toolConfig', config, 'model', 'cachedContent'] as const),
+];
 const translatedOfConfig = [
-  ...['temperature', 'topP', 'topK', 'maxOutputTokens', 'stopSequences', 'seed', 'presencePenalty'],
-  ...['frequencyPenalty', 'responseMimeType', 'responseSchema', 'responseJsonSchema', 'thinkingConfig'],
-  ...['candidateCount', 'responseModalities', 'responseLogprobs'],
+  ...([
+    'temperature',
+    'topP',
+    'topK',
+    'maxOutputTokens',
+    'stopSequences',
+    'seed',
+    'presencePenalty',
+  ] as const),
+  ...(['frequencyPenalty', 'responseMimeType', 'responseSchema', 'responseJsonSchema'] as const),
+  ...(['thinkingConfig', 'candidateCount', 'responseModalities', 'responseLogprobs'] as const),
 ];
 
+type Given = Members<(typeof translated)[number]>;
+type Config = Members<(typeof translatedOfConfig)[number]>;
+
 /** Values of fields of the configuration that decide the meaning of the answer, as far as they ask for nothing. */
-const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
-  candidateCount: (value) => value === 1,
-  responseLogprobs: (value) => value === false,
-  responseModalities: (value) => listOf(value).every((each) => each === 'TEXT'),
+const harmless = {
+  candidateCount: (value: unknown) => value === 1 || value === '1',
+  responseLogprobs: (value: unknown) => value === false,
+  responseModalities: (value: unknown) => elementsIn(value).every((each) => each === 'TEXT'),
 };
 
 /** See `RequestApi`. Whether the answer is a stream stands in the path. */
 export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
-  const given = objectIn(fields, config);
-  noteFields(fields, given, left);
-  const number = (name: string): number | null => numberIn(valueOf(given, name));
-  const system = readSystem(valueOf(fields, 'systemInstruction'), left);
-  const { choice, allowed } = choiceOf(objectIn(objectIn(fields, 'toolConfig'), 'functionCallingConfig'));
+  const request = membersOf(fields, { path: '', names: translated, left });
+  if (request.cachedContent !== undefined)
+    throw left.refused('cachedContent', 'It is known to its provider alone.');
+  const given = configOf(request, left);
+  const system = readSystem(request.systemInstruction, left);
+  const { choice, allowed } = choiceOf(request.toolConfig, left);
   const turns = yield* readContents(fields, source, left);
-  const tools = yield* toolsOf(fields, source, left);
+  const tools = yield* toolsOf(request, source, left);
   return {
     turns: system.length === 0 ? turns : [{ role: 'system', parts: system }, ...turns],
     tools: tools.filter(({ name }) => allowed?.has(name) !== false),
     choice,
     parallel: null,
-    maxTokens: number('maxOutputTokens'),
-    stop: textsIn(valueOf(given, 'stopSequences')),
+    maxTokens: numberOf(given.maxOutputTokens),
+    stop: stopIn(given.stopSequences, `${config}.stopSequences`, left),
     sampling: {
-      ...{
-        temperature: number('temperature'),
-        topP: number('topP'),
-        topK: number('topK'),
-        seed: number('seed'),
-      },
-      ...{ presencePenalty: number('presencePenalty'), frequencyPenalty: number('frequencyPenalty') },
+      temperature: numberOf(given.temperature),
+      topP: numberOf(given.topP),
+      topK: numberOf(given.topK),
+      seed: numberOf(given.seed),
+      presencePenalty: numberOf(given.presencePenalty),
+      frequencyPenalty: numberOf(given.frequencyPenalty),
     },
-    output: outputOf(given, source),
-    reasoning: reasoningOf(objectIn(given, 'thinkingConfig')),
+    output: outputOf(given, source, left),
+    reasoning: reasoningOf(given.thinkingConfig, left),
     stream: false,
   };
 }
 
-function noteFields(fields: Fields, given: Fields, left: LeftOut): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === null || translated.some((each) => isNamed(name, each))) continue;
-    if (isNamed(name, 'cachedContent'))
-      throw left.refused('cachedContent', 'It is known to its provider alone.');
-    left.ignore(name);
-  }
-  for (const [name, value] of Object.entries(given)) {
-    const known = translatedOfConfig.find((each) => isNamed(name, each));
-    const isHarmless = known === undefined ? undefined : harmless[known];
-    if (value === null) continue;
-    if (isHarmless?.(value) === false) throw left.refused(`${config}.${String(known)}`);
-    if (known === undefined) left.ignore(`${config}.${name}`);
-  }
+function configOf(request: Given, left: LeftOut): Config {
+  const given = membersOf(request.generationConfig ?? {}, { path: config, names: translatedOfConfig, left });
+  for (const [name, isHarmless] of Object.entries(harmless) as [
+    keyof typeof harmless,
+    (value: unknown) => boolean,
+  ][])
+    if (given[name] !== undefined && !isHarmless(given[name])) throw left.refused(`${config}.${name}`);
+  return given;
 }
 
-function* toolsOf(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool[]> {
   const from = source.member('tools');
   const tools: Tool[] = [];
-  for (const [index, tool] of objectsIn(fields, 'tools').entries()) {
-    for (const [name, value] of Object.entries(tool))
+  for (const [index, tool] of elementsIn(request.tools).entries()) {
+    for (const [name, value] of Object.entries(Object(tool) as Fields))
       if (!isNamed(name, 'functionDeclarations') && value !== null)
         throw left.refused(`tools[${index}].${name}`, 'Only its own provider has this tool.');
     const declarations = memberOf(from?.element(index) ?? null, 'functionDeclarations');
-    for (const [place, declared] of objectsIn(tool, 'functionDeclarations').entries()) {
-      tools.push(declarationOf(declared, declarations?.element(place) ?? null));
+    const { functionDeclarations } = membersOf(tool, {
+      path: 'tools',
+      names: ['functionDeclarations'],
+      left,
+    });
+    for (const [place, declared] of elementsIn(functionDeclarations).entries()) {
+      tools.push(declarationOf(declared, declarations?.element(place) ?? null, left));
       yield;
     }
   }
   return tools;
 }
 
-function declarationOf(declared: Fields, source: JsonSource | null): Tool {
+const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
+
+function declarationOf(given: unknown, source: JsonSource | null, left: LeftOut): Tool {
+  const path = 'tools.functionDeclarations';
+  const declared = membersOf(given, { path, names: declarationNames, left });
   const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
   const old = source?.textOf('parameters') ?? null;
   return {
-    ...{ name: textOf(declared['name']), namespace: null, description: textIn(declared['description']) },
+    ...{ name: textOf(declared.name), namespace: null, description: textIn(declared.description) },
     schemaJson: schema ?? (old === null || old === 'null' ? null : asJsonSchema(old)),
     ...{ isFreeform: false, isStrict: null },
   };
 }
 
-function choiceOf(config: Fields): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
-  const mode = textOf(config['mode']).toUpperCase();
-  const names = textsIn(valueOf(config, 'allowedFunctionNames'));
+function choiceOf(
+  toolConfig: unknown,
+  left: LeftOut,
+): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+  const path = 'toolConfig';
+  const { functionCallingConfig: calling } = membersOf(toolConfig ?? {}, {
+    ...{ path, left, names: ['functionCallingConfig'] },
+  });
+  const given = membersOf(calling ?? {}, {
+    ...{ path: `${path}.functionCallingConfig`, left, names: ['mode', 'allowedFunctionNames'] },
+  });
+  const mode = textOf(given.mode).toUpperCase();
+  const names = elementsIn(given.allowedFunctionNames).filter((name) => typeof name === 'string');
   const [only] = names;
   const allowed = names.length === 0 ? null : new Set(names);
+  // Calls are not held to their schemas elsewhere.
+  if (mode === 'VALIDATED') left.ignore(`${path}.functionCallingConfig.mode`);
   if (mode === 'NONE') return { choice: 'none', allowed: null };
-  if (mode !== 'ANY') return { choice: mode === '' ? null : 'auto', allowed };
+  if (mode === '' || mode === 'MODE_UNSPECIFIED') return { choice: null, allowed };
+  if (mode === 'AUTO' || mode === 'VALIDATED') return { choice: 'auto', allowed };
+  if (mode !== 'ANY') throw left.refused(`${path}.functionCallingConfig.mode`);
   // One name leaves the others defined.
   if (names.length === 1 && only !== undefined)
     return { choice: { name: only, namespace: null }, allowed: null };
   return { choice: 'required', allowed };
 }
 
-function outputOf(given: Fields, source: JsonSource): OutputFormat | null {
+function outputOf(given: Config, source: JsonSource, left: LeftOut): OutputFormat | null {
+  const mime = given.responseMimeType ?? 'text/plain';
+  if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
   const from = memberOf(source, config);
   const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
   const old = from?.textOf('responseSchema') ?? from?.textOf('response_schema') ?? null;
   const schemaJson = schema ?? (old === null || old === 'null' ? null : asJsonSchema(old));
   if (schemaJson !== null) return { kind: 'schema', name: null, schemaJson, isStrict: true };
-  return valueOf(given, 'responseMimeType') === 'application/json' ? { kind: 'json' } : null;
+  return mime === 'application/json' ? { kind: 'json' } : null;
 }
 
-function reasoningOf(given: Fields): Reasoning | null {
-  const budget = numberIn(valueOf(given, 'thinkingBudget'));
-  const level = textOf(valueOf(given, 'thinkingLevel')).toLowerCase();
+function reasoningOf(thinking: unknown, left: LeftOut): Reasoning | null {
+  const path = `${config}.thinkingConfig`;
+  const names = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'] as const;
+  const given = membersOf(thinking ?? {}, { path, names, left });
+  const budget = numberOf(given.thinkingBudget);
+  const level = textOf(given.thinkingLevel).toLowerCase();
   const isLevel = efforts.includes(level as Effort);
-  if (budget === null && !isLevel) return null;
+  if (given.thinkingLevel !== undefined && !isLevel) left.ignore(`${path}.thinkingLevel`);
+  // Thoughts are shown wherever a model is asked to think.
+  const isAsked = budget !== null || isLevel;
+  if (given.includeThoughts !== undefined && given.includeThoughts !== isAsked)
+    left.ignore(`${path}.includeThoughts`);
+  if (!isAsked) return null;
   return {
     isOn: budget !== 0,
     effort: isLevel ? (level as Effort) : null,

@@ -12,6 +12,7 @@ import { writeContents } from './content-writer.ts';
 export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { tools, choice, parallel } = conversation;
   if (parallel === false) left.ignoreField('parallel');
+  if (tools.some(({ isStrict }) => isStrict === true)) left.ignoreField('strict');
   const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
     isThird: isThird(facts),
     left,

@@ -1,9 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { blocksOf } from '../../dialects/anthropic/content.ts';
 import type { MediaPart, MediaSource, Part, Seal, TextPart } from '../conversation.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
-import type { LeftOut } from '../left-out.ts';
+import type { LeftOut, Members } from '../left-out.ts';
+import { dataSource } from '../media.ts';
 import { readMarked } from '../seals.ts';
 import type { Steps } from '../steps.ts';
 
@@ -17,7 +17,7 @@ interface Place {
 /** The parts of a message. Throws a 400 for a block that other APIs don't have. */
 export function* readContent(content: unknown, place: Place): Steps<Part[]> {
   const parts: Part[] = [];
-  for (const [index, block] of blocksOf(content).entries()) {
+  for (const [index, block] of listOfBlocks(content).entries()) {
     parts.push(...partsOf(block, index, place));
     yield;
   }
@@ -26,74 +26,96 @@ export function* readContent(content: unknown, place: Place): Steps<Part[]> {
 
 /** Texts alone may stand in system messages. */
 export function systemParts(content: unknown, at: string, left: LeftOut): TextPart[] {
-  return blocksOf(content).map((block, index) => {
-    if (block['type'] !== 'text') throw left.refused(`${at}[${index}].type`);
-    noteHints(block, ['text'], left);
-    return textPart(block);
+  return listOfBlocks(content).map((block, index) => {
+    if (typeOf(block) !== 'text') throw left.refused(`${at}[${index}].type`);
+    return textPart(block, left);
   });
 }
 
-function partsOf(block: Fields, index: number, { at, source, left }: Place): Part[] {
+/** A text is a block. */
+function listOfBlocks(content: unknown): readonly unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
+}
+
+function typeOf(block: unknown): unknown {
+  return (Object(block) as Fields)['type'];
+}
+
+/** The members that a block says something by. */
+function said<Name extends string>(block: unknown, names: readonly Name[], left: LeftOut): Members<Name> {
+  return left.members(block, '', [...names, 'type' as Name]);
+}
+
+function partsOf(block: unknown, index: number, { at, source, left }: Place): Part[] {
   const place = `${at}[${index}]`;
-  switch (block['type']) {
+  switch (typeOf(block)) {
     case 'thinking':
     case 'redacted_thinking':
-      return [thinkingPart(block)];
+      return [thinkingPart(said(block, ['thinking', 'signature', 'data'], left))];
     case 'tool_use': {
-      noteHints(block, ['id', 'name', 'input', 'caller'], left);
+      const { id, name } = said(block, ['id', 'name', 'input', 'caller'], left);
       const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
-      const { id, name } = block;
       const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
       return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
     }
     case 'tool_result': {
-      noteHints(block, ['tool_use_id', 'content', 'is_error'], left);
-      const inner = blocksOf(block['content']);
-      const parts = inner.flatMap((each, at) => plainParts(each, `${place}.content[${at}]`, left));
-      const callId = textIn(block['tool_use_id']) ?? '';
-      return [{ kind: 'result', callId, parts, isError: block['is_error'] === true }];
+      const names = ['tool_use_id', 'content', 'is_error'] as const;
+      const { content, tool_use_id: id, is_error: isError } = said(block, names, left);
+      const parts = listOfBlocks(content).flatMap((each, at) =>
+        plainParts(each, `${place}.content[${at}]`, left),
+      );
+      return [{ kind: 'result', callId: textIn(id) ?? '', parts, isError: isError === true }];
     }
     default:
       return plainParts(block, place, left);
   }
 }
 
-function plainParts(block: Fields, at: string, left: LeftOut): (TextPart | MediaPart)[] {
-  const { type, source } = block;
+function plainParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const type = typeOf(block);
   switch (type) {
     case 'text':
-      noteHints(block, ['text'], left);
-      return [textPart(block)];
-    case 'image':
-      noteHints(block, ['source'], left);
+      return [textPart(block, left)];
+    case 'image': {
+      const { source } = said(block, ['source'], left);
       return [{ kind: 'image', source: sourceOf(source, at, left), name: null, at }];
+    }
     case 'document':
       return documentParts(block, at, left);
-    case 'search_result':
-      noteHints(block, ['source', 'title', 'content'], left);
-      return [title(block['title']), title(source), ...blocksOf(block['content']).map(textPart)].flat();
+    case 'search_result': {
+      const names = ['source', 'title', 'content', 'citations'] as const;
+      const { source, title: name, content, citations } = said(block, names, left);
+      noteCitations(citations, left);
+      const texts = listOfBlocks(content).map((each) => textPart(each, left));
+      return [...title(name), ...title(source), ...texts];
+    }
     default:
       throw left.refused(`${at}.type`, `Only Anthropic's models take ${String(type).slice(0, 64)} blocks.`);
   }
 }
 
-function documentParts(block: Fields, at: string, left: LeftOut): (TextPart | MediaPart)[] {
-  noteHints(block, ['source', 'title', 'context'], left);
-  const { source, title: name, context } = block;
-  const { type, data, content } = Object(source) as Fields;
+function documentParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const names = ['source', 'title', 'context', 'citations'] as const;
+  const { source, title: name, context, citations } = said(block, names, left);
+  noteCitations(citations, left);
+  const sourceNames = ['type', 'data', 'content', 'media_type', 'url', 'file_id'] as const;
+  const { type, data, content } = left.members(source ?? {}, 'source', sourceNames);
   const before = [...title(name), ...title(context)];
   if (type === 'text') return [...before, { kind: 'text', text: textIn(data) ?? '' }];
   if (type === 'content')
     return [
       ...before,
-      ...blocksOf(content).flatMap((each, index) => innerPart(each, `${at}.source.content[${index}]`, left)),
+      ...listOfBlocks(content).flatMap((each, index) =>
+        innerPart(each, `${at}.source.content[${index}]`, left),
+      ),
     ];
   return [...title(context), { kind: 'file', source: sourceOf(source, at, left), name: textIn(name), at }];
 }
 
 /** A document holds texts and images, and no document. */
-function innerPart(block: Fields, at: string, left: LeftOut): (TextPart | MediaPart)[] {
-  if (block['type'] !== 'text' && block['type'] !== 'image') throw left.refused(`${at}.type`);
+function innerPart(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const type = typeOf(block);
+  if (type !== 'text' && type !== 'image') throw left.refused(`${at}.type`);
   return plainParts(block, at, left);
 }
 
@@ -101,20 +123,33 @@ function title(value: unknown): TextPart[] {
   return typeof value === 'string' && value !== '' ? [{ kind: 'text', text: value }] : [];
 }
 
-function textPart({ text }: Fields): TextPart {
+/** Quotations of earlier answers are no part of their text. */
+function textPart(block: unknown, left: LeftOut): TextPart {
+  const { text, citations } = said(block, ['text', 'citations'], left);
+  noteCitations(citations, left);
   return { kind: 'text', text: textIn(text) ?? '' };
 }
 
+/** A list of them is of an earlier answer, and an object asks for them. */
+function noteCitations(citations: unknown, left: LeftOut): void {
+  if (isFields(citations)) left.ignore('citations');
+}
+
 function sourceOf(source: unknown, at: string, left: LeftOut): MediaSource {
-  const { type, url, data, media_type: mediaType } = Object(source) as Fields;
+  const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
+  const { type, url, data, media_type: mediaType } = left.members(source ?? {}, 'source', names);
   if (type === 'url' && typeof url === 'string') return { url };
-  if (type === 'base64' && typeof data === 'string')
-    return { data, mediaType: textIn(mediaType) ?? 'application/octet-stream' };
+  if (type === 'base64' && typeof data === 'string') return dataSource(data, textIn(mediaType) ?? '');
   throw left.refused(`${at}.source.type`, 'Files of a provider are known to it alone.');
 }
 
 /** Anthropic's own signatures have no mark. */
-export function thinkingPart({ type, thinking, signature, data }: Fields): Part & { kind: 'thinking' } {
+export function thinkingPart({
+  type,
+  thinking,
+  signature,
+  data,
+}: Members<'type' | 'thinking' | 'signature' | 'data'>): Part & { kind: 'thinking' } {
   const isRedacted = type === 'redacted_thinking';
   const text = textIn(isRedacted ? data : signature) ?? '';
   const own: Seal | null = text === '' ? null : { maker: 'anthropic', text, isRedacted };
@@ -123,13 +158,4 @@ export function thinkingPart({ type, thinking, signature, data }: Fields): Part 
     text: isRedacted ? '' : (textIn(thinking) ?? ''),
     seal: readMarked(text) ?? own,
   };
-}
-
-/** Members of a block that are no part of what it says. */
-function noteHints(block: Fields, said: readonly string[], left: LeftOut): void {
-  for (const [name, value] of Object.entries(block)) {
-    if (name === 'type' || said.includes(name) || value === null) continue;
-    if (name === 'citations' && (listOf(value).length > 0 || !isFields(value))) continue;
-    left.ignore(name);
-  }
 }

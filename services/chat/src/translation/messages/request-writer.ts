@@ -61,12 +61,13 @@ export function samplingOf(
   for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
     if (others[name] !== null) left.ignoreField(name);
   const taken = facts.sampling && !isThinking;
+  // OpenAI takes up to 2.
+  if (temperature !== null && temperature > 1) left.ignoreField('temperature');
   const isTaken = { temperature: taken, topP: taken && temperature === null, topK: taken };
   if (temperature !== null && !isTaken.temperature) left.ignoreField('temperature');
   if (topP !== null && !isTaken.topP) left.ignoreField('topP');
   if (topK !== null && !isTaken.topK) left.ignoreField('topK');
   return {
-    // OpenAI takes up to 2.
     ...(temperature !== null && isTaken.temperature && { temperature: Math.min(1, temperature) }),
     ...(topP !== null && isTaken.topP && { top_p: topP }),
     ...(topK !== null && isTaken.topK && { top_k: topK }),

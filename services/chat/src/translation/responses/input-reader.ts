@@ -1,5 +1,4 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { inputItems } from '../../dialects/responses/items.ts';
 import type {
   CallPart,
   MediaPart,
@@ -10,15 +9,16 @@ import type {
   Turn,
 } from '../conversation.ts';
 import { textIn } from '../fields.ts';
-import type { LeftOut } from '../left-out.ts';
-import { sourceOf } from '../media.ts';
+import type { LeftOut, Members } from '../left-out.ts';
+import { fileSource, sourceOf } from '../media.ts';
 import { readMarked } from '../seals.ts';
 import type { Steps } from '../steps.ts';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
 export function* readInput(input: unknown, left: LeftOut): Steps<Turn[]> {
   const turns: Turn[] = [];
-  for (const [index, item] of inputItems(input).entries()) {
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
+  for (const [index, item] of items.entries()) {
     const turn = turnOf(item, `input[${index}]`, left);
     const last = turns.at(-1);
     const joins = turn?.role === 'assistant' || turn?.parts.every(({ kind }) => kind === 'result');
@@ -36,15 +36,30 @@ function canJoin(last: Turn, turn: Turn): boolean {
   return turn.role === 'assistant' || last.parts.every(({ kind }) => kind === 'result');
 }
 
-function turnOf(item: Fields, at: string, left: LeftOut): Turn | null {
-  const { type, role, content, call_id: callId, output } = item;
+/** Members of items that are translated. Ids and states are of an earlier answer. */
+const translated = {
+  message: ['role', 'content'],
+  function_call: ['call_id', 'name', 'namespace', 'arguments'],
+  custom_tool_call: ['call_id', 'name', 'namespace', 'input'],
+  function_call_output: ['call_id', 'output'],
+  custom_tool_call_output: ['call_id', 'output'],
+  reasoning: ['summary', 'content', 'encrypted_content'],
+  additional_tools: ['tools', 'role'],
+} as const;
+
+function turnOf(given: unknown, at: string, left: LeftOut): Turn | null {
+  const { type: named } = Object(given) as Fields;
+  const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
+  if (!isTranslated(type)) throw left.refused(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
+  const item = left.members<string>(given, 'input', ['type', 'id', 'status', ...translated[type]]);
+  const { role, content, call_id: callId, output } = item;
   switch (type) {
-    case undefined:
-    case null:
     case 'message': {
       const parts = contentParts(content, `${at}.content`, left);
       if (role === 'system' || role === 'developer') return { role: 'system', parts };
-      return { role: role === 'assistant' ? 'assistant' : 'user', parts };
+      if (role === undefined || role === 'user') return { role: 'user', parts };
+      if (role === 'assistant') return { role, parts };
+      throw left.refused(`${at}.role`);
     }
     case 'function_call':
     case 'custom_tool_call':
@@ -59,9 +74,11 @@ function turnOf(item: Fields, at: string, left: LeftOut): Turn | null {
       return { role: 'assistant', parts: thinkingParts(item) };
     case 'additional_tools':
       return null;
-    default:
-      throw left.refused(`${at}.type`, `The model takes no ${String(type).slice(0, 64)} items.`);
   }
+}
+
+function isTranslated(type: string): type is keyof typeof translated {
+  return Object.hasOwn(translated, type);
 }
 
 /** A call among the items of an input, or of an output. */
@@ -97,35 +114,46 @@ type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
 
 function contentParts(content: unknown, at: string, left: LeftOut): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return listOf(content).map((part, index) => partOf(Object(part) as Fields, `${at}[${index}]`, left));
+  return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, left));
 }
 
-function partOf(part: Fields, at: string, left: LeftOut): ContentPart {
-  switch (part['type']) {
+function partOf(part: unknown, at: string, left: LeftOut): ContentPart {
+  switch ((Object(part) as Fields)['type']) {
     case 'input_text':
     case 'output_text':
-    case 'text':
-      return { kind: 'text', text: textIn(part['text']) ?? '' };
-    case 'refusal':
-      return { kind: 'refusal', text: textIn(part['refusal']) ?? '' };
+    case 'text': {
+      const { text } = left.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
+      return { kind: 'text', text: textIn(text) ?? '' };
+    }
+    case 'refusal': {
+      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      return { kind: 'refusal', text: textIn(refusal) ?? '' };
+    }
     case 'input_image': {
-      const { image_url: url, detail } = part;
+      const names = ['type', 'image_url', 'detail', 'file_id'] as const;
+      const { image_url: url, detail } = left.members(part, '', names);
       if (typeof url !== 'string')
         throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
-      if (detail !== undefined && detail !== null && detail !== 'auto') left.ignore('detail');
+      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
       return { kind: 'image', source: sourceOf(url), name: null, at };
     }
-    case 'input_file':
-      return { kind: 'file', source: fileOf(part, at, left), name: textIn(part['filename']), at };
+    case 'input_file': {
+      const names = ['type', 'file_data', 'file_url', 'filename', 'file_id'] as const;
+      const file = left.members(part, '', names);
+      return { kind: 'file', source: fileOf(file, at, left), name: textIn(file.filename), at };
+    }
     default:
       throw left.refused(`${at}.type`);
   }
 }
 
-function fileOf({ file_data: data, file_url: url }: Fields, at: string, left: LeftOut): MediaSource {
+function fileOf(
+  { file_data: data, file_url: url, filename: name }: Members<'file_data' | 'file_url' | 'filename'>,
+  at: string,
+  left: LeftOut,
+): MediaSource {
   if (typeof url === 'string') return { url };
   if (typeof data !== 'string')
     throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
-  const source = sourceOf(data);
-  return 'url' in source ? { data, mediaType: 'application/pdf' } : source;
+  return fileSource(data, textIn(name));
 }

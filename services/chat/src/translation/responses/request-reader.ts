@@ -20,16 +20,17 @@ export const fieldNames: FieldNames = {
   presencePenalty: 'presence_penalty',
   frequencyPenalty: 'frequency_penalty',
   output: 'text.format',
+  strictOutput: 'text.format.strict',
   reasoning: 'reasoning',
   strict: 'tools.strict',
   tools: 'tools',
 };
 
 /** Fields that are translated. All others are hints, but for those that are refused. */
-const translated = new Set([
+const translated = [
   ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens'],
   ...['temperature', 'top_p', 'text', 'reasoning', 'stream'],
-]);
+];
 
 /** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
 const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -43,8 +44,8 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 const encryptedReasoning = 'reasoning.encrypted_content';
 
 /** See `RequestApi`. */
-export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
-  noteFields(fields, left);
+export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+  const fields: Fields = fieldsOf(given, left);
   const { choice, allowed } = choiceOf(fields['tool_choice'], left);
   const instructions = textIn(fields['instructions']);
   const turns = yield* readInput(fields['input'], left);
@@ -69,16 +70,14 @@ export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut):
   };
 }
 
-function noteFields(fields: Fields, left: LeftOut): void {
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === null || translated.has(name)) continue;
-    const isHarmless = Object.hasOwn(harmless, name) ? harmless[name] : undefined;
-    if (isHarmless?.(value) === false) throw left.refused(name);
-    // Encrypted thoughts are always in the answer.
-    const isKept = name === 'include' && listOf(value).every((each) => each === encryptedReasoning);
-    // Responses of providers are never stored.
-    if (isHarmless === undefined && !isKept && !(name === 'store' && value === false)) left.ignore(name);
-  }
+function fieldsOf(given: Fields, left: LeftOut): Fields {
+  for (const [name, isHarmless] of Object.entries(harmless))
+    if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
+  const fields = left.members(given, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
+  // Encrypted thoughts are always in the answer, and responses of providers are never stored.
+  if (listOf(fields['include']).some((each) => each !== encryptedReasoning)) left.ignore('include');
+  if ((fields['store'] ?? false) !== false) left.ignore('store');
+  return fields;
 }
 
 /** `allowed`: names of the tools that may be called, where not all may. */
@@ -87,8 +86,10 @@ function choiceOf(
   left: LeftOut,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
-  if (!isFields(choice)) return { choice: null, allowed: null };
-  const { type, name, mode, tools, namespace } = choice;
+  if (choice === undefined) return { choice: null, allowed: null };
+  if (!isFields(choice)) throw left.refused('tool_choice');
+  const members = ['type', 'name', 'mode', 'tools', 'namespace'] as const;
+  const { type, name, mode, tools, namespace } = left.members(choice, 'tool_choice', members);
   if (type === 'allowed_tools') {
     const names = listOf(tools).map((tool) => textIn((Object(tool) as Fields)['name']) ?? '');
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
@@ -99,9 +100,9 @@ function choiceOf(
 }
 
 function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
-  const { format, ...others } = Object(text) as Fields;
-  for (const name of Object.keys(others)) left.ignore(`text.${name}`);
-  const { type, name, strict } = Object(format) as Fields;
+  const { format } = left.members(text ?? {}, 'text', ['format']);
+  const names = ['type', 'name', 'strict', 'schema'] as const;
+  const { type, name, strict } = left.members(format ?? {}, 'text.format', names);
   if (type === undefined || type === 'text') return null;
   if (type === 'json_object') return { kind: 'json' };
   const schemaJson = source.member('text')?.member('format')?.textOf('schema');
@@ -110,8 +111,11 @@ function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputForma
 }
 
 function reasoningOf(reasoning: unknown, left: LeftOut): Reasoning | null {
-  const { effort, ...others } = Object(reasoning) as Fields;
-  for (const [name, value] of Object.entries(others)) if (value !== null) left.ignore(`reasoning.${name}`);
-  if (!efforts.includes(effort as Effort)) return null;
+  const { effort } = left.members(reasoning ?? {}, 'reasoning', ['effort']);
+  if (effort === undefined) return null;
+  if (!efforts.includes(effort as Effort)) {
+    left.ignore('reasoning.effort');
+    return null;
+  }
   return { isOn: effort !== 'none', effort: effort as Effort, budget: null };
 }

@@ -7,7 +7,7 @@ import { effortOf } from '../effort.ts';
 import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
-import { canBeStrict } from '../strict-schema.ts';
+import { strictIn } from '../strict-schema.ts';
 import { writeInput } from './input-writer.ts';
 
 /** See `RequestApi`. */
@@ -15,6 +15,7 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   const { output, stop, maxTokens, stream, tools, choice, parallel } = conversation;
   if (stop.length > 0) throw left.refusedField('stop');
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  if (limit !== null && limit < leastTokens) left.ignoreField('maxTokens');
   const { instructions, input } = yield* writeInput(yield* withFittingIds(conversation.turns, chatIds), left);
   return {
     model: facts.name,
@@ -23,10 +24,10 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
     // The API takes no fewer.
     ...(limit !== null && { max_output_tokens: Math.max(leastTokens, limit) }),
     ...samplingOf(conversation, facts, left),
-    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, left)) }),
     ...(tools.length > 0 && choice !== null && { tool_choice: choiceOf(choice) }),
     ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
-    ...(output !== null && { text: { format: formatOf(output) } }),
+    ...(output !== null && { text: { format: formatOf(output, left) } }),
     ...reasoningIn(conversation, facts, left),
     store: false,
     ...(stream && { stream }),
@@ -47,12 +48,12 @@ function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut
 }
 
 /** Functions are strict here unless they say otherwise. */
-function writeTool({ name, description, schemaJson, isStrict }: Tool): Fields {
+function writeTool({ name, description, schemaJson, isStrict }: Tool, left: LeftOut): Fields {
   return {
     ...{ type: 'function', name },
     ...(description !== null && { description }),
     parameters: schemaJson === null ? { type: 'object', properties: {} } : new RawJson(schemaJson),
-    strict: isStrict === true && canBeStrict(schemaJson ?? '{}'),
+    strict: isStrict === true && strictIn(schemaJson ?? '{}', 'strict', left),
   };
 }
 
@@ -60,10 +61,10 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', name: choice.name };
 }
 
-function formatOf(output: OutputFormat): Fields {
+function formatOf(output: OutputFormat, left: LeftOut): Fields {
   if (output.kind === 'json') return { type: 'json_object' };
   const { name, schemaJson, isStrict } = output;
-  const strict = isStrict === true && canBeStrict(schemaJson);
+  const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
   return { type: 'json_schema', name: name ?? 'answer', schema: new RawJson(schemaJson), strict };
 }
 
@@ -77,5 +78,6 @@ function reasoningIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftO
     return {};
   }
   const written = writtenEffort(effort, facts);
+  if (written === null) left.ignoreField('reasoning');
   return { ...include, ...(written !== null && { reasoning: { effort: written } }) };
 }

@@ -14,6 +14,13 @@ const hints: ReadonlySet<unknown> = new Set([
   'tool_search',
 ]);
 
+/** Members of tools that are translated, beside those that all have. */
+const membersOf: Readonly<Record<string, readonly string[]>> = {
+  function: ['parameters', 'strict'],
+  custom: ['format'],
+  namespace: ['tools'],
+};
+
 /** Deeper than namespaces are nested. */
 const maxDepth = 2;
 
@@ -44,15 +51,22 @@ function* toolsIn(list: unknown, place: Place): Steps<Tool[]> {
   for (const [index, tool] of listOf(list).entries()) {
     const at = `${place.at}[${index}]`;
     const source = place.source?.element(index) ?? null;
-    tools.push(...(yield* toolOf(Object(tool) as Fields, { ...place, at, source })));
+    tools.push(...(yield* toolOf(tool, { ...place, at, source })));
     yield;
   }
   return tools;
 }
 
-function* toolOf(tool: Fields, place: Place): Steps<Tool[]> {
+function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
   const { source, left, namespace, depth, at } = place;
-  const { type, name, description, parameters, strict, format } = tool;
+  const { type } = Object(tool) as Fields;
+  if (hints.has(type)) {
+    left.ignore(`tools.${String(type)}`);
+    return [];
+  }
+  const names = ['type', 'name', 'description', ...(membersOf[String(type)] ?? [])] as const;
+  const fields = left.members<string>(tool, 'tools', names);
+  const { name, description, parameters, strict, format } = fields;
   const named = { name: textIn(name) ?? '', namespace };
   if (type === 'function') {
     const schemaJson = isFields(parameters) ? (source?.textOf('parameters') ?? null) : null;
@@ -65,7 +79,8 @@ function* toolOf(tool: Fields, place: Place): Steps<Tool[]> {
   }
   if (type === 'namespace' && depth < maxDepth) {
     const from = source?.member('tools') ?? null;
-    return yield* toolsIn(tool['tools'], {
+    if (description !== undefined) left.ignore('tools.description');
+    return yield* toolsIn(fields['tools'], {
       ...place,
       at: `${at}.tools`,
       source: from,
@@ -73,8 +88,5 @@ function* toolOf(tool: Fields, place: Place): Steps<Tool[]> {
       depth: depth + 1,
     });
   }
-  if (!hints.has(type))
-    throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
-  left.ignore(`tools.${String(type)}`);
-  return [];
+  throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
 }
