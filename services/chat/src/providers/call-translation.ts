@@ -1,5 +1,5 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { MeteredAnswer } from '../dialects/dialect.ts';
+import type { MeteredAnswer, StreamReader } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
@@ -96,10 +96,22 @@ export class TranslatedStream implements ProviderStream {
   }
 }
 
-/** Everything that was read of a stream. A translated one may have its usage at its end only: so far it is what was reported. */
+/** Everything that was read of a stream; `reported`: of a translated one, which may reach the client at its end only. */
 export function meteredOf(
   { usage, serviceTier, answer, responseModel }: MeteredAnswer,
-  reported: Pick<StreamTranslation, 'usage'> | null,
+  reported: Pick<StreamTranslation, 'usage' | 'answer'> | null,
 ): MeteredAnswer {
-  return { usage: usage ?? reported?.usage ?? null, serviceTier, answer, responseModel };
+  return {
+    ...{ serviceTier, responseModel },
+    usage: reported?.usage ?? usage,
+    answer: reported?.answer ?? answer,
+  };
+}
+
+/** Whether something was said in a stream, which is to be paid for. */
+export function hasBegun(
+  { begun }: Pick<StreamReader, 'begun'>,
+  reported: Pick<StreamTranslation, 'answer'> | null,
+): boolean {
+  return begun || (reported?.answer.chars ?? 0) > 0;
 }

@@ -6,6 +6,7 @@ import type { ApiName } from '../dialects/dialects.ts';
 import type { Translation } from '../translation/translation.ts';
 import type {
   AnswerFormat,
+  ProviderError,
   RequestHead,
   RequestSource,
   TokenLimit,
@@ -16,7 +17,13 @@ import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
-import { meteredOf, TranslatedStream, translatedFailure, translationFor } from './call-translation.ts';
+import {
+  hasBegun,
+  meteredOf,
+  TranslatedStream,
+  translatedFailure,
+  translationFor,
+} from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import { OpenCall } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -186,13 +193,12 @@ export class ProviderChain {
     const open = this.#openCall(model);
     try {
       const given = await adapter.complete(call);
-      const bytes = translation === null ? given : await this.#translated(model, translation, given);
-      const from = { name: model.provider.name, format: this.#formatOf(model, translation) };
-      const answer = await readUnaryAnswer(from, bytes, { tenantId, keepsText });
-      if (answer.broken !== null) {
-        const { message } = answer.broken;
-        return await open.failed(new ProviderFailure('cut', model.provider.name, { message }), answer);
-      }
+      // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
+      const from = { name: model.provider.name, format: this.#formatOf(model, null) };
+      const answer = await readUnaryAnswer(from, given, { tenantId, keepsText });
+      const bytes =
+        answer.broken === null ? await this.#ofClient(model, translation, given) : cut(model, answer.broken);
+      if (bytes instanceof ProviderFailure) return await open.failed(bytes, answer);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
@@ -202,11 +208,18 @@ export class ProviderChain {
     }
   }
 
-  async #translated(model: Model, translation: Translation, answer: Buffer): Promise<Buffer> {
+  /** An answer in the API of the client. */
+  async #ofClient(
+    model: Model,
+    translation: Translation | null,
+    given: Buffer,
+  ): Promise<Buffer | ProviderFailure> {
+    if (translation === null) return given;
     try {
-      return await translation.whole(answer, this.#options.tenantId);
+      const translated = await translation.whole(given, this.#options.tenantId);
+      return Buffer.isBuffer(translated) ? translated : cut(model, translated);
     } catch (cause) {
-      throw new ProviderFailure('invalid', model.provider.name, { cause });
+      return new ProviderFailure('untranslatable', model.provider.name, { cause });
     }
   }
 
@@ -228,7 +241,10 @@ export class ProviderChain {
       open.answered();
       return new StreamAnswer(model, stream, open, translated);
     } catch (error) {
-      return open.failed(ofClient(error, translation), reader.begun ? meteredOf(reader, translated) : null);
+      return open.failed(
+        ofClient(error, translation),
+        hasBegun(reader, translated) ? meteredOf(reader, translated) : null,
+      );
     }
   }
 
@@ -249,6 +265,11 @@ export class ProviderChain {
       () => false,
     );
   }
+}
+
+/** The failure of an answer that broke off. */
+function cut({ provider }: Model, { message }: ProviderError): ProviderFailure {
+  return new ProviderFailure('cut', provider.name, { message });
 }
 
 interface Calling {

@@ -15,6 +15,8 @@ export type FailureKind =
   | 'status'
   /** Status 200, and a body that is no answer: broken JSON, wrong content type. */
   | 'invalid'
+  /** A whole answer came, which can't be written in the client's API. */
+  | 'untranslatable'
   /** The stream ended before it was complete, or contained an error. */
   | 'cut'
   /** The gateway closed the connection because the client had left. */
@@ -72,9 +74,10 @@ export class ProviderFailure extends Error {
     return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
   }
 
-  /** Whether another model may answer. Not after an error that the client's request caused. */
+  /** Whether another model may answer. Not after an error that the client's request caused, nor after a whole answer. */
   get fallbackHelps(): boolean {
-    if (this.kind === 'aborted' || this.kind === 'interrupted') return false;
+    if (this.kind === 'aborted' || this.kind === 'interrupted' || this.kind === 'untranslatable')
+      return false;
     return !(this.kind === 'status' && passedOn(this.details.status ?? 0));
   }
 
@@ -91,6 +94,7 @@ export class ProviderFailure extends Error {
         return 'tenant';
       case 'status':
         return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
+      case 'untranslatable':
       case 'aborted':
       case 'interrupted':
         return null;
@@ -122,6 +126,12 @@ export class ProviderFailure extends Error {
         return new AppError(
           'provider_invalid_response',
           `The provider ${provider} returned an answer that cannot be parsed.`,
+          { cause: this },
+        );
+      case 'untranslatable':
+        return new AppError(
+          'provider_invalid_response',
+          `The provider ${provider} returned an answer that is too large or too odd for this API.`,
           { cause: this },
         );
       case 'cut':

@@ -2,7 +2,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { FrameSink } from '../dialects/dialect.ts';
 import type { StreamTranslation } from '../translation/translation.ts';
-import { meteredOf } from './call-translation.ts';
+import { hasBegun, meteredOf } from './call-translation.ts';
 import type { FramePipe } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';
 
@@ -28,7 +28,10 @@ export class StreamAnswer {
     try {
       await this.#stream.passTo(sink);
     } catch (error) {
-      throw await this.#call.failed(error, reader.begun ? meteredOf(reader, this.#translated) : null);
+      throw await this.#call.failed(
+        error,
+        hasBegun(reader, this.#translated) ? meteredOf(reader, this.#translated) : null,
+      );
     }
     await this.#call.succeeded(meteredOf(reader, this.#translated));
   }

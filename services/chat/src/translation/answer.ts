@@ -1,3 +1,4 @@
+import { cutText } from '@gatehouse/events/cut-text';
 import type { ProviderError } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { CallPart, Part, TextPart, ThinkingPart } from './conversation.ts';
@@ -36,7 +37,37 @@ export type StopReason =
   /** The provider wants the same again to go on. */
   | 'pause';
 
-/** Providers that know `stop` alone send it beside calls too. */
-export function withCalls(stop: Stop, hasCalls: boolean): Stop {
-  return hasCalls && stop.reason === 'end' ? { ...stop, reason: 'calls' } : stop;
+/** The stop of an answer that has parts of these kinds: providers that know one word for all ends use it for each. */
+export function stopAfter(stop: Stop, kinds: ReadonlySet<AnswerPart['kind']>): Stop {
+  if (stop.reason !== 'end') return stop;
+  if (kinds.has('refusal')) return { ...stop, reason: 'refusal' };
+  return kinds.has('call') ? { ...stop, reason: 'calls' } : stop;
 }
+
+/** The end of an answer: `broken` is the error of one that its model did not complete. */
+export interface Ending {
+  stop: Stop;
+  broken: ProviderError | null;
+}
+
+/**
+ * Reads the word of a provider for the end of an answer. One that is not known never counts as a complete answer: the API
+ * of a client has no word for it.
+ */
+export function endingIn(
+  word: string,
+  known: Readonly<Record<string, StopReason>>,
+  sequence: string | null = null,
+): Ending {
+  const reason = Object.hasOwn(known, word) ? known[word] : undefined;
+  const broken =
+    reason === undefined
+      ? { message: `The model did not complete its answer: ${cutText(word, 100)}.` }
+      : null;
+  return { stop: { reason: reason ?? 'end', sequence }, broken };
+}
+
+/** The error of an answer with media, which are lost in the API of the client. */
+export const hasMedia: ProviderError = {
+  message: 'The model answered with an image, a sound or a file, which this API has no place for.',
+};

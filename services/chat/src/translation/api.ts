@@ -15,6 +15,7 @@ export interface ClientFormat {
   fieldNames: FieldNames;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
+  /** Writes an answer that is not broken. */
   writeAnswer(answer: Answer): string;
   eventWriter(): EventWriter;
   /** The body of an error. */

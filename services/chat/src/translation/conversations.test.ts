@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields } from '@gatehouse/kit/fields';
 import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
-import type { Answer } from './answer.ts';
+import { stopAfter, type Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
 import { converse } from './converse/converse.ts';
 import { ConverseWriter, passedFrames, readRequest, writeAnswer } from './converse-provider.ts';
@@ -152,7 +152,7 @@ describe('a conversation', () => {
 function saying({ parts, stop, usage }: Answer): unknown {
   return {
     parts: parts.map((part) => (part.kind === 'thinking' ? { ...part, seal: null } : part)),
-    stop,
+    stop: stopAfter(stop, new Set(parts.map(({ kind }) => kind))),
     usage,
   };
 }

@@ -3,7 +3,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import { ResponseReader } from '../dialects/gemini/response-reader.ts';
 import { facts } from './samples.ts';
-import { ask, translator } from './translating.ts';
+import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const fromChat = translator('chat', 'gemini');
@@ -243,7 +243,9 @@ describe('an answer of Gemini', () => {
       Buffer.from(JSON.stringify(blocked)),
       null,
     );
-    expect(JSON.parse(whole.toString())).toMatchObject({ choices: [{ finish_reason: 'content_filter' }] });
+    expect(JSON.parse(writtenIn(whole).toString())).toMatchObject({
+      choices: [{ finish_reason: 'content_filter' }],
+    });
     const text = Buffer.concat(streamed('messages', 'gemini', [frame(blocked)])).toString();
     expect(text).toContain('"stop_reason":"refusal"');
   });

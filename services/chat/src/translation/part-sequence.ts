@@ -1,9 +1,12 @@
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Seal } from './conversation.ts';
 import type { OpenPart, StreamEvent } from './stream-events.ts';
 
 /** Text that waits for other parts to end. Longer answers are none. */
 const maxHeldChars = 4 * 1024 * 1024;
 const charsEach = 16;
+/** Parts that are open, or wait, at the same time: models answer with some dozens. */
+const maxParts = 4_096;
 
 interface HeldPart {
   key: string;
@@ -20,21 +23,34 @@ interface HeldPart {
 export class PartSequence {
   /** The parts that have not ended, in their order. The first one has been passed on. */
   readonly #parts: HeldPart[] = [];
+  readonly #open = new Map<string, HeldPart>();
   #held = 0;
 
-  /** Whether a part is open, or waits. */
+  /** Whether a part is open. One that has ended and waits is not. */
   has(key: string): boolean {
-    return this.#parts.some((part) => part.key === key);
+    return this.#open.has(key);
   }
 
   /** Keys of the parts that are open. */
   get keys(): string[] {
-    return this.#parts.map(({ key }) => key);
+    return [...this.#open.keys()];
+  }
+
+  /** The texts that wait. */
+  get held(): TextSample {
+    const sample = new SampleBuilder();
+    for (const { part, texts } of this.#parts.slice(1)) {
+      if (part.kind === 'call') sample.add(part.name);
+      for (const text of texts) sample.add(text);
+    }
+    return sample.built;
   }
 
   open(key: string, part: OpenPart): StreamEvent[] {
+    if (this.#parts.length >= maxParts) throw new Error('the answer has too many parts at the same time');
     const held: HeldPart = { key, part, texts: [], seal: undefined };
     this.#parts.push(held);
+    this.#open.set(key, held);
     if (this.#parts[0] === held) return [{ type: 'open', part }];
     this.#hold('');
     return [];
@@ -42,7 +58,7 @@ export class PartSequence {
 
   /** More of a part. Nothing of one that is not open. */
   add(key: string, text: string): StreamEvent[] {
-    const held = this.#parts.find((part) => part.key === key && part.seal === undefined);
+    const held = this.#open.get(key);
     if (held === undefined || text === '') return [];
     if (this.#parts[0] === held) return [{ type: 'delta', text }];
     this.#hold(text);
@@ -51,8 +67,9 @@ export class PartSequence {
   }
 
   close(key: string, seal: Seal | null = null): StreamEvent[] {
-    const held = this.#parts.find((part) => part.key === key && part.seal === undefined);
+    const held = this.#open.get(key);
     if (held === undefined) return [];
+    this.#open.delete(key);
     held.seal = seal;
     const events: StreamEvent[] = [];
     let first = this.#parts[0];
@@ -69,11 +86,14 @@ export class PartSequence {
     return this.keys.flatMap((key) => this.close(key));
   }
 
+  /** Its text so far is one piece: many small ones would be as many frames at once. */
   #begin(first: HeldPart): StreamEvent[] {
     const { texts } = first;
     this.#held -= texts.reduce((sum, { length }) => sum + length + charsEach, charsEach);
     first.texts = [];
-    return [{ type: 'open', part: first.part }, ...texts.map((text) => ({ type: 'delta', text }) as const)];
+    const text = texts.join('');
+    const begun: StreamEvent = { type: 'open', part: first.part };
+    return text === '' ? [begun] : [begun, { type: 'delta', text }];
   }
 
   #hold({ length }: string): void {

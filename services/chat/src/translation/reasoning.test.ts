@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { sealedReasoningMember } from '../dialects/openai/sealed-reasoning.ts';
 import { facts } from './samples.ts';
+import { writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const thinks = { thinking: { type: 'adaptive' }, max_tokens: 100 };
@@ -24,7 +25,7 @@ async function answer(from: DialectName, to: DialectName, fields: Fields, name: 
     Buffer.from(JSON.stringify(fields)),
     null,
   );
-  return JSON.parse(bytes.toString()) as Fields;
+  return JSON.parse(writtenIn(bytes).toString()) as Fields;
 }
 
 const ofAnthropic = {

@@ -4,7 +4,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { EventReader } from '../dialects/responses/event-reader.ts';
 import { readUsage } from '../usage/usage-reader.ts';
 import { facts } from './samples.ts';
-import { ask, translator } from './translating.ts';
+import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const toMessages = translator('responses', 'messages');
@@ -135,7 +135,7 @@ describe('a turn of Codex with a model of messages', () => {
   it('is answered with its own tools, whole and streamed', async () => {
     const between = await translation();
     const whole = JSON.parse(
-      (await between.whole(Buffer.from(JSON.stringify(answer)), null)).toString(),
+      writtenIn(await between.whole(Buffer.from(JSON.stringify(answer)), null)).toString(),
     ) as Fields;
     expect(whole).toMatchObject({ status: 'completed', output });
     expect(readUsage(whole['usage'])).toEqual(readUsage(answer.usage));

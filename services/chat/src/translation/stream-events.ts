@@ -1,4 +1,5 @@
 import type { ProviderError } from '../dialects/dialect.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Stop } from './answer.ts';
 import type { Seal } from './conversation.ts';
@@ -34,6 +35,8 @@ export interface EventSource {
   read(frame: Buffer): StreamEvent[];
   /** The provider ended its response in order. Returns the rest of a complete answer, and nothing of one that was cut. */
   end(): StreamEvent[];
+  /** Texts that have come and are in no event yet, since they wait for other parts to end; absent where nothing waits. */
+  readonly held?: TextSample;
 }
 
 /** Writes the frames of a client's stream. */

@@ -1,5 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialects/dialect.ts';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
 import type { Steps } from './steps.ts';
@@ -36,3 +37,9 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 
 /** The shortest conversation, in chat completions and in messages. */
 export const ask = [{ role: 'user', content: 'Go' }];
+
+/** The bytes of a whole answer that was translated. */
+export function writtenIn(answer: Buffer | ProviderError): Buffer {
+  if (Buffer.isBuffer(answer)) return answer;
+  throw new Error(`the answer is an error: ${answer.message ?? ''}`);
+}

@@ -1,10 +1,12 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import type { ProviderError } from '../dialects/dialect.ts';
 import { errorWords } from '../dialects/error-words.ts';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
-import type { Answer } from './answer.ts';
+import { stopAfter, type Answer, type AnswerPart } from './answer.ts';
 import {
   isAnswer,
   type ClientFormat,
@@ -45,8 +47,8 @@ export interface Translation {
     tenantId: string | null,
     isStream?: boolean,
   ): Promise<{ body: Buffer; ignored: string[] }>;
-  /** A whole answer, which may be an error. Throws if it can't be read, or not within 50 ms. */
-  whole(bytes: Buffer, tenantId: string | null): Promise<Buffer>;
+  /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
+  whole(bytes: Buffer, tenantId: string | null): Promise<Buffer | ProviderError>;
   stream(): StreamTranslation;
   /** The body of an error. */
   error(body: Fields): Fields;
@@ -60,6 +62,8 @@ export interface StreamTranslation {
   end(): Buffer[];
   /** Everything that the provider has reported so far, which may reach the client at the end only. */
   readonly usage: Usage | null;
+  /** Everything that the provider has said so far, also what is held back and may never reach the client. */
+  readonly answer: TextSample;
 }
 
 /** Between the API that a client asks in and that of a provider's model. */
@@ -100,29 +104,32 @@ class ApiTranslation implements Translation {
     return { body: written, ignored: left.ignored };
   }
 
-  async whole(bytes: Buffer, tenantId: string | null): Promise<Buffer> {
+  async whole(bytes: Buffer, tenantId: string | null): Promise<Buffer | ProviderError> {
     const inTurn = turnsOf(bytes, tenantId);
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
     const fields = await parsedPart(bytes, wholeOf(bytes), tenantId);
     if (!isFields(fields)) throw new Error('the answer is not an object');
     const read = await inTurn(() => this.#upstream.readAnswer(fields, new JsonSource(bytes), this.#facts));
-    return inTurn(() =>
-      Buffer.from(
-        isAnswer(read)
-          ? this.#client.writeAnswer(this.#restored(read))
-          : JSON.stringify(this.#client.writeError(read)),
-      ),
-    );
+    if (!isAnswer(read)) return read;
+    return read.broken ?? inTurn(() => Buffer.from(this.#client.writeAnswer(this.#restored(read))));
   }
 
   stream(): StreamTranslation {
     const source = this.#upstream.eventSource(this.#facts);
     const restorer = new CallRestorer(this.#names);
     const writer = this.#client.eventWriter();
+    const said = new SampleBuilder();
+    const kinds = new Set<AnswerPart['kind']>();
     let usage: Usage | null = null;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
         if (event.type === 'usage') usage = event.usage;
+        else if (event.type === 'delta') said.add(event.text);
+        else if (event.type === 'open') {
+          kinds.add(event.part.kind);
+          if (event.part.kind === 'call') said.add(event.part.name);
+        } else if (event.type === 'stop')
+          return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
         return restorer.restored(event).flatMap((each) => writer.write(each));
       });
     return {
@@ -130,6 +137,13 @@ class ApiTranslation implements Translation {
       end: () => write(source.end()),
       get usage(): Usage | null {
         return usage;
+      },
+      get answer(): TextSample {
+        const { beginning, chars } = said.built;
+        const { held } = source;
+        return held === undefined
+          ? said.built
+          : { beginning: beginning || held.beginning, chars: chars + held.chars };
       },
     };
   }
@@ -140,7 +154,7 @@ class ApiTranslation implements Translation {
 
   #restored(answer: Answer): Answer {
     const parts = answer.parts.map((part) => (part.kind === 'call' ? this.#names.called(part) : part));
-    return { ...answer, parts };
+    return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }
 }
 

@@ -2,10 +2,10 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { errorIn } from '../../dialects/error-words.ts';
 import { spokenText } from '../../dialects/openai/message-text.ts';
-import { errorInChoice } from '../../dialects/openai/provider-error.ts';
+import { errorInChoice, hasFinished } from '../../dialects/openai/provider-error.ts';
 import { callsIn } from '../../dialects/openai/tool-calls.ts';
 import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
-import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
@@ -18,29 +18,32 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
   if (error !== null) return error;
   const [choice] = listOf(fields['choices']);
   if (!isFields(choice)) throw new Error('the answer has no choice');
-  const { message, finish_reason: reason } = choice;
+  const { message } = choice;
   const broken = errorInChoice(choice);
   if (!isFields(message)) {
     if (broken !== null) return broken;
     throw new Error('the answer has no message');
   }
-  const parts = partsOf(message, facts);
-  const stop = withCalls(
-    stopOf(reason),
-    parts.some(({ kind }) => kind === 'call'),
-  );
+  const ending = endingOf(choice['finish_reason']);
   return {
     id: textIn(fields['id']) ?? '',
     model: textIn(fields['model']) ?? facts.name,
-    ...{ parts, stop, broken },
+    parts: partsOf(message, facts),
+    stop: ending.stop,
+    broken: broken ?? ending.broken ?? (saysMedia(message) ? hasMedia : null),
     usage: usageIn(fields),
     serviceTier: readServiceTier(fields),
   };
 }
 
+/** Whether a message has images, as OpenRouter and others write them. */
+export function saysMedia({ images }: Fields): boolean {
+  return listOf(images).length > 0;
+}
+
 function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
-  const { content, refusal } = message;
-  const text = spokenText(content);
+  const { refusal } = message;
+  const text = saidText(message);
   const refused = textIn(refusal) ?? '';
   return [
     ...thoughtsOf(message).map((part) => ({ ...part, seal: part.seal ?? sealOf(facts) })),
@@ -55,16 +58,26 @@ export function sealOf({ name }: ModelFacts): { maker: string; text: string; isR
   return { maker: chatMaker(name), text: '', isRedacted: false };
 }
 
-export function stopOf(reason: unknown): Stop {
-  const known = typeof reason === 'string' ? reasons[reason] : undefined;
-  return { reason: known ?? 'end', sequence: null };
+/** The text of a message or a piece of it: of a sound, what is said in it. */
+export function saidText({ content, audio }: Fields): string {
+  const { transcript } = Object(audio) as Fields;
+  return spokenText(content) || (textIn(transcript) ?? '');
 }
 
-const reasons: Readonly<Record<string, Stop['reason'] | undefined>> = {
-  stop: 'end',
-  length: 'length',
-  max_tokens: 'length',
-  tool_calls: 'calls',
-  function_call: 'calls',
-  content_filter: 'refusal',
+/** The end of a choice. Servers imitate OpenAI's words in part, and else use those of Anthropic, Google or their own. */
+export function endingOf(reason: unknown): Ending {
+  return hasFinished(reason)
+    ? endingIn(String(reason).toLowerCase(), reasons)
+    : { stop: { reason: 'end', sequence: null }, broken: null };
+}
+
+const reasons: Readonly<Record<string, StopReason>> = {
+  ...{ stop: 'end', end: 'end', end_turn: 'end', eos: 'end', eos_token: 'end', complete: 'end' },
+  ...{ completed: 'end', finished: 'end', stop_sequence: 'end' },
+  ...{ length: 'length', max_tokens: 'length', max_output_tokens: 'length', model_length: 'length' },
+  ...{ max_length: 'length', model_context_window_exceeded: 'context', context_length: 'context' },
+  ...{ tool_calls: 'calls', tool_call: 'calls', function_call: 'calls', tool_use: 'calls' },
+  ...{ content_filter: 'refusal', content_filtered: 'refusal', refusal: 'refusal', safety: 'refusal' },
+  // Zhipu's.
+  sensitive: 'refusal',
 };

@@ -9,7 +9,7 @@ import { writeUsage } from './usage.ts';
 export const finishReasons: Readonly<Record<StopReason, string>> = {
   end: 'stop',
   sequence: 'stop',
-  pause: 'stop',
+  pause: 'length',
   length: 'length',
   context: 'length',
   calls: 'tool_calls',
@@ -18,7 +18,7 @@ export const finishReasons: Readonly<Record<StopReason, string>> = {
 
 /** See `AnswerApi`. */
 export function writeAnswer(answer: Answer): string {
-  const { parts, stop, usage, broken, serviceTier } = answer;
+  const { parts, stop, usage, serviceTier } = answer;
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const refused = parts.flatMap((part) => (part.kind === 'refusal' ? [part.text] : []));
   const thoughts = parts.filter((part) => part.kind === 'thinking');
@@ -40,13 +40,7 @@ export function writeAnswer(answer: Answer): string {
       })),
     }),
   };
-  const choice = {
-    ...{ index: 0, message, logprobs: null, finish_reason: finishReasons[stop.reason] },
-    ...(broken !== null && {
-      finish_reason: 'error',
-      error: { message: broken.message ?? null, code: broken.status ?? null },
-    }),
-  };
+  const choice = { index: 0, message, logprobs: null, finish_reason: finishReasons[stop.reason] };
   return writeJson({
     ...{ id: idOf(answer.id), object: 'chat.completion', created: now(), model: answer.model },
     choices: [choice],

@@ -1,21 +1,21 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { errorIn, errorInEvent } from '../../dialects/error-words.ts';
 import { MessageBuilder } from '../../dialects/openai/message-builder.ts';
-import { spokenText } from '../../dialects/openai/message-text.ts';
 import { errorInChoice, hasFinished } from '../../dialects/openai/provider-error.ts';
 import { SpokenChoice } from '../../dialects/openai/spoken-choice.ts';
 import { argumentsOf, idOf } from '../../dialects/openai/tool-calls.ts';
+import type { TextSample } from '../../usage/token-estimate.ts';
 import { usageIn } from '../../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
-import { withCalls, type Stop } from '../answer.ts';
+import { hasMedia, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
 import { JsonBalance } from '../json-balance.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, StreamEvent } from '../stream-events.ts';
-import { sealOf, stopOf } from './answer-reader.ts';
+import { endingOf, saidText, saysMedia, sealOf } from './answer-reader.ts';
 
 /** A call in a stream, until it is open. */
 interface StreamedCall {
@@ -36,7 +36,7 @@ export class ChunkSource implements EventSource {
   readonly #sequence = new PartSequence();
   #isBegun = false;
   #isOver = false;
-  #stop: Stop | null = null;
+  #ending: Ending | null = null;
   #usage: Usage | null = null;
 
   constructor(facts: ModelFacts) {
@@ -66,14 +66,19 @@ export class ChunkSource implements EventSource {
     return events;
   }
 
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
   end(): StreamEvent[] {
-    return this.#stop === null ? [] : this.#finished();
+    return this.#ending === null ? [] : this.#finished();
   }
 
   #finished(): StreamEvent[] {
     if (this.#isOver || !this.#isBegun) return [];
     this.#isOver = true;
-    const stop = withCalls(this.#stop ?? { reason: 'end', sequence: null }, this.#calls.length > 0);
+    const { stop, broken } = this.#ending ?? endingOf(null);
+    if (broken !== null) return [{ type: 'error', error: broken }];
     return [...this.#closeAll(), { type: 'stop', stop }, { type: 'end' }];
   }
 
@@ -97,12 +102,13 @@ export class ChunkSource implements EventSource {
   #choice(choice: Fields): StreamEvent[] {
     const said = this.#spoken.newIn(choice);
     const events = said === null ? [] : this.#said(said);
-    if (hasFinished(choice['finish_reason'])) this.#stop = stopOf(choice['finish_reason']);
+    if (hasFinished(choice['finish_reason'])) this.#ending ??= endingOf(choice['finish_reason']);
     return events;
   }
 
   #said(said: Fields): StreamEvent[] {
-    const { content, refusal } = said;
+    const { refusal } = said;
+    if (saysMedia(said)) this.#ending = { ...endingOf(null), broken: hasMedia };
     const thought = textIn(said['reasoning_content']) ?? textIn(said['reasoning']) ?? '';
     const pieces = this.#builder.add({
       tool_calls: said['tool_calls'],
@@ -110,7 +116,7 @@ export class ChunkSource implements EventSource {
     });
     return [
       ...this.#text('thinking', thought),
-      ...this.#text('text', spokenText(content)),
+      ...this.#text('text', saidText(said)),
       ...this.#text('refusal', textIn(refusal) ?? ''),
       ...pieces.flatMap(({ place, call }) => this.#piece(place, call)),
     ];

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import type { Seal } from '../conversation.ts';
 import { textIn } from '../fields.ts';
@@ -19,22 +19,19 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   const parts = (message['content'] as unknown[]).flatMap((block, index) =>
     isFields(block) ? partsOf(block, blocks?.element(index) ?? null, facts) : [],
   );
-  const stop = stopOf(fields);
+  const ending = endingOf(fields);
+  const lost = (message['content'] as unknown[]).some((block) => isFields(block) && isMedia(block));
   return {
     id: '',
     model: facts.name,
     parts,
-    stop: withCalls(
-      stop,
-      parts.some(({ kind }) => kind === 'call'),
-    ),
+    stop: ending.stop,
     usage: readUsage(fields['usage']),
     serviceTier: textIn((Object(fields['serviceTier']) as Fields)['type']),
-    broken: malformed(fields),
+    broken: ending.broken ?? (lost ? hasMedia : null),
   };
 }
 
-/** Blocks of other kinds, such as images, have no place in the APIs of clients. */
 function partsOf(block: Fields, source: JsonSource | null, facts: ModelFacts): AnswerPart[] {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (typeof text === 'string') return [{ kind: 'text', text }];
@@ -75,22 +72,19 @@ export function sealOf(
   return signature === '' ? null : { maker, text: signature, isRedacted: false };
 }
 
-/** The stop of an answer, or of the event at the end of a stream. */
-export function stopOf({ stopReason, additionalModelResponseFields }: Fields): Stop {
-  const reason = typeof stopReason === 'string' ? reasons[stopReason] : undefined;
+/** The end of an answer, or of the event at the end of a stream. */
+export function endingOf({ stopReason, additionalModelResponseFields }: Fields): Ending {
+  if (typeof stopReason !== 'string') return { stop: { reason: 'end', sequence: null }, broken: null };
   const sequence = (Object(additionalModelResponseFields) as Fields)['stop_sequence'];
-  return { reason: reason ?? 'end', sequence: reason === 'sequence' ? textIn(sequence) : null };
+  return endingIn(stopReason, reasons, stopReason === 'stop_sequence' ? textIn(sequence) : null);
 }
 
-/** An answer that the model wrote wrongly: it is to be paid for, and no answer. Null for any other. */
-export function malformed({ stopReason }: Fields): ProviderError | null {
-  if (stopReason === 'malformed_tool_use') return { message: 'The model wrote a call that cannot be read.' };
-  return stopReason === 'malformed_model_output'
-    ? { message: 'The model wrote an answer that cannot be read.' }
-    : null;
+/** Blocks that have no place in the APIs of clients. */
+export function isMedia(block: Fields): boolean {
+  return ['image', 'audio', 'video', 'document'].some((kind) => isFields(block[kind]));
 }
 
-const reasons: Readonly<Record<string, Stop['reason'] | undefined>> = {
+const reasons: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
   max_tokens: 'length',
   stop_sequence: 'sequence',

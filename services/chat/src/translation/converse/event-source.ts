@@ -1,15 +1,16 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
+import type { TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
 import { exceptionEvent } from '../../wire/aws-event-frames.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
-import { withCalls, type Stop } from '../answer.ts';
+import { hasMedia, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { numberIn, textIn } from '../fields.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
-import { isOwn, malformed, sealOf, stopOf } from './answer-reader.ts';
+import { endingOf, isMedia, isOwn, sealOf } from './answer-reader.ts';
 import { exceptionIn } from './errors.ts';
 
 const maxSealChars = 4 * 1024 * 1024;
@@ -38,9 +39,7 @@ export class ConverseSource implements EventSource {
   #sealChars = 0;
   #isBegun = false;
   #isOver = false;
-  #callsTools = false;
-  #stop: Stop | null = null;
-  #broken: ProviderError | null = null;
+  #ending: Ending | null = null;
 
   constructor(facts: ModelFacts) {
     this.#facts = facts;
@@ -63,8 +62,7 @@ export class ConverseSource implements EventSource {
       case 'contentBlockStop':
         return this.#close(index);
       case 'messageStop':
-        this.#stop = stopOf(fields);
-        this.#broken = malformed(fields);
+        this.#ending = endingOf(fields);
         return this.#start();
       case 'metadata':
         return this.#metadata(fields);
@@ -75,12 +73,17 @@ export class ConverseSource implements EventSource {
     }
   }
 
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
   end(): StreamEvent[] {
-    if (this.#isOver || this.#stop === null) return [];
-    if (this.#broken !== null) return this.#failed(this.#broken);
+    if (this.#isOver || this.#ending === null) return [];
+    const { stop, broken } = this.#ending;
+    if (broken !== null) return this.#failed(broken);
     this.#isOver = true;
     const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
-    return [...closed, { type: 'stop', stop: withCalls(this.#stop, this.#callsTools) }, { type: 'end' }];
+    return [...closed, { type: 'stop', stop }, { type: 'end' }];
   }
 
   /** It is the last event: some connections stay open behind it. */
@@ -104,7 +107,6 @@ export class ConverseSource implements EventSource {
   #call(index: number, { toolUse }: Fields): StreamEvent[] {
     if (!isFields(toolUse) || !isOwn(toolUse)) return [];
     const { toolUseId, name } = toolUse;
-    this.#callsTools = true;
     const called = { id: textIn(toolUseId) ?? '', name: textIn(name) ?? '' };
     return [
       ...this.#close(index),
@@ -112,7 +114,9 @@ export class ConverseSource implements EventSource {
     ];
   }
 
-  #delta(index: number, { text, toolUse, reasoningContent }: Fields): StreamEvent[] {
+  #delta(index: number, delta: Fields): StreamEvent[] {
+    const { text, toolUse, reasoningContent } = delta;
+    if (isMedia(delta)) return this.#failed(hasMedia);
     if (typeof text === 'string') return this.#piece(index, 'text', text);
     if (isFields(reasoningContent)) return this.#thought(index, reasoningContent);
     const block = this.#blocks.get(index);

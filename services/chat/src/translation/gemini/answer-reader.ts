@@ -2,9 +2,9 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
 import { publicErrorIn } from '../../dialects/gemini/google-error.ts';
-import { isBlocked } from '../../dialects/gemini/responses.ts';
+import { hasFinished, isBlocked } from '../../dialects/gemini/responses.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
@@ -20,18 +20,15 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   const parts = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').flatMap((part, index) =>
     partsOf(part, { source: content?.element(index) ?? null, place: index }),
   );
-  const stop = stopOf(candidate, fields);
+  const ending = endingOf(candidate, fields);
   return {
     id: textIn(valueOf(fields, 'responseId')) ?? '',
     model: textIn(valueOf(fields, 'modelVersion')) ?? facts.name,
     parts,
-    stop: withCalls(
-      stop,
-      parts.some(({ kind }) => kind === 'call'),
-    ),
+    stop: ending.stop,
     usage: readUsage(valueOf(fields, 'usageMetadata')),
     serviceTier: null,
-    broken: error,
+    broken: error ?? ending.broken,
   };
 }
 
@@ -52,14 +49,27 @@ export function partsOf(
   return [...before, { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
 }
 
-const refusals: ReadonlySet<string> = new Set([
-  ...['SAFETY', 'RECITATION', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'IMAGE_SAFETY', 'LANGUAGE'],
-]);
+/** Parts with an image, a sound or a file. */
+function isMedia(part: Fields): boolean {
+  return isFields(valueOf(part, 'inlineData')) || isFields(valueOf(part, 'fileData'));
+}
 
-/** A blocked prompt is a refusal. */
-export function stopOf(candidate: Fields | undefined, response: Fields): Stop {
-  const reason = textOf(candidate?.['finishReason'] ?? candidate?.['finish_reason']);
-  if (refusals.has(reason) || (candidate === undefined && isBlocked(response)))
-    return { reason: 'refusal', sequence: null };
-  return { reason: reason === 'MAX_TOKENS' ? 'length' : 'end', sequence: null };
+/** Others say that the model did not complete its answer, such as `MALFORMED_FUNCTION_CALL`, `OTHER` and `NO_IMAGE`. */
+const reasons: Readonly<Record<string, StopReason>> = {
+  ...{ STOP: 'end', MAX_TOKENS: 'length', CONTINUATION: 'pause' },
+  ...{ SAFETY: 'refusal', RECITATION: 'refusal', LANGUAGE: 'refusal', BLOCKLIST: 'refusal' },
+  ...{ PROHIBITED_CONTENT: 'refusal', SPII: 'refusal', IMAGE_SAFETY: 'refusal' },
+  ...{ IMAGE_PROHIBITED_CONTENT: 'refusal', IMAGE_RECITATION: 'refusal' },
+};
+
+/** The end of a candidate, or of a frame that has a piece of it. A blocked prompt is a refusal. */
+export function endingOf(candidate: Fields | undefined, response: Fields): Ending {
+  if (candidate === undefined && isBlocked(response))
+    return { stop: { reason: 'refusal', sequence: null }, broken: null };
+  const finishReason = valueOf(candidate ?? {}, 'finishReason');
+  const ending = hasFinished({ finishReason })
+    ? endingIn(textOf(finishReason), reasons)
+    : ({ stop: { reason: 'end', sequence: null }, broken: null } as const);
+  const saysMedia = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').some(isMedia);
+  return saysMedia ? { ...ending, broken: hasMedia } : ending;
 }

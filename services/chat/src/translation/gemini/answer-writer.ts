@@ -4,22 +4,20 @@ import type { Seal } from '../conversation.ts';
 import { writeJson } from '../json-text.ts';
 import { inputOf } from '../messages/content-writer.ts';
 import { markedSeal } from '../seals.ts';
-import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 
 export const finishReasons: Readonly<Record<StopReason, string>> = {
-  ...{ end: 'STOP', calls: 'STOP', sequence: 'STOP', pause: 'STOP' },
-  ...{ length: 'MAX_TOKENS', context: 'MAX_TOKENS', refusal: 'SAFETY' },
+  ...{ end: 'STOP', calls: 'STOP', sequence: 'STOP' },
+  ...{ pause: 'MAX_TOKENS', length: 'MAX_TOKENS', context: 'MAX_TOKENS', refusal: 'SAFETY' },
 };
 
 /** See `AnswerApi`. */
-export function writeAnswer({ id, model, parts, stop, usage, broken }: Answer): string {
+export function writeAnswer({ id, model, parts, stop, usage }: Answer): string {
   const content = { role: 'model', parts: parts.flatMap(writtenPart) };
   return writeJson({
     candidates: [{ content, finishReason: finishReasons[stop.reason], index: 0 }],
     ...(usage !== null && { usageMetadata: writeUsage(usage) }),
     ...{ modelVersion: model, responseId: id },
-    ...(broken !== null && writeError(broken)),
   });
 }
 

@@ -8,11 +8,11 @@ import { hasFinished, isBlocked, newerMetadata, responseIn } from '../../dialect
 import { readUsage } from '../../usage/usage-reader.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
-import { withCalls, type AnswerPart, type Stop } from '../answer.ts';
+import type { AnswerPart, Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { JsonSource } from '../json-text.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
-import { partsOf, stopOf } from './answer-reader.ts';
+import { endingOf, partsOf } from './answer-reader.ts';
 import { memberOf } from './content-reader.ts';
 
 /** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
@@ -23,7 +23,8 @@ export class GeminiSource implements EventSource {
   #isBegun = false;
   #isOver = false;
   #calls = 0;
-  #stop: Stop | null = null;
+  #ending: Ending | null = null;
+  #broken: ProviderError | null = null;
 
   constructor(facts: ModelFacts) {
     this.#facts = facts;
@@ -41,8 +42,14 @@ export class GeminiSource implements EventSource {
     const [candidate] = objectsIn(response, 'candidates');
     const events = this.#start(response);
     if (candidate !== undefined) events.push(...this.#candidate(candidate, frame));
-    if (candidate === undefined ? isBlocked(response) : hasFinished(candidate))
-      this.#stop = stopOf(candidate, response);
+    const ending = endingOf(candidate, response);
+    this.#broken ??= ending.broken;
+    if (
+      candidate === undefined
+        ? isBlocked(response)
+        : hasFinished({ finishReason: valueOf(candidate, 'finishReason') })
+    )
+      this.#ending = ending;
     const report = valueOf(response, 'usageMetadata');
     if (!isFields(report)) return events;
     this.#usage = newerMetadata(this.#usage, report);
@@ -51,10 +58,10 @@ export class GeminiSource implements EventSource {
   }
 
   end(): StreamEvent[] {
-    if (this.#isOver || this.#stop === null) return [];
+    if (this.#isOver || this.#ending === null) return [];
+    if (this.#broken !== null) return this.#failed(this.#broken);
     this.#isOver = true;
-    const stop = withCalls(this.#stop, this.#calls > 0);
-    return [...this.#close(), { type: 'stop', stop }, { type: 'end' }];
+    return [...this.#close(), { type: 'stop', stop: this.#ending.stop }, { type: 'end' }];
   }
 
   #failed(error: ProviderError): StreamEvent[] {

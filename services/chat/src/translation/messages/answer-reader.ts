@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { publicErrorIn } from '../../dialects/public-errors.ts';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
-import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import { endingIn, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
@@ -18,17 +18,15 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   const parts = (content as unknown[]).flatMap((block, index) =>
     isFields(block) ? partOf(block, blocks?.element(index) ?? null) : [],
   );
+  const ending = endingOf(fields);
   return {
     id: textIn(fields['id']) ?? '',
     model: textIn(fields['model']) ?? facts.name,
     parts,
-    stop: withCalls(
-      stopOf(fields),
-      parts.some(({ kind }) => kind === 'call'),
-    ),
+    stop: ending.stop,
     usage: readUsage(fields['usage']),
     serviceTier: readServiceTier(fields),
-    broken: error,
+    broken: error ?? ending.broken,
   };
 }
 
@@ -51,18 +49,20 @@ function partOf(block: Fields, source: JsonSource | null): AnswerPart[] {
   }
 }
 
-/** The stop of a message, or of the delta at its end. */
-export function stopOf({ stop_reason: reason, stop_sequence: sequence }: Fields): Stop {
-  const known = typeof reason === 'string' ? reasons[reason] : undefined;
-  return { reason: known ?? 'end', sequence: textIn(sequence) };
+/** The end of a message, or of the delta at its end. */
+export function endingOf({ stop_reason: reason, stop_sequence: sequence }: Fields): Ending {
+  return typeof reason === 'string'
+    ? endingIn(reason, reasons, textIn(sequence))
+    : { stop: { reason: 'end', sequence: textIn(sequence) }, broken: null };
 }
 
-const reasons: Readonly<Record<string, Stop['reason'] | undefined>> = {
+const reasons: Readonly<Record<string, StopReason>> = {
   end_turn: 'end',
   max_tokens: 'length',
   stop_sequence: 'sequence',
   tool_use: 'calls',
   pause_turn: 'pause',
+  compaction: 'pause',
   refusal: 'refusal',
   model_context_window_exceeded: 'context',
 };

@@ -18,15 +18,12 @@ const stopReasons: Readonly<Record<StopReason, string>> = {
 };
 
 /** See `AnswerApi`. */
-export function writeAnswer({ id, model, parts, stop, usage, serviceTier, broken }: Answer): string {
+export function writeAnswer({ id, model, parts, stop, usage, serviceTier }: Answer): string {
   return writeJson({
     ...{ id: idOf(id), type: 'message', role: 'assistant', model },
     content: parts.flatMap(blockOf),
     ...stopFields(stop),
     usage: { ...writeUsage(usage), ...(serviceTier !== null && { service_tier: serviceTier }) },
-    ...(broken !== null && {
-      error: { message: broken.message ?? 'The provider failed.', code: broken.status ?? null },
-    }),
   });
 }
 

@@ -2,17 +2,18 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
 import { eventOf, firstUsage, mergedUsage } from '../../dialects/anthropic/events.ts';
 import type { ProviderError } from '../../dialects/dialect.ts';
+import type { TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
-import { withCalls, type Stop } from '../answer.ts';
+import type { Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import type { Seal } from '../conversation.ts';
 import { numberIn, textIn } from '../fields.ts';
 import { JsonSource } from '../json-text.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
-import { stopOf } from './answer-reader.ts';
+import { endingOf } from './answer-reader.ts';
 import { thinkingPart } from './content-reader.ts';
 
 /** Signatures come in one piece or a few. */
@@ -34,8 +35,7 @@ export class MessageSource implements EventSource {
   #usage: Fields = {};
   #isBegun = false;
   #isOver = false;
-  #callsTools = false;
-  #stop: Stop | null = null;
+  #ending: Ending | null = null;
 
   constructor(facts: ModelFacts) {
     this.#facts = facts;
@@ -69,15 +69,20 @@ export class MessageSource implements EventSource {
     }
   }
 
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
   end(): StreamEvent[] {
-    return this.#stop === null ? [] : this.#finished();
+    return this.#ending === null ? [] : this.#finished();
   }
 
   #finished(): StreamEvent[] {
     if (this.#isOver || !this.#isBegun) return [];
+    const { stop, broken } = this.#ending ?? endingOf({});
+    if (broken !== null) return this.#failed(broken);
     this.#isOver = true;
     const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
-    const stop = withCalls(this.#stop ?? { reason: 'end', sequence: null }, this.#callsTools);
     return [...closed, { type: 'stop', stop }, { type: 'end' }];
   }
 
@@ -106,7 +111,7 @@ export class MessageSource implements EventSource {
 
   #messageDelta(fields: Fields): StreamEvent[] {
     const delta = Object(fields['delta']) as Fields;
-    if (typeof delta['stop_reason'] === 'string') this.#stop = stopOf(delta);
+    if (typeof delta['stop_reason'] === 'string') this.#ending = endingOf(delta);
     return [...this.#start({}), ...this.#used(fields['usage'])];
   }
 
@@ -115,7 +120,6 @@ export class MessageSource implements EventSource {
     const part = openPart(block);
     if (part === null) return [];
     if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
-    this.#callsTools ||= part.kind === 'call';
     const { seal } = part.kind === 'thinking' ? thinkingPart(block) : { seal: null };
     const input = part.kind === 'call' ? inputOf(frame) : null;
     this.#blocks.set(index, { input, signature: '', seal });

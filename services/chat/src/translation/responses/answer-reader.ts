@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { publicErrorIn } from '../../dialects/public-errors.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
-import { withCalls, type Answer, type AnswerPart, type Stop } from '../answer.ts';
+import { endingIn, type Answer, type AnswerPart, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
@@ -15,17 +15,15 @@ export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFact
   if (error !== null && listOf(output).length === 0) return error;
   if (!Array.isArray(output)) throw new Error('the answer has no output');
   const parts = (output as unknown[]).filter(isFields).flatMap(partsOf);
+  const ending = endingOf(fields);
   return {
     id: textIn(fields['id']) ?? '',
     model: textIn(fields['model']) ?? facts.name,
     parts,
-    stop: withCalls(
-      stopOf(fields),
-      parts.some(({ kind }) => kind === 'call'),
-    ),
+    stop: ending.stop,
     usage: readUsage(fields['usage']),
     serviceTier: readServiceTier(fields),
-    broken: error,
+    broken: error ?? ending.broken,
   };
 }
 
@@ -49,8 +47,13 @@ function saidPart({ type, text, refusal }: Fields): AnswerPart[] {
   return type === 'output_text' ? [{ kind: 'text', text: textIn(text) ?? '' }] : [];
 }
 
-export function stopOf({ status, incomplete_details: details }: Fields): Stop {
+/** The end of a response. One that is cancelled, or goes on, is not complete. */
+export function endingOf({ status, incomplete_details: details }: Fields): Ending {
   const { reason } = Object(details) as Fields;
-  if (status !== 'incomplete') return { reason: 'end', sequence: null };
-  return { reason: reason === 'content_filter' ? 'refusal' : 'length', sequence: null };
+  if (status === 'incomplete')
+    return {
+      stop: { reason: reason === 'content_filter' ? 'refusal' : 'length', sequence: null },
+      broken: null,
+    };
+  return endingIn(textIn(status) ?? 'completed', { completed: 'end' });
 }

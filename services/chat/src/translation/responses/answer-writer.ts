@@ -1,19 +1,21 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import type { Answer, AnswerPart, Stop } from '../answer.ts';
+import type { Answer, AnswerPart, Stop, StopReason } from '../answer.ts';
 import { now } from '../chat/answer-writer.ts';
 import { chatIds, fittingId } from '../call-ids.ts';
 import { writeJson } from '../json-text.ts';
 import { markedSeal } from '../seals.ts';
-import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 
 /** See `AnswerApi`. */
 export function writeAnswer(answer: Answer): string {
-  const { usage, broken, serviceTier } = answer;
+  const { usage, serviceTier } = answer;
   const id = idOf(answer.id);
   return writeJson({
     ...responseHead(id, answer.model, now()),
-    ...(broken === null ? statusOf(answer.stop) : { status: 'failed', error: writeError(broken)['error'] }),
+    ...statusOf(
+      answer.stop,
+      answer.parts.some(({ kind }) => kind === 'refusal'),
+    ),
     output: answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index))),
     usage: usage === null ? null : writeUsage(usage),
     ...(serviceTier !== null && { service_tier: serviceTier }),
@@ -31,12 +33,18 @@ export function responseHead(id: string, model: string, created: number): Fields
   };
 }
 
-export function statusOf({ reason }: Stop): Fields {
-  const incomplete = { length: 'max_output_tokens', context: 'max_output_tokens', refusal: 'content_filter' };
-  return reason === 'length' || reason === 'context' || reason === 'refusal'
-    ? { status: 'incomplete', incomplete_details: { reason: incomplete[reason] } }
-    : { status: 'completed' };
+/** `hasRefusal`: whether the answer says its refusal, so that it is a complete one. */
+export function statusOf({ reason }: Stop, hasRefusal: boolean): Fields {
+  const why = reason === 'refusal' && hasRefusal ? undefined : incomplete[reason];
+  return why === undefined
+    ? { status: 'completed' }
+    : { status: 'incomplete', incomplete_details: { reason: why } };
 }
+
+const incomplete: Readonly<Partial<Record<StopReason, string>>> = {
+  ...{ length: 'max_output_tokens', context: 'max_output_tokens', pause: 'max_output_tokens' },
+  refusal: 'content_filter',
+};
 
 export function idOf(id: string): string {
   return id.startsWith('resp_') ? id : `resp_${id.replace(/^(?:chatcmpl-|msg_)/, '')}`;

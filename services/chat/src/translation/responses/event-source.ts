@@ -2,14 +2,15 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, responseIn } from '../../dialects/responses/events.ts';
+import type { TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
 import { assertReadable } from '../../wire/readable.ts';
-import { withCalls, type AnswerPart } from '../answer.ts';
+import type { AnswerPart } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { numberIn, textIn } from '../fields.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
-import { partsOf, stopOf } from './answer-reader.ts';
+import { endingOf, partsOf } from './answer-reader.ts';
 import { callOf } from './input-reader.ts';
 
 const maxItems = 4_096;
@@ -32,7 +33,6 @@ export class ResponseSource implements EventSource {
   readonly #items = new Map<number, { isDone: boolean; hasText: boolean; summary: number | null }>();
   #isBegun = false;
   #isOver = false;
-  #callsTools = false;
 
   constructor(facts: ModelFacts) {
     this.#facts = facts;
@@ -62,6 +62,10 @@ export class ResponseSource implements EventSource {
     return kind === undefined ? started : [...started, ...this.#delta(index, kind, fields)];
   }
 
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
   /** The last event says that a response is complete. */
   end(): StreamEvent[] {
     return [];
@@ -85,12 +89,14 @@ export class ResponseSource implements EventSource {
       if (isFields(item)) events.push(...this.#done(index, item));
     this.#isOver = true;
     const usage = readUsage(response['usage']);
+    const { stop, broken } = endingOf(response);
+    const ends: StreamEvent[] =
+      broken === null ? [{ type: 'stop', stop }, { type: 'end' }] : [{ type: 'error', error: broken }];
     return [
       ...events,
       ...this.#sequence.closeAll(),
       ...(usage === null ? [] : [{ type: 'usage', usage } as const]),
-      { type: 'stop', stop: withCalls(stopOf(response), this.#callsTools) },
-      { type: 'end' },
+      ...ends,
     ];
   }
 
@@ -110,7 +116,6 @@ export class ResponseSource implements EventSource {
   }
 
   #openCall(index: number, item: Fields): StreamEvent[] {
-    this.#callsTools = true;
     const { id, name, isFreeform, namespace } = callOf(item);
     return this.#open(keyOf(index, 'call'), { kind: 'call', id, name, isFreeform, namespace });
   }

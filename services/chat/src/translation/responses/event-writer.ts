@@ -24,6 +24,8 @@ export class ResponseWriter implements EventWriter {
   #chars = 0;
   #usage: Usage | null = null;
   #stop: Stop = { reason: 'end', sequence: null };
+  /** Whether it says a refusal. */
+  #refuses = false;
 
   write(event: StreamEvent): Buffer[] {
     switch (event.type) {
@@ -54,7 +56,7 @@ export class ResponseWriter implements EventWriter {
   }
 
   #end(): Buffer[] {
-    const status = statusOf(this.#stop);
+    const status = statusOf(this.#stop, this.#refuses);
     const usage = this.#usage === null ? null : writeUsage(this.#usage);
     const response = { ...this.#head, ...status, output: this.#output, usage };
     return [this.#event(`response.${String(status['status'])}`, { response })];
@@ -72,6 +74,7 @@ export class ResponseWriter implements EventWriter {
   #opened(part: OpenPart): Buffer[] {
     if (this.#output.length >= maxItems) throw new Error('the answer has too many parts');
     this.#open = part.kind === 'call' ? { ...part, argumentsText: '' } : begun(part.kind);
+    this.#refuses ||= part.kind === 'refusal';
     this.#pieces = [];
     const item = itemOf(this.#open, this.#itemId);
     const shown = {

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ChatHarness } from './chat-harness.ts';
+import { chunks, completion, message, messageEvents, type Fields } from './translated-answers.ts';
+import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
+
+/** Answers that were paid for, and don't reach the client as they are. */
+
+let provider: ScriptedProvider;
+let harness: ChatHarness;
+beforeAll(async () => {
+  provider = await ScriptedProvider.start();
+  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
+  const price = { input_per_mtok: '1', output_per_mtok: '2' };
+  harness = await ChatHarness.start(
+    {},
+    {
+      providers: [
+        { ...common, name: 'simulator', kind: 'openai' },
+        { ...common, name: 'quick', kind: 'anthropic' },
+      ],
+      models: [
+        { id: 'gpt', provider: 'simulator', fallbacks: ['claude'], price },
+        { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
+      ],
+      embeddings: undefined,
+    },
+  );
+});
+afterAll(async () => {
+  await harness.stop();
+  provider.stop();
+});
+
+const headers = { 'x-gatehouse-dialect': 'messages' };
+const messages = [{ role: 'user', content: 'x' }];
+
+it('a whole answer that is too large to be translated is charged as reported, and no other model is called', async () => {
+  const large = completion({ content: 'x'.repeat(13_000_000) });
+  provider.answer(whole(large), whole(message([{ type: 'text', text: 'again' }])));
+  const response = await harness.post('/v1/messages', { model: 'gpt', max_tokens: 9, messages }, { headers });
+  expect([response.status, await response.json()]).toMatchObject([
+    502,
+    { error: { details: { error_code: 'provider_invalid_response' } } },
+  ]);
+  expect(provider.received).toHaveLength(1);
+  expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+    ...{ status: 'error', input_tokens: 10, cached_input_tokens: 4, output_tokens: 5 },
+    ...{ usage_estimated: false, error_type: 'provider_invalid_response' },
+  });
+});
+
+describe('a call that is held until it is complete, in a stream that the provider cuts', () => {
+  const words = Array.from({ length: 2_000 }, (_, index) => `word${index} `).join('');
+  const begun = chunks([
+    { role: 'assistant', content: '' },
+    {
+      tool_calls: [
+        { index: 0, id: 'call_1', type: 'function', function: { name: 'save', arguments: '{"input":"' } },
+      ],
+    },
+    { tool_calls: [{ index: 0, function: { arguments: words } }] },
+  ]).slice(0, 3);
+
+  it.each([
+    [
+      'gemini',
+      '/v1beta/models/gpt:streamGenerateContent?alt=sse',
+      {
+        contents: [{ role: 'user', parts: [{ text: 'x' }] }],
+        tools: [{ functionDeclarations: [{ name: 'save' }] }],
+      },
+    ],
+    [
+      'responses',
+      '/v1/responses',
+      { model: 'gpt', stream: true, input: 'x', tools: [{ type: 'custom', name: 'save' }] },
+    ],
+    [
+      'messages',
+      '/v1/messages',
+      {
+        ...{ model: 'gpt', stream: true, max_tokens: 9, messages },
+        tools: [{ name: 'save', input_schema: { type: 'object' } }],
+      },
+    ],
+  ])('is charged by what came of it (%s)', async (dialect, path, body: Fields) => {
+    provider.answer(
+      streamed(begun, { cut: true }),
+      streamed(messageEvents([{ type: 'text', text: 'Four.' }])),
+    );
+    const asked = { headers: { 'x-gatehouse-dialect': dialect } };
+    const response = await harness.post(path, body, asked);
+    await response.text();
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(Number(run['output_tokens'])).toBeGreaterThan(2_000);
+    expect(run).toMatchObject({ usage_estimated: true });
+  });
+});
