@@ -1,6 +1,7 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { MeteredAnswer, StreamReader } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
+import { concernsRequest } from '../dialects/error-words.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
@@ -23,12 +24,17 @@ export function translationFor(client: ApiName, model: Model): Translation | nul
   });
 }
 
-/** The failure of a translated call, as the client's API has it: the body is in another one. */
-export function translatedFailure(failure: ProviderFailure): ProviderFailure {
-  const { body: _body, status, ...details } = failure.details;
+/**
+ * The failure of a translated call, as the client's API has it: the body is in another one, and words that do not concern
+ * the request may name the platform's account.
+ */
+export function translatedFailure(failure: ProviderFailure, translation: Translation): ProviderFailure {
+  const { body: _body, message, code, param, status, ...details } = failure.details;
+  const isOfRequest = status !== undefined && concernsRequest(status);
   const shown = status === 422 ? 400 : status;
   return new ProviderFailure(failure.kind, failure.provider, {
     ...details,
+    ...(isOfRequest && translation.error({ message, code, param })),
     ...(shown !== undefined && { status: shown }),
   });
 }

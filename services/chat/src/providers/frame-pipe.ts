@@ -204,9 +204,10 @@ export class FramePipe implements FrameConsumer {
   }
 
   /** An error before the answer is as if it were the status; after that the answer is cut. */
-  #errorOf({ status, message, ...others }: ProviderError): ProviderFailure {
+  #errorOf(error: ProviderError): ProviderFailure {
+    const { status, message, ...others } = error;
     return this.#begun
-      ? new ProviderFailure('cut', this.#provider, { message })
+      ? ProviderFailure.cut(this.#provider, error)
       : new ProviderFailure('status', this.#provider, { status: status ?? badGateway, message, ...others });
   }
 }

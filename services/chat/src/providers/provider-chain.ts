@@ -4,14 +4,7 @@ import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { Translation } from '../translation/translation.ts';
-import type {
-  AnswerFormat,
-  ProviderError,
-  RequestHead,
-  RequestSource,
-  TokenLimit,
-  ToolRewrite,
-} from '../dialects/dialect.ts';
+import type { AnswerFormat, RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
@@ -197,7 +190,9 @@ export class ProviderChain {
       const from = { name: model.provider.name, format: this.#formatOf(model, null) };
       const answer = await readUnaryAnswer(from, given, { tenantId, keepsText });
       const bytes =
-        answer.broken === null ? await this.#ofClient(model, translation, given) : cut(model, answer.broken);
+        answer.broken === null
+          ? await this.#ofClient(model, translation, given)
+          : ProviderFailure.cut(model.provider.name, answer.broken);
       if (bytes instanceof ProviderFailure) return await open.failed(bytes, answer);
       this.#options.source.release();
       open.answered();
@@ -217,7 +212,7 @@ export class ProviderChain {
     if (translation === null) return given;
     try {
       const translated = await translation.whole(given, this.#options.tenantId);
-      return Buffer.isBuffer(translated) ? translated : cut(model, translated);
+      return Buffer.isBuffer(translated) ? translated : ProviderFailure.cut(model.provider.name, translated);
     } catch (cause) {
       return new ProviderFailure('untranslatable', model.provider.name, { cause });
     }
@@ -267,11 +262,6 @@ export class ProviderChain {
   }
 }
 
-/** The failure of an answer that broke off. */
-function cut({ provider }: Model, { message }: ProviderError): ProviderFailure {
-  return new ProviderFailure('cut', provider.name, { message });
-}
-
 interface Calling {
   adapter: ProviderAdapter;
   call: ProviderCall;
@@ -294,7 +284,9 @@ async function translatedRequest(
 }
 
 function ofClient(error: unknown, translation: Translation | null): unknown {
-  return translation !== null && error instanceof ProviderFailure ? translatedFailure(error) : error;
+  return translation !== null && error instanceof ProviderFailure
+    ? translatedFailure(error, translation)
+    : error;
 }
 
 function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {

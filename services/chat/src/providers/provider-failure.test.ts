@@ -26,7 +26,7 @@ const rows: Row[] = [
   { status: 408, answer: '502 provider_error', retryable: true },
   { status: 409, answer: '502 provider_error', retryable: true },
   { status: 418, answer: '502 provider_error' },
-  { status: 429, answer: '429 their_code', passes: true, retryable: true },
+  { status: 429, answer: '429 provider_rate_limited', retryable: true },
   { status: 500, answer: '502 provider_error', retryable: true, blame: 'tenant' },
   { status: 503, answer: '502 provider_error', retryable: true, blame: 'tenant' },
   { status: 529, answer: '503 provider_overloaded', retryable: true, blame: 'tenant' },

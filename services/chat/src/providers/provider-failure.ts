@@ -1,4 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
+import type { ProviderError } from '../dialects/dialect.ts';
 import type { Blame } from './breaker.ts';
 
 /** Why a provider call returned no answer. */
@@ -66,6 +67,11 @@ export class ProviderFailure extends Error {
   /** The failure of a call whose signal is aborted. */
   static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
+  }
+
+  /** The failure of an answer that its provider broke off with this error. */
+  static cut(provider: string, { status = badRequest, message, code }: ProviderError): ProviderFailure {
+    return new ProviderFailure('cut', provider, passedOn(status) ? { message, code } : {});
   }
 
   /** Whether the same call may succeed if it is repeated. */
@@ -138,7 +144,8 @@ export class ProviderFailure extends Error {
         return new AppError(
           'provider_error',
           details.message ?? `The provider ${provider} ended its answer early.`,
-          { cause: this },
+          // The code of a connection that broke is our own.
+          { cause: this, publicCode: details.message === undefined ? undefined : publicCode },
         );
       case 'aborted':
         return new AppError('client_closed_request', 'The client left before the answer was complete.', {
@@ -156,6 +163,8 @@ export class ProviderFailure extends Error {
 
 /** Anthropic's status, which others imitate. */
 const overloaded = 529;
+/** An error in an answer that names no status concerns its request. */
+const badRequest = 400;
 
 function statusError(
   details: FailureDetails,
@@ -172,7 +181,11 @@ function statusError(
     case 400:
       return new AppError('provider_bad_request', message, fields);
     case 404:
-      return new AppError('provider_not_found', message, fields);
+      return new AppError(
+        'provider_not_found',
+        details.message ?? `The provider ${provider} does not have this model.`,
+        fields,
+      );
     case 422:
       return new AppError('provider_unprocessable', message, fields);
     case 413:
@@ -187,8 +200,9 @@ function statusError(
         },
       );
     case 429:
-      return new AppError('provider_rate_limited', message, {
-        ...fields,
+      // Its own words may name the platform's account.
+      return new AppError('provider_rate_limited', `The provider ${provider} limits requests.`, {
+        cause: fields.cause,
         headers: retryAfterHeaders(details),
       });
     case overloaded:

@@ -246,47 +246,30 @@ describe('usage', () => {
   });
 });
 
-describe('the body of an error', () => {
-  it.each([
-    [
-      'chat',
-      'messages',
-      { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 > 8' } },
-      {
-        error: {
-          message: 'prompt is too long: 9 > 8',
-          type: 'invalid_request_error',
-          param: null,
-          code: 'context_length_exceeded',
-        },
-      },
-    ],
-    [
-      'messages',
-      'chat',
-      {
-        error: {
-          message: 'Too big',
-          type: 'invalid_request_error',
-          code: 'context_length_exceeded',
-          param: 'messages',
-        },
-      },
-      { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: Too big' } },
-    ],
-    [
-      'messages',
-      'chat',
-      { error: { message: 'busy', code: 529 } },
-      { type: 'error', error: { type: 'overloaded_error', message: 'busy' } },
-    ],
-    [
-      'messages',
-      'chat',
-      {},
-      { type: 'error', error: { type: 'api_error', message: 'The provider failed.' } },
-    ],
-  ] as const)('for a client of %s by one of %s', (from, to, body, written) => {
-    expect(translationBetween(from, to, facts).error(body)).toEqual(written);
+describe('a conversation that is too long', () => {
+  const said: readonly ProviderError[] = [
+    { message: 'prompt is too long: 9 tokens > 8 maximum' },
+    { message: "This model's maximum context length is 8 tokens." },
+    { message: 'Your input exceeds the context window of this model.', code: 'context_length_exceeded' },
+    { message: 'Too big', code: 'context_length_exceeded' },
+    { message: 'The input token count (9) exceeds the maximum number of tokens allowed (8).' },
+    { message: 'Input is too long for requested model.' },
+    { message: 'input length and `max_tokens` exceed context limit: 9 + 1 > 8' },
+    { message: 'the request exceeds the available context size, try increasing it' },
+  ];
+  const names: readonly DialectName[] = ['chat', 'responses', 'messages', 'gemini'];
+
+  it.each(names)('is said as clients of %s read it, once', (client) => {
+    const translation = translationBetween(client, client === 'chat' ? 'messages' : 'chat', facts);
+    for (const error of said) {
+      const { message = '', code } = translation.error(error);
+      if (client === 'messages') expect(message).toMatch(/^prompt is too long/);
+      else if (client === 'gemini') expect(message).toMatch(/^The input token count.* exceeds the maximum/);
+      else expect(code).toBe('context_length_exceeded');
+      expect(message).toContain(error.message);
+      expect(translation.error({ message, code })).toEqual({ message, code });
+    }
+    const other = { message: 'max_tokens: 9 > 8, which is the maximum', code: 'invalid_value' };
+    expect(translation.error(other)).toEqual(other);
   });
 });

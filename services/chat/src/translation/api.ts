@@ -18,8 +18,8 @@ export interface ClientFormat {
   /** Writes an answer that is not broken. */
   writeAnswer(answer: Answer): string;
   eventWriter(): EventWriter;
-  /** The body of an error. */
-  writeError(error: ProviderError): Fields;
+  /** An error that concerns the request, in the words and codes by which clients of this API mend it. */
+  clientWords(error: ProviderError): ProviderError;
 }
 
 /** An API as providers have it. */

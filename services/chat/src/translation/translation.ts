@@ -2,7 +2,6 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { ProviderError } from '../dialects/dialect.ts';
-import { errorWords } from '../dialects/error-words.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
@@ -50,8 +49,8 @@ export interface Translation {
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
   whole(bytes: Buffer, tenantId: string | null): Promise<Buffer | ProviderError>;
   stream(): StreamTranslation;
-  /** The body of an error. */
-  error(body: Fields): Fields;
+  /** An error that concerns the request, in the words and codes by which the client mends it. */
+  error(error: ProviderError): ProviderError;
 }
 
 /** The translation of one stream. */
@@ -148,8 +147,8 @@ class ApiTranslation implements Translation {
     };
   }
 
-  error(body: Fields): Fields {
-    return this.#client.writeError(errorWords(body));
+  error(error: ProviderError): ProviderError {
+    return this.#client.clientWords(error);
   }
 
   #restored(answer: Answer): Answer {

@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
+import { isTooLong } from '../too-long.ts';
 
 const types: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
@@ -14,14 +15,19 @@ const types: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** The body of an error in OpenAI's shape. */
-export function writeError({ status, message = 'The provider failed.', code, param }: ProviderError): Fields {
-  const isTooLong = /prompt is too long|exceeds? the context (?:window|limit)/i.test(message);
+export function writeError(error: ProviderError): Fields {
+  const { status, message = 'The provider failed.', code, param } = clientWords(error);
   return {
     error: {
       message,
       type: types.get(status ?? 500) ?? 'server_error',
       param: param ?? null,
-      code: isTooLong ? 'context_length_exceeded' : (code ?? null),
+      code: code ?? null,
     },
   };
+}
+
+/** Clients compact a conversation at this code. */
+export function clientWords(error: ProviderError): ProviderError {
+  return isTooLong(error) ? { ...error, code: 'context_length_exceeded' } : error;
 }

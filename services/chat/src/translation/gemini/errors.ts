@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
+import { isTooLong } from '../too-long.ts';
 
 const statuses: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],
@@ -17,7 +18,18 @@ const statuses: ReadonlyMap<number, string> = new Map([
 const overloaded = 529;
 
 /** The body of an error in Google's shape. */
-export function writeError({ status = 500, message = 'The provider failed.' }: ProviderError): Fields {
+export function writeError(error: ProviderError): Fields {
+  const { status = 500, message = 'The provider failed.' } = clientWords(error);
   const code = status === overloaded ? 503 : status;
   return { error: { code, message, status: statuses.get(status) ?? 'INTERNAL' } };
+}
+
+/** Google's words for a conversation that is too long. */
+const tooLong = 'The input token count exceeds the maximum number of tokens allowed';
+
+export function clientWords(error: ProviderError): ProviderError {
+  const { message = '' } = error;
+  return isTooLong(error) && !/^the input token count/i.test(message)
+    ? { ...error, message: `${tooLong}: ${message}` }
+    : error;
 }

@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
+import { isTooLong } from '../too-long.ts';
 
 const types: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request_error'],
@@ -19,13 +20,14 @@ const types: ReadonlyMap<number, string> = new Map([
 const tooLong = 'prompt is too long';
 
 /** The body of an error in Anthropic's shape. */
-export function writeError({ status, message = 'The provider failed.', code }: ProviderError): Fields {
-  const isTooLong = code === 'context_length_exceeded' && !message.toLowerCase().startsWith(tooLong);
-  return {
-    type: 'error',
-    error: {
-      type: types.get(status ?? 500) ?? 'api_error',
-      message: isTooLong ? `${tooLong}: ${message}` : message,
-    },
-  };
+export function writeError(error: ProviderError): Fields {
+  const { status, message = 'The provider failed.' } = clientWords(error);
+  return { type: 'error', error: { type: types.get(status ?? 500) ?? 'api_error', message } };
+}
+
+export function clientWords(error: ProviderError): ProviderError {
+  const { message = '' } = error;
+  return isTooLong(error) && !message.toLowerCase().startsWith(tooLong)
+    ? { ...error, message: `${tooLong}: ${message}` }
+    : error;
 }

@@ -1,7 +1,7 @@
 import type { TranslatedApi } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { writeError } from './errors.ts';
+import { clientWords } from './errors.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -9,7 +9,7 @@ import { writeRequest } from './request-writer.ts';
 
 /** Anthropic's messages. */
 export const messages = {
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, writeError },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
 } satisfies TranslatedApi;
