@@ -99,7 +99,8 @@ async function count(
       models: [first, ...others.filter(({ api }) => api === dialect.name)],
       format: dialect.counts,
       tenantId,
-      bodyFor: (asked) => bodyFor(counted, asked),
+      bodyFor: (model) =>
+        bodyFor(counted, model, dependencies.providers.seals.keeps(tenantId, { model, first })),
       headers: passedHeaders(incoming, dialect),
       trace: call.trace,
       signal: leaving(response),
@@ -161,8 +162,13 @@ async function readRequest(
 }
 
 /** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
-function bodyFor({ source, target, tools }: Counted, { upstreamModel }: Model): Buffer {
+function bodyFor(
+  { source, target, tools }: Counted,
+  { upstreamModel }: Model,
+  keepsSeal: (seal: unknown) => boolean,
+): Buffer {
   return source.rewritten({
+    keepsSeal,
     model: upstreamModel,
     counts: true,
     includeUsage: false,

@@ -107,8 +107,6 @@ export interface CompletionRequest extends RequestHead {
   readonly session: string | null;
   /** Absent where a dialect keeps no answers. */
   readonly state?: RequestState;
-  /** Whether it has reasoning that goes back to the vendor alone that made it. */
-  readonly hasSealedReasoning: boolean;
   /** Names of the tools that the client brings. */
   readonly toolNames: readonly unknown[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
@@ -161,7 +159,7 @@ export interface Share {
 
 /** The text of a request, for as long as another provider call may need it. */
 export interface RequestSource {
-  /** The body for a provider, in an API that has no refusal. Throws once the text has been released. */
+  /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
   rewritten(rewrite: Rewrite): Buffer;
   /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void;
@@ -175,6 +173,8 @@ export interface Rewrite {
   model: string;
   /** Whether the request is translated next, which reads the marks of seals that translation has made. */
   isTranslated?: boolean;
+  /** Whether a seal of a thought goes to the provider; absent where each does that no translation has marked. */
+  keepsSeal?: (seal: unknown) => boolean;
   /** Whether the model reasons; absent where the catalogue does not say. */
   reasons?: boolean | undefined;
   /** Whether the provider counts the tokens of the request instead of answering it. */

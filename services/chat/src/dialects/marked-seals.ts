@@ -1,3 +1,5 @@
+import type { Rewrite } from './dialect.ts';
+
 /**
  * How seals of thoughts begin that translation has put into the API of a client. They go back to their maker by translation,
  * and to no provider of the client's own API.
@@ -6,4 +8,24 @@ export const sealMark = 'gatehouse.';
 
 export function isMarked(seal: unknown): boolean {
   return typeof seal === 'string' && seal.startsWith(sealMark);
+}
+
+/** The text of a seal that decides where it goes: its end, behind its mark. */
+const textChars = 64;
+
+/** Enough of a seal to decide where it goes; null for none. */
+export function sealTextIn(seal: unknown): string | null {
+  if (typeof seal !== 'string' || seal === '') return null;
+  return isMarked(seal) ? sealMark : seal.slice(-textChars);
+}
+
+/**
+ * Whether a provider gets a seal of the client. Marked ones are another maker's. Translation reads all, and keeps those of
+ * the vendor that it writes for.
+ */
+export function isKept(
+  seal: string,
+  { isTranslated, keepsSeal }: Pick<Rewrite, 'isTranslated' | 'keepsSeal'>,
+): boolean {
+  return isTranslated === true || (!isMarked(seal) && keepsSeal?.(seal) !== false);
 }

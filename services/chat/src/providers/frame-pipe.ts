@@ -22,6 +22,7 @@ export class FramePipe implements FrameConsumer {
   readonly reader: StreamReader;
   readonly #provider: string;
   readonly #source: ProviderStream;
+  readonly #see: ((frame: Buffer) => void) | null;
   /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
@@ -40,7 +41,14 @@ export class FramePipe implements FrameConsumer {
   #resolve!: () => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  constructor(provider: string, source: ProviderStream, reader: StreamReader) {
+  /** `see`: gets each frame as it comes. */
+  constructor(
+    provider: string,
+    source: ProviderStream,
+    reader: StreamReader,
+    see: ((frame: Buffer) => void) | null = null,
+  ) {
+    this.#see = see;
     this.#provider = provider;
     this.#source = source;
     this.reader = reader;
@@ -147,6 +155,7 @@ export class FramePipe implements FrameConsumer {
   }
 
   #read(frame: Buffer, chunks: Buffer[]): void {
+    this.#see?.(frame);
     switch (this.reader.read(frame)) {
       case 'done':
         // Generation that fails before its first token looks like this at vLLM.

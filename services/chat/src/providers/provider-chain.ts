@@ -4,7 +4,7 @@ import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { Translation } from '../translation/translation.ts';
-import type { AnswerFormat, RequestHead, RequestSource, TokenLimit, ToolRewrite } from '../dialects/dialect.ts';
+import type { AnswerFormat, RequestHead, RequestSource, TokenLimit, ToolRewrite, WholeAnswer } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
@@ -125,18 +125,22 @@ export class ProviderChain {
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
     const translation = request.operation === 'chat' ? translationFor(api, model) : null;
-    const asked = source.rewritten({
-      api: translation === null ? model.api : api,
-      isTranslated: translation !== null,
-      model: model.upstreamModel,
-      reasons: model.reasoning,
-      includeUsage: asksUsage && !request.wantsUsage,
-      systemPrompt: target.systemPrompt,
-      reference: target.reference,
-      defaults: target.defaults,
-      maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
-      tools: this.#options.tools ?? null,
-    });
+    const asked = orRefusal(() =>
+      source.rewritten({
+        api: translation === null ? model.api : api,
+        isTranslated: translation !== null,
+        model: model.upstreamModel,
+        reasons: model.reasoning,
+        keepsSeal: this.#options.providers.seals.keeps(tenantId, { model, first: target.chain[0] }),
+        includeUsage: asksUsage && !request.wantsUsage,
+        systemPrompt: target.systemPrompt,
+        reference: target.reference,
+        defaults: target.defaults,
+        maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
+        tools: this.#options.tools ?? null,
+      }),
+    );
+    if (asked instanceof AppError) return asked;
     const translated =
       translation === null
         ? { body: asked, ignored: [] }
@@ -183,17 +187,25 @@ export class ProviderChain {
     { adapter, call, translation }: Calling,
   ): Promise<ObjectAnswer | ProviderFailure> {
     const { tenantId, keepsText } = this.#options;
+    const { name } = model.provider;
     const open = this.#openCall(model);
     try {
       const given = await adapter.complete(call);
       // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
-      const from = { name: model.provider.name, format: this.#formatOf(model, null) };
-      const answer = await readUnaryAnswer(from, given, { tenantId, keepsText });
+      const isReadLater = translation !== null && model.api === 'converse';
+      const read = (bytes: Buffer): Promise<WholeAnswer> =>
+        readUnaryAnswer({ name, format: this.#formatOf(model, isReadLater ? translation : null) }, bytes, {
+          ...{ tenantId, keepsText },
+        });
+      const metered = isReadLater ? null : await read(given);
+      const broken = metered?.broken ?? null;
       const bytes =
-        answer.broken === null
+        broken === null
           ? await this.#ofClient(model, translation, given)
-          : ProviderFailure.cut(model.provider.name, answer.broken);
-      if (bytes instanceof ProviderFailure) return await open.failed(bytes, answer);
+          : ProviderFailure.cut(name, broken);
+      if (bytes instanceof ProviderFailure) return await open.failed(bytes, metered);
+      const answer = metered ?? (await read(bytes));
+      if (translation === null) this.#options.providers.seals.note(tenantId, model, bytes);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
@@ -222,7 +234,7 @@ export class ProviderChain {
     model: Model,
     { adapter, call, translation }: Calling,
   ): Promise<StreamAnswer | ProviderFailure> {
-    const { request, source, keepsText } = this.#options;
+    const { request, source, keepsText, providers, tenantId } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model);
     const translated = translation?.stream() ?? null;
@@ -230,7 +242,8 @@ export class ProviderChain {
     try {
       const given = await adapter.stream(call);
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const stream = new FramePipe(name, frames, reader);
+      const see = (frame: Buffer): void => providers.seals.note(tenantId, model, frame);
+      const stream = new FramePipe(name, frames, reader, translated === null ? see : null);
       await stream.open();
       source.release();
       open.answered();
@@ -267,6 +280,16 @@ interface Calling {
   call: ProviderCall;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
+}
+
+/** A request; the 400 of one that its provider can't read. */
+function orRefusal(rewritten: () => Buffer): Buffer | AppError {
+  try {
+    return rewritten();
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }
 
 /** A request in the API of a model; the 400 of one that it can't express. */

@@ -7,6 +7,7 @@ import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
 import { kindOf } from './provider-kinds.ts';
+import { SealMakers } from './seal-makers.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -18,6 +19,7 @@ export interface Deployment {
 export class ProviderRegistry {
   readonly #adapters: Map<string, ProviderAdapter>;
   readonly #deployments = new Map<Model, Deployment>();
+  readonly seals = new SealMakers();
 
   constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry, log?: Logger) {
     this.#adapters = new Map(

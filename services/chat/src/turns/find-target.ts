@@ -5,7 +5,6 @@ import {
   agentTarget,
   modelNotFound,
   modelTarget,
-  atProvider,
   targetIn,
   type ResolvedAgent,
   type Target,
@@ -31,9 +30,7 @@ export async function findTarget(
   { catalogue, agents }: TargetDependencies,
   asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
 ): Promise<Target> {
-  const { api, request } = asked;
-  const target = targetIn(api, await findNamedTarget({ catalogue, agents }, asked), request);
-  return request.hasSealedReasoning ? atProvider(target, target.chain[0].provider) : target;
+  return targetIn(asked.api, await findNamedTarget({ catalogue, agents }, asked), asked.request);
 }
 
 /** The models behind a request's `model`, in any API. Throws 404 `model_not_found`. */

@@ -3,13 +3,12 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
-import { isMarked } from '../marked-seals.ts';
+import { sealTextIn } from '../marked-seals.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
-import { rewriteRequest } from './request-rewrite.ts';
-import { isSealed } from './said-content.ts';
+import { rewriteRequest, type SealedMessage } from './request-rewrite.ts';
 
 /** Longer than any client's. */
 const maxUserIdChars = 4_096;
@@ -43,12 +42,6 @@ export class AnthropicRequest implements CompletionRequest {
     if (typeof userId !== 'string') return null;
     const [, named] = /(?:"session_id": ?"|_session_)([^"]*)/.exec(userId.slice(0, maxUserIdChars)) ?? [];
     return sessionNamed(named);
-  }
-
-  get hasSealedReasoning(): boolean {
-    return this.#messages.some(
-      ({ role, content }) => role === 'assistant' && blocksOf(content).some(isSealed),
-    );
   }
 
   get toolNames(): readonly unknown[] {
@@ -107,20 +100,28 @@ export class AnthropicRequest implements CompletionRequest {
 
   source(share: Share): RequestSource {
     const thinks = isFields(this.#fields['thinking']) && this.#fields['thinking']['type'] !== 'disabled';
+    const seals = this.#seals;
     return new RequestText(this.#body, share, (body, rewrite, members) =>
-      rewriteRequest(body, { ...rewrite, thinks, marked: this.#marked }, members),
+      rewriteRequest(body, { ...rewrite, thinks, seals }, members),
     );
   }
 
-  /** Places of thoughts with seals that translation has marked, by the place of their message, which keeps other blocks. */
-  get #marked(): ReadonlyMap<number, ReadonlySet<number>> {
-    const marked = new Map<number, ReadonlySet<number>>();
+  /** Messages that have seals, by their places. */
+  get #seals(): ReadonlyMap<number, SealedMessage> {
+    const sealed = new Map<number, SealedMessage>();
+    const lastQuestion = this.#messages.findLastIndex(isQuestion);
     for (const [index, { content }] of this.#messages.entries()) {
-      const blocks = listOf(content);
-      const places = [...blocks.keys()].filter((place) => hasMark(blocks[place]));
-      if (places.length > 0 && places.length < blocks.length) marked.set(index, new Set(places));
+      const blocks = listOf(content).map((block) => Object(block) as Fields);
+      const seals = new Map<number, string>();
+      for (const [place, { type, signature, data }] of blocks.entries()) {
+        const seal =
+          type === 'thinking' || type === 'redacted_thinking' ? sealTextIn(signature ?? data) : null;
+        if (seal !== null) seals.set(place, seal);
+      }
+      const isInLoop = index > lastQuestion && blocks.some(({ type }) => type === 'tool_use');
+      if (seals.size > 0) sealed.set(index, { seals, blocks: blocks.length, isInLoop });
     }
-    return marked;
+    return sealed;
   }
 
   get #messages(): readonly Fields[] {
@@ -128,6 +129,7 @@ export class AnthropicRequest implements CompletionRequest {
   }
 }
 
-function hasMark(block: unknown): boolean {
-  return isFields(block) && (isMarked(block['signature']) || isMarked(block['data']));
+/** Whether a message of the user begins a turn: others have results of tools. */
+function isQuestion({ role, content }: Fields): boolean {
+  return role === 'user' && !blocksOf(content).some(({ type }) => type === 'tool_result');
 }

@@ -4,16 +4,17 @@ import { elementsOf, elementStart, named, objectMembers, type Member } from '../
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
+import { isKept } from '../marked-seals.ts';
 import { asAnthropic, samplingNames } from './defaults.ts';
 
 /**
  * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
- * whether the client lets the model think, beside which an agent's sampling is refused. `marked`: blocks that the provider
- * does not get.
+ * whether the client lets the model think, beside which an agent's sampling is refused. `seals`: messages with seals,
+ * by their places.
  */
 export function rewriteRequest(
   body: Buffer,
-  rewrite: Rewrite & { thinks: boolean; marked?: Marked },
+  rewrite: Rewrite & { thinks: boolean; seals?: ReadonlyMap<number, SealedMessage> },
   members: readonly Member[] = objectMembers(body),
 ): Buffer {
   const changes: Changes = { edits: [], added: [] };
@@ -21,8 +22,7 @@ export function rewriteRequest(
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
     edits.push({ at, until, text: JSON.stringify(rewrite.model) });
-  if (rewrite.isTranslated !== true && rewrite.marked !== undefined)
-    removeMarked(body, members, rewrite.marked, edits);
+  removeForeign(body, members, rewrite, edits);
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
   const choiceText = (type: 'auto' | 'none', given: Member | null): string => {
@@ -34,21 +34,49 @@ export function rewriteRequest(
   return applyChanges(body, members, changes);
 }
 
-/** Places of blocks by the places of their messages. */
-type Marked = ReadonlyMap<number, ReadonlySet<number>>;
+/** A message with thoughts that are sealed. */
+export interface SealedMessage {
+  /** By the places of their blocks. */
+  seals: ReadonlyMap<number, string>;
+  /** The number of all its blocks. */
+  blocks: number;
+  /** Whether it calls tools in the newest turn, whose thoughts must be there while the model thinks. */
+  isInLoop: boolean;
+}
 
-/** Takes blocks out of messages. */
-function removeMarked(body: Buffer, members: readonly Member[], marked: Marked, edits: Edit[]): void {
+/**
+ * Takes out the thoughts of another vendor, and messages of nothing else. The model answers without thinking if the newest
+ * turn then lacks them.
+ */
+function removeForeign(
+  body: Buffer,
+  members: readonly Member[],
+  rewrite: Rewrite & { seals?: ReadonlyMap<number, SealedMessage> },
+  edits: Edit[],
+): void {
   const [messages] = named(members, 'messages').slice(-1);
-  if (marked.size === 0 || messages === undefined) return;
-  let index = 0;
+  if (rewrite.seals === undefined || messages === undefined) return;
+  const foreign = new Map<number, ReadonlySet<number>>();
+  for (const [index, { seals }] of rewrite.seals) {
+    const places = [...seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+    if (places.length > 0) foreign.set(index, new Set(places));
+  }
+  if (foreign.size === 0) return;
+  const isEmptied = (index: number): boolean =>
+    foreign.get(index)?.size === rewrite.seals?.get(index)?.blocks;
+  const emptied = new Set([...foreign.keys()].filter(isEmptied));
+  let index = -1;
   for (const at of elementsOf(body, messages.valueStart)) {
-    const places = marked.get(index);
     index += 1;
-    if (places === undefined) continue;
+    const places = foreign.get(index);
+    if (places === undefined || emptied.has(index)) continue;
     const [content] = named(objectMembers(body, { from: at }), 'content').slice(-1);
     if (content !== undefined) removeFrom(body, content, places, edits);
   }
+  if (emptied.size > 0) removeFrom(body, messages, emptied, edits);
+  if (![...foreign.keys()].some((place) => rewrite.seals?.get(place)?.isInLoop)) return;
+  for (const { valueStart: at, valueEnd: until } of named(members, 'thinking'))
+    edits.push({ at, until, text: '{"type":"disabled"}' });
 }
 
 /** Puts the agent's prompt before the system text of the client. */

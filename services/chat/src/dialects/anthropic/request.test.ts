@@ -188,13 +188,36 @@ describe('a request for the provider', () => {
     );
   });
 
-  it('says whether it has reasoning of a vendor', () => {
-    const thought = { type: 'thinking', thinking: 'x', signature: 's' };
-    const messages = [...usual.messages, { role: 'assistant', content: [thought] }];
-    expect([read(usual).hasSealedReasoning, read({ ...usual, messages }).hasSealedReasoning]).toEqual([
-      false,
-      true,
-    ]);
+  const thought = { type: 'thinking', thinking: 'x', signature: 's' };
+  const call = { type: 'tool_use', id: 't', name: 'f', input: {} };
+  const result = { type: 'tool_result', tool_use_id: 't', content: 'y' };
+  const asker = { role: 'user', content: 'go' };
+
+  it('goes to another vendor without its thoughts, and with nothing of a message of thoughts alone', () => {
+    const messages = [
+      asker,
+      { role: 'assistant', content: [thought, { type: 'text', text: 'a' }] },
+      asker,
+      { role: 'assistant', content: [thought, { type: 'redacted_thinking', data: 'd' }] },
+      asker,
+    ];
+    const thinking = { type: 'enabled', budget_tokens: 1_024 };
+    const made = after({ ...usual, messages, thinking }, { keepsSeal: () => false });
+    const text = { role: 'assistant', content: [{ type: 'text', text: 'a' }] };
+    expect([made['messages'], made['thinking']]).toEqual([[asker, text, asker, asker], thinking]);
+    expect(after({ ...usual, messages, thinking }, { keepsSeal: () => true })['messages']).toEqual(messages);
+  });
+
+  it('asks another vendor not to think where the newest turn has calls without its thoughts', () => {
+    const messages = [
+      asker,
+      { role: 'assistant', content: [thought, call] },
+      { role: 'user', content: [result] },
+    ];
+    const thinking = { type: 'enabled', budget_tokens: 1_024 };
+    const made = after({ ...usual, messages, thinking }, { keepsSeal: () => false });
+    expect(made['messages']).toEqual([messages[0], { role: 'assistant', content: [call] }, messages[2]]);
+    expect(made['thinking']).toEqual({ type: 'disabled' });
   });
 
   it('has tools of the gateway, and the conversation with them', () => {

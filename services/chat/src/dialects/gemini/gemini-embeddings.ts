@@ -19,7 +19,6 @@ export class GeminiEmbeddings implements CompletionRequest {
   readonly wantsUsage = false;
   readonly choices = 1;
   readonly session = null;
-  readonly hasSealedReasoning = false;
   readonly toolNames = [];
   readonly #body: Buffer;
   readonly #contents: readonly Fields[];

@@ -5,7 +5,7 @@ import type { TokenClass } from '../../usage/usage.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestInPath, RequestSource, Share } from '../dialect.ts';
 import { addDefinitions } from '../tool-definitions.ts';
-import { attachmentsIn, isSealed, partsOf, partsText, spokenText } from './content.ts';
+import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { asGemini } from './defaults.ts';
 import { numberOf, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -39,10 +39,6 @@ export class GeminiRequest implements CompletionRequest {
 
   get bytes(): number {
     return this.#body.length;
-  }
-
-  get hasSealedReasoning(): boolean {
-    return this.#contents.some((content) => partsOf(content).some(isSealed));
   }
 
   get toolNames(): readonly unknown[] {

@@ -2,7 +2,8 @@ import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-by
 import { appendTo, applyChanges, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
 import type { Rewrite, ToolRewrite } from '../dialect.ts';
-import { sealMark } from '../marked-seals.ts';
+import { isKept } from '../marked-seals.ts';
+import { isSealed } from './content.ts';
 import { asGemini } from './defaults.ts';
 import { isNamed, numberOf } from './fields.ts';
 
@@ -15,7 +16,7 @@ export function rewriteRequest(
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
   for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
-  if (rewrite.isTranslated !== true) replaceMarked(body, members, edits);
+  if (rewrite.isTranslated !== true) replaceForeign(body, members, rewrite, edits);
   if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
   if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
   if (rewrite.tools !== null) addTools(body, members, rewrite.tools, changes);
@@ -23,22 +24,25 @@ export function rewriteRequest(
   return applyChanges(body, members, changes);
 }
 
-const markedText = `"${sealMark}`;
 /** Google takes it for the signature of a thought that another model has made. */
 const standIn = '"skip_thought_signature_validator"';
 
-/** Replaces seals that translation has marked: they are another maker's. */
-function replaceMarked(body: Buffer, members: readonly Member[], edits: Edit[]): void {
+const sealNames = ['"thoughtSignature"', '"thought_signature"'];
+
+/** Replaces the seals of another maker. */
+function replaceForeign(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
   const [contents] = named(members, 'contents').slice(-1);
-  if (contents === undefined || body[contents.valueStart] !== openBracket || !body.includes(markedText))
-    return;
+  if (contents === undefined || body[contents.valueStart] !== openBracket) return;
+  if (!sealNames.some((name) => body.includes(name))) return;
   for (const content of elementsOf(body, contents.valueStart))
     for (const { valueStart } of named(membersAt(body, content), 'parts')) {
       if (body[valueStart] !== openBracket) continue;
       for (const part of elementsOf(body, valueStart))
-        for (const { valueStart: at, valueEnd: until } of named(membersAt(body, part), 'thoughtSignature'))
-          if (body.toString('latin1', at, at + markedText.length) === markedText)
-            edits.push({ at, until, text: standIn });
+        for (const { valueStart: at, valueEnd: until } of named(membersAt(body, part), 'thoughtSignature')) {
+          const thoughtSignature: unknown = JSON.parse(body.toString('utf8', at, until));
+          const isForeign = isSealed({ thoughtSignature }) && !isKept(String(thoughtSignature), rewrite);
+          if (isForeign) edits.push({ at, until, text: standIn });
+        }
     }
 }
 

@@ -144,17 +144,6 @@ describe('a request', () => {
     expect(request.promptSample().beginning).toContain('systemhi');
   });
 
-  it('says whether it has reasoning of a vendor', () => {
-    const of = (role: string, thoughtSignature?: string) => {
-      const contents = [...usual.contents, { role, parts: [{ text: 'x', thoughtSignature }] }];
-      return read({ contents }).hasSealedReasoning;
-    };
-    expect([of('model', 'c2ln'), of('model'), of('user', 'c2ln')]).toEqual([true, false, true]);
-    expect(of('model', 'skip_thought_signature_validator')).toBe(false);
-    const snake = { role: 'model', parts: [{ text: 'x', thought_signature: 'c2ln' }] };
-    expect(read({ contents: [snake] }).hasSealedReasoning).toBe(true);
-  });
-
   it('is read where values are of no use', () => {
     const odd = { toString: 1 };
     const parts = [{ inlineData: { mimeType: odd, data: odd }, functionCall: { name: odd, args: odd } }];

@@ -48,11 +48,6 @@ export class OpenAiRequest implements CompletionRequest {
     return sessionNamed(this.#fields['prompt_cache_key']);
   }
 
-  /** Chat completions have no place for it. */
-  get hasSealedReasoning(): boolean {
-    return false;
-  }
-
   get toolNames(): readonly unknown[] {
     return listOf(this.#fields['tools']).map(
       (tool) => (Object(tool) as { function?: { name?: unknown } }).function?.name,

@@ -1,9 +1,11 @@
+import { AppError } from '@gatehouse/kit/errors';
 import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
+import { isKept } from '../marked-seals.ts';
 import { asResponses } from './defaults.ts';
 
 /** The element of `include` by which thoughts come as a text that only the provider can read. */
@@ -19,11 +21,28 @@ interface AskedState {
   asksToReason: boolean;
   /** Places of items of the input that only a provider which stores responses could read; never all of them. */
   lost: ReadonlySet<number>;
-  /** Places of items with seals that translation has marked; never all of them. */
-  marked: ReadonlySet<number>;
+  /** The seals of items, by their places. */
+  seals: ReadonlyMap<number, string>;
+  /** Places of items that stand for a part of the conversation. */
+  compactions: ReadonlySet<number>;
 }
 
-/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+/** Without it, the model would not know the conversation. */
+function foreignCompaction(place: number): AppError {
+  const param = `input[${place}]`;
+  return new AppError(
+    'unsupported_parameter',
+    `${param}: only the provider that compacted it can read this item.`,
+    {
+      param,
+    },
+  );
+}
+
+/**
+ * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. Throws a 400
+ * where another provider has compacted the conversation.
+ */
 export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite & AskedState,
@@ -38,7 +57,10 @@ export function rewriteRequest(
   if (rewrite.counts !== true) keepNothing(body, members, rewrite, changes);
   if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
   const [input] = named(members, 'input').slice(-1);
-  const gone = rewrite.isTranslated === true ? rewrite.lost : new Set([...rewrite.lost, ...rewrite.marked]);
+  const foreign = [...rewrite.seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+  const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
+  if (compacted !== undefined) throw foreignCompaction(compacted);
+  const gone = new Set([...rewrite.lost, ...foreign]);
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
   addToInput(body, members, rewrite, edits);
   if (rewrite.tools !== null)

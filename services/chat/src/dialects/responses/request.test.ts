@@ -103,7 +103,6 @@ describe('a request', () => {
     });
     expect(request.toolNames).toEqual(['search', undefined, 'functions', 'exec']);
     expect(request.lastUserText()).toEqual({ index: 1, text: 'What is it?' });
-    expect(request.hasSealedReasoning).toBe(false);
     expect(request.inputPreview(100)).toBe('What is it?');
     expect(request.thinkingTokens({})).toEqual([]);
     expect(request.asked({ max_tokens: 7 })).toEqual({
@@ -141,14 +140,6 @@ describe('a request', () => {
   ])('with %j and %j gets its answer as the provider wrote it: %j', (fields, added, expected) => {
     const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null, translates: false };
     expect(read({ ...usual, ...fields }).viewWith?.({ ...nothing, ...added }) === null).toBe(expected);
-  });
-
-  it.each([
-    [{ type: 'reasoning', encrypted_content: 'enc' }, true],
-    [{ type: 'compaction', encrypted_content: 'enc' }, true],
-    [{ type: 'reasoning', summary: [] }, false],
-  ])('with %j has what goes back to its vendor alone: %j', (item, expected) => {
-    expect(read({ ...usual, input: [user('hi'), item] }).hasSealedReasoning).toBe(expected);
   });
 
   it('counts sounds as such, and takes its limit from the agent where it names none', () => {

@@ -12,21 +12,13 @@ import type {
   Share,
 } from '../dialect.ts';
 import { saysSomething } from '../error-words.ts';
-import { isMarked } from '../marked-seals.ts';
+import { sealTextIn } from '../marked-seals.ts';
 import type { RequestState } from '../state-format.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { asResponses } from './defaults.ts';
-import {
-  attachmentsIn,
-  inputItems,
-  isEmptyThought,
-  isSealed,
-  itemText,
-  referenceIn,
-  spokenText,
-} from './items.ts';
+import { attachmentsIn, inputItems, isEmptyThought, itemText, referenceIn, spokenText } from './items.ts';
 import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
 
 /** Deeper than tools are nested: those of a namespace. */
@@ -59,10 +51,6 @@ export class ResponsesRequest implements CompletionRequest {
 
   get session(): string | null {
     return sessionNamed(this.#fields['prompt_cache_key']);
-  }
-
-  get hasSealedReasoning(): boolean {
-    return this.#items.some(isSealed);
   }
 
   /** Also of the tools in namespaces, and of those that stand among the items of the input. */
@@ -152,11 +140,20 @@ export class ResponsesRequest implements CompletionRequest {
       wantsEncrypted: this.#wantsEncrypted,
       asksToReason: saysSomething(this.#fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
-      marked: new Set(this.#placesOf(({ encrypted_content: seal }) => isMarked(seal))),
+      seals: this.#seals,
+      compactions: new Set(
+        [...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'),
+      ),
     };
     return new RequestText(this.#body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
     );
+  }
+
+  /** Seals by the place of their item. */
+  get #seals(): ReadonlyMap<number, string> {
+    const seals = this.#items.map(({ encrypted_content: seal }) => sealTextIn(seal));
+    return new Map([...seals.entries()].flatMap(([place, seal]) => (seal === null ? [] : [[place, seal]])));
   }
 
   get #stores(): boolean {

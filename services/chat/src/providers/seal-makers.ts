@@ -1,0 +1,71 @@
+import type { Model } from '../catalogue/catalogue.ts';
+import type { ApiName } from '../dialects/dialects.ts';
+import { sealId, sealIdsIn } from '../dialects/seals-in.ts';
+
+/** Some days of a busy tenant; an id takes about 100 bytes. */
+const maxSealsEach = 20_000;
+const maxSeals = 500_000;
+
+/**
+ * The vendors that made the seals of thoughts which clients have got as they are. A seal goes back to its vendor alone:
+ * another one refuses it, and must not read it. A seal that is not known here counts as made by the vendor that the client
+ * asks first.
+ */
+export class SealMakers {
+  /** By tenant, the least recently used first; each with its oldest seal first. */
+  readonly #tenants = new Map<string, Map<string, string>>();
+  #size = 0;
+
+  /** Notes the seals in an answer of a model, or in a frame of one. */
+  note(tenantId: string, model: Model, text: Buffer): void {
+    const ids = model.api === 'converse' ? [] : sealIdsIn(model.api, text);
+    if (ids.length === 0) return;
+    const known = this.#of(tenantId);
+    const vendor = vendorOf(model);
+    this.#size -= known.size;
+    for (const id of ids) {
+      known.delete(id);
+      known.set(id, vendor);
+    }
+    for (const id of known.keys()) {
+      if (known.size <= maxSealsEach) break;
+      known.delete(id);
+    }
+    this.#size += known.size;
+    for (const [tenant, seals] of this.#tenants) {
+      if (this.#size <= maxSeals || tenant === tenantId) break;
+      this.#tenants.delete(tenant);
+      this.#size -= seals.size;
+    }
+  }
+
+  /** Whether a seal goes to a model. `first`: the model that the client asked for. */
+  keeps(tenantId: string, { model, first }: Record<'model' | 'first', Model>): (seal: unknown) => boolean {
+    const known = this.#tenants.get(tenantId);
+    const vendor = vendorOf(model);
+    const asked = vendorOf(first);
+    return (seal) => {
+      const id = sealId(seal);
+      return ((id === null ? undefined : known?.get(id)) ?? asked) === vendor;
+    };
+  }
+
+  #of(tenantId: string): Map<string, string> {
+    const known = this.#tenants.get(tenantId) ?? new Map<string, string>();
+    this.#tenants.delete(tenantId);
+    this.#tenants.set(tenantId, known);
+    return known;
+  }
+}
+
+/** Vendors whose models have several ways to them. */
+const ways: readonly (readonly [ApiName, RegExp, string])[] = [
+  ['messages', /(?:^|\.)anthropic\.com$|aiplatform\.googleapis\.com$|^bedrock-runtime\./, 'anthropic'],
+  ['gemini', /\.googleapis\.com$/, 'google'],
+];
+
+function vendorOf({ api, provider }: Model): string {
+  const { hostname } = new URL(provider.base_url);
+  const way = ways.find(([of, hosts]) => of === api && hosts.test(hostname));
+  return way?.[2] ?? `${api} ${provider.name}`;
+}
