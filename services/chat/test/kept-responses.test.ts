@@ -202,7 +202,13 @@ describe('a kept response', () => {
       { type: 'response.completed', response: shown },
     ]);
     expect(await events('&starting_after=3')).toEqual(all.slice(4));
-    expect((await call('GET', `${id}?stream=true&starting_after=x`)).status).toBe(400);
+    for (const wrong of ['x', '', '-7', '1.5', String(all.length - 1), '9999']) {
+      const refused = await call('GET', `${id}?stream=true&starting_after=${wrong}`);
+      expect([refused.status, await refused.json()]).toMatchObject([
+        400,
+        { error: { param: 'starting_after' } },
+      ]);
+    }
     const cancelled = await call('POST', `${id}/cancel`);
     expect([cancelled.status, await cancelled.json()]).toMatchObject([
       400,

@@ -21,6 +21,7 @@ beforeAll(async () => {
       models: [
         { id: 'gpt', provider: 'simulator', fallbacks: ['claude'], price },
         { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
+        { id: 'claude-first', provider: 'quick', max_output_tokens: 9_000, price, fallbacks: ['gpt'] },
       ],
       embeddings: undefined,
     },
@@ -47,6 +48,29 @@ it('a whole answer that is too large to be translated is charged as reported, an
     ...{ status: 'error', input_tokens: 10, cached_input_tokens: 4, output_tokens: 5 },
     ...{ usage_estimated: false, error_type: 'provider_invalid_response' },
   });
+});
+
+it('a model that can not express a request is in the trace as passed over, and costs nothing', async () => {
+  provider.answer(whole(completion({ content: 'x' })));
+  const asked = { model: 'claude-first', n: 2, messages };
+  const response = await harness.post('/v1/chat/completions', asked, {
+    headers: { 'x-gatehouse-dialect': 'chat' },
+  });
+  expect(response.headers.get('x-gateway-model')).toBe('gpt');
+  const run = await harness.endedRun(response.headers.get('x-run-id'));
+  expect(run).toMatchObject({ status: 'ok', provider: 'simulator', input_tokens: 10 });
+  expect(run['spans']).toMatchObject([
+    { model: 'gpt', status: 'ok' },
+    { model: 'claude-first', status: 'not_sent', error_code: 'unsupported_parameter' },
+  ]);
+  const alone = await harness.post(
+    '/v1/chat/completions',
+    { ...asked, model: 'claude' },
+    {
+      headers: { 'x-gatehouse-dialect': 'chat' },
+    },
+  );
+  expect([alone.status, alone.headers.get('x-run-id')]).toEqual([400, null]);
 });
 
 describe('a call that is held until it is complete, in a stream that the provider cuts', () => {

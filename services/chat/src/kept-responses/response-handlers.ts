@@ -101,21 +101,34 @@ async function send(
     sendJsonText(response, 200, shown, headers);
     return;
   }
-  const after = Number(query.get('starting_after') ?? -1);
-  if (!Number.isInteger(after))
-    throw new AppError('invalid_value', 'starting_after must be the number of an event.', {
-      param: 'starting_after',
-    });
+  const after = placeIn(query.get('starting_after'));
   const { tenantId } = tenantOf(call);
   if (!(await isParsable(shown, wholeOf(shown), tenantId)))
     throw new AppError('invalid_value', 'The response is too large for a stream: read it whole.', {
       param: 'stream',
     });
-  const frames = (await readPart(shown, tenantId, () => format.framesOf(shown))).slice(
-    Math.max(0, after + 1),
-  );
+  const frames = await readPart(shown, tenantId, () => format.framesOf(shown));
+  // An empty stream would look like a response that broke off.
+  if (after >= frames.length - 1) throw noSuchEvent();
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  response.end(Buffer.concat(frames));
+  response.end(Buffer.concat(frames.slice(after + 1)));
+}
+
+/** The number of the event after which a stream begins; -1 for its beginning. */
+function placeIn(text: string | null): number {
+  if (text === null) return -1;
+  if (!/^\d{1,15}$/.test(text)) throw noSuchEvent();
+  return Number(text);
+}
+
+function noSuchEvent(): AppError {
+  return new AppError(
+    'invalid_value',
+    'starting_after must be the number of an event with others behind it.',
+    {
+      param: 'starting_after',
+    },
+  );
 }
 
 /** Items without an id of their own are known by their places. */

@@ -1,3 +1,4 @@
+import type { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { MeteredAnswer } from '../dialects/dialect.ts';
@@ -22,6 +23,8 @@ export interface AttemptOutcome {
 
 /** Records each provider call before it is made and when it ends. */
 export interface AttemptRecord {
+  /** A model whose API can't express the request was passed over. It counts once another one is called. */
+  passOver(model: Model, refusal: AppError): void;
   /** Commits a provider call, which may only be made afterwards, within the returned span. */
   startAttempt(model: Model, bodyBytes: number): Promise<TraceContext>;
   /** The provider's success headers arrived. */

@@ -44,6 +44,7 @@ class Collector implements AnswerReceiver {
 /** The record of attempts, as words. */
 function recordIn(words: string[]): AttemptRecord {
   return {
+    passOver: ({ id }) => words.push(`pass over ${id}`),
     startAttempt: async ({ id }) => {
       words.push(`start ${id}`);
       return continueTrace(undefined);

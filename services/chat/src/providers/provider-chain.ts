@@ -4,7 +4,14 @@ import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { Translation } from '../translation/translation.ts';
-import type { AnswerFormat, RequestHead, RequestSource, TokenLimit, ToolRewrite, WholeAnswer } from '../dialects/dialect.ts';
+import type {
+  AnswerFormat,
+  RequestHead,
+  RequestSource,
+  TokenLimit,
+  ToolRewrite,
+  WholeAnswer,
+} from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
@@ -98,6 +105,7 @@ export class ProviderChain {
         const outcome = await this.#attempt(model, deployment);
         if (outcome instanceof AppError) {
           refusal ??= outcome;
+          this.#options.record.passOver(model, outcome);
           break;
         }
         if (!(outcome instanceof ProviderFailure)) return outcome;
@@ -200,9 +208,7 @@ export class ProviderChain {
       const metered = isReadLater ? null : await read(given);
       const broken = metered?.broken ?? null;
       const bytes =
-        broken === null
-          ? await this.#ofClient(model, translation, given)
-          : ProviderFailure.cut(name, broken);
+        broken === null ? await this.#ofClient(model, translation, given) : ProviderFailure.cut(name, broken);
       if (bytes instanceof ProviderFailure) return await open.failed(bytes, metered);
       const answer = metered ?? (await read(bytes));
       if (translation === null) this.#options.providers.seals.note(tenantId, model, bytes);

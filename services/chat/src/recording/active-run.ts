@@ -58,6 +58,8 @@ export class ActiveRun implements AttemptRecord {
   readonly #arrivedAt: number;
   readonly #admission: Admission;
   readonly #attempts: Attempt[] = [];
+  /** Models that were passed over, by their ids. */
+  readonly #passedOver = new Map<string, Attempt>();
   readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
@@ -124,6 +126,26 @@ export class ActiveRun implements AttemptRecord {
     });
     const trace = this.#telemetry.within(this.#trace);
     this.#telemetry.toolEnded({ run: this.identity, trace, name, outcome, startedAt, endedAt });
+  }
+
+  passOver(model: Model, { code }: AppError): void {
+    const call = {
+      ...{ id: newId(), provider: model.provider.name, model: model.id, upstreamModel: model.upstreamModel },
+      ...{ number: 0, inputTokensGuess: 0 },
+    };
+    const passedOver = {
+      ...{ ...call, status: 'not_sent', httpStatus: null, errorCode: code, responseModel: null },
+      ...{ offsetMs: Math.round(monotonicMs() - this.#arrivedAt), durationMs: 0, timeToFirstTokenMs: null },
+      usage: noUsage,
+      cost: this.#pricing.costOf(call, noUsage, { at: new Date(), serviceTier: null }),
+    } as const;
+    this.#passedOver.set(model.id, passedOver);
+  }
+
+  /** Adds the models that were passed over behind the calls: without a call there is no run. */
+  #notePassedOver(): void {
+    for (const attempt of this.#passedOver.values())
+      this.#attempts.push({ ...attempt, number: this.#attempts.length + 1 });
   }
 
   async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
@@ -231,6 +253,7 @@ export class ActiveRun implements AttemptRecord {
     this.#finished = true;
     if (this.#open !== null)
       await this.endAttempt({ status: 'error', errorCode: error?.code ?? null, usage: null });
+    this.#notePassedOver();
     const last = this.#attempts.findLast((attempt) => attempt.status !== 'not_sent') ?? this.#attempts.at(-1);
     const preview = this.#previewChars > 0 ? cutText(this.#answer?.beginning ?? '', this.#previewChars) : '';
     const endedAt = monotonicMs();

@@ -124,6 +124,29 @@ describe('a stream of chat completions for a client of messages', () => {
     }).toThrow('at the same time');
   });
 
+  it.each([
+    ['responses', 'gemini', { parts: [{ functionCall: { name: 'f', args: { q: '\n'.repeat(400_000) } } }] }],
+    [
+      'chat',
+      'gemini',
+      { parts: Array.from({ length: 9_000 }, () => ({ functionCall: { name: 'f', args: {} } })) },
+    ],
+  ] as const)('for a client of %s is read within a bound of work: %s', (client, upstream, content) => {
+    const stream = translationBetween(client, upstream, facts).stream();
+    expect(() => stream.frames(chunkFrame({ candidates: [{ content }] }))).toThrow('too much JSON');
+  });
+
+  it('has few frames at once, however many pieces have waited', () => {
+    const stream = translationBetween('messages', 'chat', facts).stream();
+    const piece = (index: number, call: Fields): Buffer => chunk({ tool_calls: [{ index, ...call }] });
+    stream.frames(piece(0, { id: 'x', function: { name: 'f', arguments: '{' } }));
+    stream.frames(piece(1, { id: 'y', function: { name: 'f', arguments: '{"a":"' } }));
+    for (let pieces = 0; pieces < 20_000; pieces += 1)
+      stream.frames(piece(1, { function: { arguments: 'a' } }));
+    expect(stream.frames(piece(0, { function: { arguments: '}' } })).length).toBeLessThan(10);
+    expect(stream.answer.chars).toBeGreaterThan(20_000);
+  });
+
   it('counts nothing where the provider reports nothing, so that the gateway counts', () => {
     const reader = new EventReader();
     for (const frame of streamed('messages', 'chat', [chunk({ content: 'a' }), chunk({}, 'stop'), done]))

@@ -7,7 +7,7 @@ import { argumentsOf, idOf } from '../../dialects/openai/tool-calls.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
 import { usageIn } from '../../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
-import { assertReadable } from '../../wire/readable.ts';
+import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import { hasMedia, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
@@ -44,7 +44,7 @@ export class ChunkSource implements EventSource {
   }
 
   read(frame: Buffer): StreamEvent[] {
-    assertReadable(frame);
+    assertTranslatable(frame);
     const data = this.#isOver ? null : frameData(frame);
     if (data === null || data === '') return [];
     if (data === '[DONE]') return this.#finished();

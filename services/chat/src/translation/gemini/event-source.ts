@@ -6,7 +6,7 @@ import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fiel
 import { publicErrorIn } from '../../dialects/gemini/google-error.ts';
 import { hasFinished, isBlocked, newerMetadata, responseIn } from '../../dialects/gemini/responses.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import { assertReadable } from '../../wire/readable.ts';
+import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import type { AnswerPart, Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
@@ -31,7 +31,7 @@ export class GeminiSource implements EventSource {
   }
 
   read(frame: Buffer): StreamEvent[] {
-    assertReadable(frame);
+    assertTranslatable(frame);
     if (this.#isOver) return [];
     if (frameEvent(frame) === 'error')
       return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));

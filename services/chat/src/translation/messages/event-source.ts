@@ -4,7 +4,7 @@ import { eventOf, firstUsage, mergedUsage } from '../../dialects/anthropic/event
 import type { ProviderError } from '../../dialects/dialect.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import { assertReadable } from '../../wire/readable.ts';
+import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 import type { Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
@@ -16,7 +16,7 @@ import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
 import { endingOf } from './answer-reader.ts';
 import { thinkingPart } from './content-reader.ts';
 
-/** Signatures come in one piece or a few. */
+/** All blocks together: signatures come in one piece or a few. */
 const maxSignatureChars = 4 * 1024 * 1024;
 const maxBlocks = 4_096;
 
@@ -33,6 +33,7 @@ export class MessageSource implements EventSource {
   readonly #sequence = new PartSequence();
   readonly #blocks = new Map<number, OpenBlock>();
   #usage: Fields = {};
+  #signatureChars = 0;
   #isBegun = false;
   #isOver = false;
   #ending: Ending | null = null;
@@ -42,7 +43,7 @@ export class MessageSource implements EventSource {
   }
 
   read(frame: Buffer): StreamEvent[] {
-    assertReadable(frame);
+    assertTranslatable(frame);
     const event = this.#isOver ? null : eventOf(frame);
     if (event === null) return [];
     const { type, fields } = event;
@@ -131,9 +132,11 @@ export class MessageSource implements EventSource {
     const block = this.#blocks.get(index);
     if (block === undefined) return [];
     if (type === 'signature_delta') {
-      block.signature += textIn(signature) ?? '';
-      if (block.signature.length > maxSignatureChars)
-        throw new Error('a signature of the answer is too long');
+      const piece = textIn(signature) ?? '';
+      block.signature += piece;
+      this.#signatureChars += piece.length;
+      if (this.#signatureChars > maxSignatureChars)
+        throw new Error('the signatures of the answer are too long');
       return [];
     }
     if (typeof json === 'string' && json !== '') block.input = null;

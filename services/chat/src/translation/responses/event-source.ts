@@ -4,7 +4,7 @@ import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, responseIn } from '../../dialects/responses/events.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import { assertReadable } from '../../wire/readable.ts';
+import { assertTranslatable } from '../../wire/readable.ts';
 import type { AnswerPart } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { numberIn, textIn } from '../fields.ts';
@@ -39,7 +39,7 @@ export class ResponseSource implements EventSource {
   }
 
   read(frame: Buffer): StreamEvent[] {
-    assertReadable(frame);
+    assertTranslatable(frame);
     const event = this.#isOver ? null : eventOf(frame);
     if (event === null) return [];
     const { type, fields } = event;
