@@ -50,7 +50,7 @@ it('a whole answer that is too large to be translated is charged as reported, an
   });
 });
 
-it('a model that can not express a request is in the trace as passed over, and costs nothing', async () => {
+it('a model that cannot express a request is in the trace as passed over, and costs nothing', async () => {
   provider.answer(whole(completion({ content: 'x' })));
   const asked = { model: 'claude-first', n: 2, messages };
   const response = await harness.post('/v1/chat/completions', asked, {
