@@ -242,7 +242,7 @@ describe('provider trouble', () => {
     expect(response.headers.get('retry-after')).toBe('30');
     expect(((await response.json()) as ErrorBody).error).toMatchObject({
       type: 'rate_limit_error',
-      message: expect.not.stringContaining('org-1') as string,
+      message: expect.not.stringContaining('org-1'),
     });
   });
 

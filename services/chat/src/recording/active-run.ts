@@ -133,12 +133,13 @@ export class ActiveRun implements AttemptRecord {
       ...{ id: newId(), provider: model.provider.name, model: model.id, upstreamModel: model.upstreamModel },
       ...{ number: 0, inputTokensGuess: 0 },
     };
-    const passedOver = {
-      ...{ ...call, status: 'not_sent', httpStatus: null, errorCode: code, responseModel: null },
+    const passedOver: Attempt = {
+      ...{ ...call, httpStatus: null, errorCode: code, responseModel: null },
       ...{ offsetMs: Math.round(monotonicMs() - this.#arrivedAt), durationMs: 0, timeToFirstTokenMs: null },
+      status: 'not_sent',
       usage: noUsage,
       cost: this.#pricing.costOf(call, noUsage, { at: new Date(), serviceTier: null }),
-    } as const;
+    };
     this.#passedOver.set(model.id, passedOver);
   }
 
