@@ -38,7 +38,7 @@ const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webh
 const runs: When = (route) => callsProvider(route) && route.counts !== true;
 /** The routes whose requests name kept responses. */
 const goesOn: When = either(
-  at('responses.create', 'responses.input_tokens'),
+  at('responses.create', 'responses.compact', 'responses.input_tokens'),
   at('azure.responses', 'azure.v1.responses'),
 );
 const writesMemory: When = ({ access }) => access.kind === 'scope' && access.scope === 'memory.write';
@@ -85,6 +85,7 @@ const when: Record<ErrorCode, When> = {
   unsupported_parameter: callsProvider,
   previous_response_not_found: goesOn,
   item_not_found: goesOn,
+  invalid_encrypted_content: goesOn,
   invalid_api_key: needsKey,
   service_unauthenticated: never,
   signature_invalid: isSigned,

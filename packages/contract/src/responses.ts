@@ -12,11 +12,17 @@ const item = z
       .string()
       .optional()
       .describe(
-        '`message`, `reasoning`, `function_call`, `function_call_output`, `custom_tool_call`, `item_reference`',
+        '`message`, `reasoning`, `function_call`, `function_call_output`, `item_reference`, `compaction_trigger` and others',
       ),
     role: z.string().optional().describe('For type `message`: `user`, `assistant`, `developer`, `system`'),
   })
   .describe('A message, a thought, a call of a tool or its result');
+
+const responseUsage = z.looseObject({
+  input_tokens: z.int().describe('With those that were read from the cache'),
+  output_tokens: z.int().describe('With those of thoughts'),
+  total_tokens: z.int(),
+});
 
 export const responseRequest = z.looseObject({
   model: z
@@ -60,6 +66,22 @@ export const inputTokensRequest = responseRequest.omit({
   top_p: true,
 });
 
+export const compactRequest = responseRequest
+  .pick({ model: true, instructions: true, previous_response_id: true, prompt_cache_key: true })
+  .extend({
+    input: responseRequest.shape.input
+      .nullish()
+      .describe('The conversation to compact; may be absent with `previous_response_id`'),
+  });
+
+export const compaction = z.looseObject({
+  id: z.string(),
+  object: z.literal('response.compaction'),
+  created_at: z.number(),
+  output: z.array(item).describe('The messages of the user, and an item of the type `compaction`'),
+  usage: responseUsage.nullish(),
+});
+
 export const inputTokens = z.looseObject({
   object: z.literal('response.input_tokens'),
   input_tokens: z.int(),
@@ -72,13 +94,7 @@ export const response = z.looseObject({
   model: z.string(),
   status: z.string().describe('`completed`, `incomplete`'),
   output: z.array(item),
-  usage: z
-    .looseObject({
-      input_tokens: z.int().describe('With those that were read from the cache'),
-      output_tokens: z.int().describe('With those of thoughts'),
-      total_tokens: z.int(),
-    })
-    .nullish(),
+  usage: responseUsage.nullish(),
 });
 
 const head = { id: 'resp_67ccd3a9da748190baa7f1570fe91ac6', object: 'response', created_at: 1_790_000_000 };
@@ -265,6 +281,55 @@ export const routes: readonly Route[] = [
           object: 'list',
           data: [{ id, type: 'message', role: 'user', content: 'What is a gatehouse?' }],
           ...{ first_id: id, last_id: id, has_more: false },
+        },
+      },
+    },
+  }),
+  route({
+    id: 'responses.compact',
+    method: 'POST',
+    path: '/v1/responses/compact',
+    dialects: ['responses'],
+    service: 'chat',
+    access: scope('chat'),
+    actingUser: true,
+    passThrough: true,
+    bodyLimit: 20 * MiB,
+    passedBody: compactRequest,
+    query: z.looseObject({}),
+    response: ok(compaction),
+    summary: 'A conversation in short, for later requests',
+    description: [
+      "Asks a provider that speaks OpenAI's Responses API. A model of another API writes a summary of the conversation,",
+      "which is sealed in the item of the type `compaction`: it can go on with any model, and no other tenant's requests",
+      'can use it. One that was changed returns 400 `invalid_encrypted_content`. The request is a run as any other, without',
+      'the memory and the tools of an agent. `POST /v1/responses` compacts, too, with an item `compaction_trigger` at the',
+      'end of its input.',
+    ].join('\n'),
+    examples: {
+      conversation: {
+        summary: 'A short conversation',
+        body: {
+          model,
+          input: [
+            { type: 'message', role: 'user', content: 'What is a gatehouse?' },
+            { type: 'message', role: 'assistant', content: 'A building that guards an entrance.' },
+          ],
+        },
+        response: {
+          ...{ id: head.id, object: 'response.compaction', created_at: head.created_at },
+          output: [
+            {
+              ...{ id, type: 'message', role: 'user', status: 'completed' },
+              content: [{ type: 'input_text', text: 'What is a gatehouse?' }],
+            },
+            {
+              id: 'cmp_67ccd3a9da748190baa7f1570fe91ac6',
+              type: 'compaction',
+              encrypted_content: 'gAAAAABo…',
+            },
+          ],
+          usage,
         },
       },
     },

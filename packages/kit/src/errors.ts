@@ -24,6 +24,7 @@ const table = {
   unsupported_parameter: [400, 3],
   previous_response_not_found: [400, 3],
   item_not_found: [400, 3],
+  invalid_encrypted_content: [400, 3],
   invalid_api_key: [401, 16],
   service_unauthenticated: [401, 16],
   signature_invalid: [401, 16],

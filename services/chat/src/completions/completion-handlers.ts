@@ -46,6 +46,11 @@ export function completionHandlers(dependencies: CompletionDependencies): Record
     'embeddings.create': asked('chat', 'embeddings'),
     'messages.create': asked('messages', 'chat'),
     'responses.create': asked('responses', 'chat'),
+    'responses.compact': (request, response, call) =>
+      complete(dependencies, request, response, {
+        ...{ ...call, dialect: dialects.responses, operation: 'chat' },
+        isCompaction: true,
+      }),
     'azure.responses': asked('responses', 'chat'),
     'azure.v1.responses': asked('responses', 'chat'),
     'azure.v1.chat': asked('chat', 'chat'),
@@ -100,6 +105,8 @@ type CompletionCall = Omit<RawCall, 'dialect'> & {
   inPath?: RequestInPath;
   /** Whether the client gets a stream as a JSON array. */
   asArray?: boolean;
+  /** Whether the path asks for a summary of the conversation. */
+  isCompaction?: boolean;
 };
 
 /** Checks limits that need no body before the body is read, and all others afterwards. */
@@ -159,10 +166,13 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const { tenantId } = principal;
-  const { dialect, operation, inPath } = call;
+  const { dialect, operation, inPath, isCompaction = false } = call;
   const read = async (text: Buffer): Promise<CompletionRequest> => {
     const parsed = await parseBody(text, tenantId);
-    return readPart(text, tenantId, () => dialect.readRequest(operation, text, parsed, inPath));
+    const readNow = (): CompletionRequest =>
+      (isCompaction ? dialect.readCompaction?.(text, parsed) : undefined) ??
+      dialect.readRequest(operation, text, parsed, inPath);
+    return readPart(text, tenantId, readNow);
   };
   const given = await read(body);
   // A body may take hours.
@@ -181,12 +191,18 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     ...{ given, body, share, dialect, principal, days: keptDays(settings), read },
     findFor: (request) => findTarget(dependencies, { ...asked, request }),
   });
-  const source = await readPart(text, tenantId, () => request.source(keep === null ? share : heldShare));
+  const { compaction } = request;
+  // Kept answers and summaries repeat parts of the text.
+  const isHeld = keep !== null || compaction === 'path';
+  const source = await readPart(text, tenantId, () => request.source(isHeld ? heldShare : share));
   const turn = { dialect, request, actor, target: found, sessionId, arrivedAt };
-  const [{ target, recall, onAnswer }, tools] = await Promise.all([
-    withMemory(dependencies, turn),
-    withTools(dependencies, { ...turn, shown: wantsToolEvents(incoming) }),
-  ]);
+  const toolTurn = { ...turn, shown: wantsToolEvents(incoming) };
+  const { summaries } = dependencies.responses;
+  // A summary needs no memory and no tools, and is not remembered.
+  const [{ target, recall, onAnswer }, tools] =
+    compaction === undefined
+      ? await Promise.all([withMemory(dependencies, turn), withTools(dependencies, toolTurn)])
+      : [{ target: found, recall: null, onAnswer: null }, null];
   return beginTurn(dependencies, {
     dialect,
     headers: passedHeaders(incoming, dialect),
@@ -200,6 +216,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     tools,
     keep,
     previousId,
+    sealSummary: compaction === undefined ? undefined : (summary) => summaries.seal(summary, tenantId),
     channel: 'api',
     clientDialect: dialect.name,
     clientName: clientNamed(incoming.headers['user-agent']),

@@ -4,7 +4,7 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
 import type { RequestState, StateFormat } from '../dialects/state-format.ts';
-import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
+import type { KeptResponses, NamedItem } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
@@ -44,7 +44,10 @@ interface Naming extends Pick<Given, 'body' | 'share' | 'principal' | 'days'> {
 /** Ids of items that one request may have in place of them. */
 const maxReferences = 1_000;
 
-/** A request with everything that it names: `own` has the items of its ids, and `text` the earlier conversation too. */
+/**
+ * A request with everything that it names. `own` has the items of its ids, as they are kept; `text` also has the earlier
+ * conversation, and summaries as a provider reads them.
+ */
 export async function continuedText(
   responses: KeptResponses,
   { body, share, principal, days, state, format, provider }: Naming,
@@ -57,33 +60,57 @@ export async function continuedText(
     share.grow(text.length);
     return text;
   };
-  const { references, places, previousId } = state;
+  const withItems = (items: ReadonlyMap<number, Item>): Promise<Buffer> | Buffer =>
+    items.size === 0 ? body : edited(() => format.withItems(body, items));
+  const opened = (sealed: string, place: number): Buffer => {
+    const param = `input[${place}].encrypted_content`;
+    return format.summaryItem(responses.summaries.open(sealed, { tenantId, param }));
+  };
+
+  const named = await namedItems(state, (ids) => responses.items(ids, asking));
+  const kept = new Map([...named].map(([place, item]) => [place, textOf(item)]));
+  const own = await withItems(kept);
+  const summaries = new Map([...state.summaries].map(([place, sealed]) => [place, opened(sealed, place)]));
+  for (const [place, item] of named) {
+    const summary = typeof item === 'number' ? summaries.get(item) : item?.summary;
+    if (typeof summary === 'string') summaries.set(place, opened(summary, place));
+    else if (summary) summaries.set(place, summary);
+  }
+  const shown = summaries.size === 0 ? own : await withItems(new Map([...kept, ...summaries]));
+  const { previousId } = state;
+  if (previousId === null) return { own, text: shown };
+  const earlier = await responses.conversation(previousId, asking);
+  return { own, text: await edited(() => format.continued(shown, earlier)) };
+}
+
+/** A text, the place of another item, or none. */
+type Item = Buffer | number | null;
+
+function textOf(item: NamedItem | number | null): Item {
+  return typeof item === 'object' && item !== null ? item.text : item;
+}
+
+/** The items of the ids of a request, by their places. */
+async function namedItems(
+  { references, places }: RequestState,
+  find: (ids: readonly string[]) => Promise<ReadonlyMap<string, NamedItem | null>>,
+): Promise<ReadonlyMap<number, NamedItem | number | null>> {
   if (references.size > maxReferences)
     throw new AppError('invalid_value', `input names more than ${maxReferences} items by their ids.`, {
       param: 'input',
     });
   const unknown = [...new Set(references.values())].filter((id) => !places.has(id));
-  const kept = unknown.length === 0 ? noItems : await responses.items(unknown, asking);
-  const items = new Map([...references].map(([place, id]) => [place, itemOf(id, { kept, places, place })]));
-  const own = items.size === 0 ? body : await edited(() => format.withItems(body, items));
-  if (previousId === null) return { own, text: own };
-  const earlier = await responses.conversation(previousId, asking);
-  return { own, text: await edited(() => format.continued(own, earlier)) };
-}
-
-type KeptItems = ReadonlyMap<string, Buffer | null>;
-const noItems: KeptItems = new Map();
-
-function itemOf(
-  id: string,
-  { kept, places, place }: Pick<RequestState, 'places'> & { kept: KeptItems; place: number },
-): Buffer | number | null {
-  const item = places.get(id) ?? kept.get(id);
-  if (item !== undefined) return item;
-  // OpenAI's words, the same for each reason.
-  throw new AppError('item_not_found', `Item with id '${id.slice(0, 200)}' not found.`, {
-    param: `input[${place}].id`,
-  });
+  const kept = unknown.length === 0 ? new Map<string, never>() : await find(unknown);
+  return new Map(
+    [...references].map(([place, id]) => {
+      const item = places.get(id) ?? kept.get(id);
+      if (item !== undefined) return [place, item];
+      // OpenAI's words, the same for each reason.
+      throw new AppError('item_not_found', `Item with id '${id.slice(0, 200)}' not found.`, {
+        param: `input[${place}].id`,
+      });
+    }),
+  );
 }
 
 /** The models of a request, and the request with everything that it names, in a dialect whose answers are kept. */

@@ -1,7 +1,7 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import type { RequestState, StateFormat } from './state-format.ts';
+import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
@@ -17,8 +17,9 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly counts?: CountFormat;
   /** Follows the frames that a client gets, for a dialect whose event of an error goes on from them. */
   follower?(): StreamFollower;
-  /** Answers that the gateway keeps, in a dialect whose clients go on from them. */
   readonly state?: StateFormat;
+  /** Reads a request whose path asks for a summary of its conversation. */
+  readCompaction?(body: Buffer, parsed: unknown): CompletionRequest;
 }
 
 export interface StreamFollower {
@@ -66,6 +67,10 @@ export interface RequestHead {
   choices: number;
   /** Whether a request for embeddings has a list of inputs, which some APIs have another path for. */
   isBatch?: boolean | undefined;
+  /** How the request asks for a summary of its conversation; absent for other requests. */
+  compaction?: Compaction | undefined;
+  /** Seals a summary that the gateway lets a model write, for such a request. */
+  sealSummary?: ((summary: string) => string) | undefined;
   /** Shows the client what it asked for, once `viewWith` has said how; without it the bytes stay. */
   view?: AnswerView | undefined;
 }

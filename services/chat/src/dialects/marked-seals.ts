@@ -6,6 +6,9 @@ import type { Rewrite } from './dialect.ts';
  */
 export const sealMark = 'gatehouse.';
 
+/** How seals of summaries begin, which the gateway opens itself. */
+export const summaryMark = `${sealMark}summary.`;
+
 export function isMarked(seal: unknown): boolean {
   return typeof seal === 'string' && seal.startsWith(sealMark);
 }

@@ -8,8 +8,19 @@ export interface StateFormat {
    * The request with other items in these places of its input: a text, the item of another place, or null for none.
    */
   withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer;
-  /** Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. */
+  /**
+   * Whether an item of an earlier answer goes to a provider. `sameProvider`: the one that answered then. Throws a 400 for
+   * one that another provider can't do without, and can't read.
+   */
   goesOn(item: unknown, sameProvider: boolean): boolean;
+  /** The sealed summary in an item; null for any other. */
+  summaryIn(item: unknown): string | null;
+  /** The item by which a provider reads a summary. */
+  summaryItem(summary: string): Buffer;
+  /** Whether an item summarises those before it. */
+  isSummary(item: unknown): boolean;
+  /** Whether an item stays in a conversation beside a later summary. */
+  outlastsSummary(item: unknown): boolean;
   /** The answer in the last frames of a stream; null if it broke off. */
   endOf(frames: readonly Buffer[]): Buffer | null;
   /** A kept answer as its client may see it: with encrypted thoughts or without. */
@@ -28,4 +39,9 @@ export interface RequestState {
   references: ReadonlyMap<number, string>;
   /** The places of items that have an id. */
   places: ReadonlyMap<string, number>;
+  /** Sealed summaries of the gateway, by their places. */
+  summaries: ReadonlyMap<number, string>;
 }
+
+/** By an item of its input, whose answer is an item too, or by its path, whose answer has a shape of its own. */
+export type Compaction = 'item' | 'path';

@@ -24,6 +24,7 @@ import {
   type HeldRow,
   type Holder,
 } from './kept-response-system-store.ts';
+import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf } from './response-id.ts';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
@@ -58,18 +59,35 @@ interface KeptItem {
   id: string | null;
 }
 
+/** An item of a conversation, and whether it stays beside a later summary. */
+interface Conversed {
+  text: Buffer;
+  outlasts: boolean;
+}
+
+/** An item that a client names by its id. */
+export interface NamedItem {
+  /** As it is kept, in JSON. */
+  text: Buffer;
+  /** The sealed summary that it is; null for any other. */
+  summary: string | null;
+}
+
 /** Responses that clients may read and go on from, on every replica. */
 export class KeptResponses {
   readonly #pool: Pool;
   readonly #keyRing: KeyRing;
+  readonly summaries: SummarySeals;
 
   constructor({ pool, keyRing }: { pool: Pool; keyRing: KeyRing }) {
     this.#pool = pool;
     this.#keyRing = keyRing;
+    this.summaries = new SummarySeals(keyRing);
   }
 
   /**
-   * The items of a response and of all that it went on from, oldest first. `provider`: the one that gets them. `reserve`
+   * The items of a response and of all that it went on from, oldest first, as a provider gets them: with the newest summary
+   * in place of what it summarises. `provider`: the one that gets them. `reserve`
    * is called with the bytes that are read, before they are. Throws what it throws, and `previous_response_not_found` if a
    * response is gone, in the same words for every reason.
    */
@@ -85,15 +103,25 @@ export class KeptResponses {
     if (!isWhole) throw previousNotFound();
     if (bytesOf(rows) > most.bytes) throw tooLong();
     const contents = await this.#read(rows, reserve);
-    const items: Buffer[] = [];
+    let items: Conversed[] = [];
     for (const row of rows.toReversed()) {
       const content = contents.get(row.id);
       if (content === undefined) throw previousNotFound();
       const sameProvider = row.provider === provider;
       for await (const { text, value } of this.#itemsOf(row.id, content, reader))
-        if (value === undefined || format.goesOn(value, sameProvider)) items.push(text);
+        if (value === undefined || format.goesOn(value, sameProvider)) {
+          if (format.isSummary(value)) items = items.filter(({ outlasts }) => outlasts);
+          const shown = this.#shown(text, format.summaryIn(value), { ...reader, format });
+          items.push({ text: shown, outlasts: format.outlastsSummary(value) });
+        }
     }
-    return items;
+    return items.map(({ text }) => text);
+  }
+
+  /** An item as a provider gets it. */
+  #shown(text: Buffer, sealed: string | null, { tenantId, format }: Reader & Pick<Asking, 'format'>): Buffer {
+    const param = 'previous_response_id';
+    return sealed === null ? text : format.summaryItem(this.summaries.open(sealed, { tenantId, param }));
   }
 
   /**
@@ -103,18 +131,23 @@ export class KeptResponses {
   async items(
     ids: readonly string[],
     { format, provider, reserve, ...reader }: Reader & Asking,
-  ): Promise<ReadonlyMap<string, Buffer | null>> {
+  ): Promise<ReadonlyMap<string, NamedItem | null>> {
     const rows = await this.#holdersOf(ids, reader);
     if (bytesOf([...rows.keys()]) > most.bytes) throw tooMuch();
     const contents = await this.#read([...rows.keys()], reserve);
-    const found = new Map<string, Buffer | null>();
+    const found = new Map<string, NamedItem | null>();
     for (const [row, wanted] of rows) {
       const content = contents.get(row.id);
       if (content === undefined) continue;
       const sameProvider = row.provider === provider;
       for await (const { text, value, id } of this.#itemsOf(row.id, content, reader))
         if (id !== null && wanted.has(id))
-          found.set(id, value === undefined || format.goesOn(value, sameProvider) ? text : null);
+          found.set(
+            id,
+            value === undefined || format.goesOn(value, sameProvider)
+              ? { text, summary: format.summaryIn(value) }
+              : null,
+          );
     }
     return found;
   }

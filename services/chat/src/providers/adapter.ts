@@ -7,7 +7,7 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 export interface ProviderCall {
   /** The API of the provider that is called. */
   api: UpstreamApi;
-  operation: Operation | 'count';
+  operation: Operation | 'count' | 'compact';
   /** The provider's name of the model, which some APIs have in the path. */
   model: string;
   /** See `RequestHead`. */

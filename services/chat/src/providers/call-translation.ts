@@ -11,17 +11,25 @@ import { ProviderFailure } from './provider-failure.ts';
 const plainNames =
   /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
 
-/** Translates a call of a model whose provider has another API than the client; null where both have the same. */
-export function translationFor(client: ApiName, model: Model): Translation | null {
+/**
+ * Translates a call of a model whose provider has another API than the client; null where both have the same.
+ * `sealSummary`: for a request whose answer is the summary of its conversation.
+ */
+export function translationFor(
+  client: ApiName,
+  model: Model,
+  sealSummary?: (summary: string) => string,
+): Translation | null {
   if (client === model.api) return null;
-  return translationBetween(client, model.api, {
+  const facts = {
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? !plainNames.test(model.upstreamModel),
     sampling: model.sampling,
     tokenLimit: limitNameAt(model.provider.base_url),
     streamUsage: model.provider.stream_usage,
-  });
+  };
+  return translationBetween(client, model.api, facts, sealSummary);
 }
 
 /**

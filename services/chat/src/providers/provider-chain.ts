@@ -132,7 +132,7 @@ export class ProviderChain {
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
-    const translation = request.operation === 'chat' ? translationFor(api, model) : null;
+    const translation = request.operation === 'chat' ? translationFor(api, model, request.sealSummary) : null;
     const asked = orRefusal(() =>
       source.rewritten({
         api: translation === null ? model.api : api,
@@ -164,7 +164,7 @@ export class ProviderChain {
     const call: ProviderCall = {
       room: receiver.openRoom(),
       api: model.api,
-      operation: request.operation,
+      operation: request.compaction === 'path' && translation === null ? 'compact' : request.operation,
       isBatch: request.isBatch,
       model: model.upstreamModel,
       stream: request.stream,

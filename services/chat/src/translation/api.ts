@@ -20,6 +20,8 @@ export interface ClientFormat {
   eventWriter(): EventWriter;
   /** An error that concerns the request, in the words and codes by which clients of this API mend it. */
   clientWords(error: ProviderError): ProviderError;
+  /** Answers that are summaries of their conversations; absent where clients can't ask for them. */
+  summaries?(seal: SealSummary): SummaryFormat;
 }
 
 /** An API as providers have it. */
@@ -30,6 +32,12 @@ export interface ProviderFormat {
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;
 }
+
+/** A summary as its client gets it. */
+export type SealSummary = (summary: string) => string;
+
+/** Writes the text of a model as a summary. Throws if it has none. */
+export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
 /** The facts of a model that its requests depend on. */
 export interface ModelFacts {

@@ -10,8 +10,10 @@ import {
   isAnswer,
   type ClientFormat,
   type ModelFacts,
-  type TranslatedApi,
   type ProviderFormat,
+  type SealSummary,
+  type SummaryFormat,
+  type TranslatedApi,
 } from './api.ts';
 import { chat } from './chat/chat.ts';
 import type { Conversation } from './conversation.ts';
@@ -24,10 +26,11 @@ import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
 import { inSteps, type InTurn, type Steps } from './steps.ts';
 import type { StreamEvent } from './stream-events.ts';
+import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
 
 /** The APIs of clients. */
-const clients = { chat, responses, messages, gemini } satisfies Record<DialectName, TranslatedApi>;
+const clients: Record<DialectName, TranslatedApi> = { chat, responses, messages, gemini };
 /** Those that providers are called in. */
 const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
 
@@ -65,25 +68,35 @@ export interface StreamTranslation {
   readonly answer: TextSample;
 }
 
-/** Between the API that a client asks in and that of a provider's model. */
+/**
+ * Between the API that a client asks in and that of a provider's model. `sealSummary`: for a request whose answer is the
+ * summary of its conversation.
+ */
 export function translationBetween(
   client: DialectName,
   upstream: keyof typeof upstreams,
   facts: ModelFacts,
+  sealSummary?: SealSummary,
 ): Translation {
-  return new ApiTranslation(clients[client], upstreams[upstream], facts);
+  return new ApiTranslation(clients[client], upstreams[upstream], { facts, sealSummary });
 }
 
 class ApiTranslation implements Translation {
   readonly #client: ClientFormat;
   readonly #upstream: ProviderFormat;
   readonly #facts: ModelFacts;
+  readonly #summaries: SummaryFormat | null;
   readonly #names = new ToolNames();
 
-  constructor(client: ClientFormat, upstream: ProviderFormat, facts: ModelFacts) {
+  constructor(
+    client: ClientFormat,
+    upstream: ProviderFormat,
+    { facts, sealSummary }: { facts: ModelFacts; sealSummary: SealSummary | undefined },
+  ) {
     this.#client = client;
     this.#upstream = upstream;
     this.#facts = facts;
+    this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
   async request(
@@ -95,8 +108,9 @@ class ApiTranslation implements Translation {
     const text = await inTurn(() => body.toString());
     const fields = await inTurn(() => JSON.parse(text) as Fields);
     const left = new LeftOut(this.#client.fieldNames);
-    const read = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
-    assertSystemTexts(read, left);
+    const asked = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
+    assertSystemTexts(asked, left);
+    const read = this.#summaries === null ? asked : summarising(asked);
     const flat = await inSteps(this.#names.flat({ ...read, stream: isStream ?? read.stream }), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const written = await inSteps(writtenIn(request), inTurn);
@@ -110,13 +124,14 @@ class ApiTranslation implements Translation {
     if (!isFields(fields)) throw new Error('the answer is not an object');
     const read = await inTurn(() => this.#upstream.readAnswer(fields, new JsonSource(bytes), this.#facts));
     if (!isAnswer(read)) return read;
-    return read.broken ?? inTurn(() => Buffer.from(this.#client.writeAnswer(this.#restored(read))));
+    const format = this.#summaries ?? this.#client;
+    return read.broken ?? inTurn(() => Buffer.from(format.writeAnswer(this.#restored(read))));
   }
 
   stream(): StreamTranslation {
     const source = this.#upstream.eventSource(this.#facts);
     const restorer = new CallRestorer(this.#names);
-    const writer = this.#client.eventWriter();
+    const writer = (this.#summaries ?? this.#client).eventWriter();
     const said = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
     let usage: Usage | null = null;

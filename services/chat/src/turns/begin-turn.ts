@@ -60,6 +60,8 @@ export interface TurnRequest {
   tools: TurnTools | null;
   /** Keeps the answer; null where it is not kept. */
   keep: KeepAnswer | null;
+  /** Seals the summary of a conversation, for a request that asks for one. */
+  sealSummary?: ((summary: string) => string) | undefined;
   /** The kept answer that the request goes on from, as its client names it. */
   previousId: string | null;
   /** Aborts when the answer is no longer wanted. */
@@ -80,8 +82,8 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const callAmounts = { amounts, leastTokens: leastTokens(request, target), signal: asked.signal };
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
   const run = createRun(dependencies, asked);
-  const { operation, model, stream, wantsUsage, choices, isBatch } = request;
-  const { keep, previousId } = asked;
+  const { operation, model, stream, wantsUsage, choices, isBatch, compaction } = request;
+  const { keep, previousId, sealSummary } = asked;
   const additions: Additions = {
     systemPrompt: target.systemPrompt,
     toolNames: new Set(asked.tools?.byName.keys()),
@@ -96,7 +98,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   return new Turn({
     dialect,
     headers: asked.headers,
-    request: { operation, model, stream, wantsUsage, choices, isBatch, view },
+    request: { operation, model, stream, wantsUsage, choices, isBatch, compaction, sealSummary, view },
     source,
     target,
     run,

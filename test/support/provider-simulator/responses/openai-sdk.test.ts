@@ -176,6 +176,18 @@ describe('the SDK of OpenAI', () => {
     expect([error.code, error.message, text]).toEqual(['rate_limit_exceeded', 'Too many', 'This ']);
   });
 
+  it('reads a compaction and a count', async () => {
+    const compacted = await client.responses.compact({ model: 'gpt-5', input: 'hi' });
+    expect(compacted).toMatchObject({ object: 'response.compaction', usage: { output_tokens: 1 } });
+    expect(compacted.output).toMatchObject([{ role: 'user', content: 'hi' }, { type: 'compaction' }]);
+    const counted = await client.responses.inputTokens.count({ model: 'gpt-5', input: 'hi' });
+    expect(counted.input_tokens).toBeGreaterThan(0);
+    const [last] = compacted.output.slice(-1) as OpenAI.Responses.ResponseCompactionItem[];
+    if (last === undefined) throw new Error('the compaction has no item');
+    const input = [last, { role: 'user' as const, content: 'hi' }];
+    expect((await client.responses.create({ model: 'gpt-5', input })).status).toBe('completed');
+  });
+
   it('has a wrong key refused', async () => {
     const stranger = client.withOptions({ apiKey: 'sk-wrong' });
     expect(await errorOf(stranger.responses.create(ask('hi')))).toMatchObject({

@@ -11,7 +11,7 @@ import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, responseIn, type ResponseEvent } from './events.ts';
 import { maxItems } from './item-builder.ts';
-import { isCall, itemText, spokenText, textOf } from './items.ts';
+import { addItem, isCall, spokenText, textOf } from './items.ts';
 
 /**
  * The most of the beginning of a response for which another provider can still answer. It repeats the instructions and
@@ -123,7 +123,7 @@ export class EventReader implements StreamReader {
     this.#callsTools ||= isCall(item);
     if (!isFields(item) || this.#read.has(index)) return;
     this.#note(index);
-    this.#text.add(itemText({ ...item, name: undefined }));
+    addItem(this.#text, { ...item, name: undefined });
     if (item['type'] === 'message') this.#kept?.add(spokenText(item));
   }
 

@@ -1,4 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { SampleBuilder } from '../../usage/token-estimate.ts';
+import { summaryMark } from '../marked-seals.ts';
 
 /** Items of inputs and outputs: messages, thoughts, calls of tools and their results. Newer kinds count as their texts. */
 
@@ -10,6 +12,12 @@ export function inputItems(input: unknown): Fields[] {
 /** The text that an item costs tokens for. */
 export function itemText({ name, arguments: given, input, summary, content, output }: Fields): string {
   return [name, given, input, summary, content, output].map(partsText).join('');
+}
+
+/** Adds an item to a sample of texts. A summary that is sealed counts as the bytes in its base64. */
+export function addItem(sample: SampleBuilder, item: Fields): void {
+  sample.add(itemText(item));
+  if (isCompaction(item)) sample.addChars(Math.ceil((textOf(item['encrypted_content']).length * 3) / 4));
 }
 
 function partsText(parts: unknown): string {
@@ -75,6 +83,35 @@ export function isEmptyThought({ type, encrypted_content: encrypted, content }: 
 export function referenceIn({ type, role, id }: Fields): string | null {
   const isReference = type === 'item_reference' || ((type ?? null) === null && role === undefined);
   return isReference && typeof id === 'string' ? id : null;
+}
+
+/** Asks for a summary of the items before it. */
+export const triggerType = 'compaction_trigger';
+
+/** Whether an item is the summary of the items before it, by one of the names that it has had. */
+export function isCompaction({ type }: Fields): boolean {
+  return type === 'compaction' || type === 'compaction_summary';
+}
+
+/** The summary that the gateway has sealed in an item; null for any other item. */
+export function sealedSummary(item: Fields): string | null {
+  const sealed = textOf(item['encrypted_content']);
+  return isCompaction(item) && sealed.startsWith(summaryMark) ? sealed : null;
+}
+
+/** How the message with a summary begins. */
+const summaryIntro =
+  'This conversation was longer. Its earlier part was replaced by this summary, made by the model that led it until then. Go on from it:\n\n';
+
+/** The message by which models read a summary. It is no instruction, so it is the user's. */
+export function summaryMessage(summary: string): Fields {
+  return { type: 'message', role: 'user', content: [{ type: 'input_text', text: summaryIntro + summary }] };
+}
+
+/** Whether an item is what a user said, and no summary. */
+export function isOfUser(item: Fields): boolean {
+  const { type = 'message', role } = item;
+  return type === 'message' && role === 'user' && !spokenText(item).startsWith(summaryIntro);
 }
 
 /** Whether an item goes back to the vendor alone that made it. */

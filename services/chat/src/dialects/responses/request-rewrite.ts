@@ -15,6 +15,8 @@ export const encryptedReasoning = 'reasoning.encrypted_content';
 interface AskedState {
   /** Whether the provider would keep the response. */
   stores: boolean;
+  /** Whether the path asks for a summary, whose request has few fields. */
+  isCompaction: boolean;
   /** Whether the client gets its thoughts encrypted. */
   wantsEncrypted: boolean;
   /** Whether the client says how the model is to reason. */
@@ -53,8 +55,9 @@ export function rewriteRequest(
   // Parsers differ in which of two equal names they take, so every one of them is replaced.
   for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
     edits.push({ at, until, text: JSON.stringify(rewrite.model) });
-  // Nothing of a count is kept, and providers refuse these fields in its request.
-  if (rewrite.counts !== true) keepNothing(body, members, rewrite, changes);
+  // Nothing of a count or a summary is kept, and providers refuse these fields there.
+  const isBare = rewrite.counts === true || (rewrite.isCompaction && rewrite.isTranslated !== true);
+  if (!isBare) keepNothing(body, members, rewrite, changes);
   if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
   const [input] = named(members, 'input').slice(-1);
   const foreign = [...rewrite.seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
@@ -69,7 +72,7 @@ export function rewriteRequest(
       { ...rewrite.tools, messages: [] },
       changes,
     );
-  addDefaults(body, members, rewrite, changes);
+  if (!isBare) addDefaults(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
 }
 

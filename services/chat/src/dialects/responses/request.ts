@@ -1,5 +1,5 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { Fields } from '@gatehouse/kit/fields';
+import { listOf, type Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation } from '../dialect.ts';
 import {
   checkTypes,
@@ -10,7 +10,7 @@ import {
   wrongType,
   type FieldTypes,
 } from '../request-fields.ts';
-import { referenceIn } from './items.ts';
+import { inputItems, referenceIn, triggerType } from './items.ts';
 import { ResponsesRequest } from './responses-request.ts';
 
 /** Types of the fields of a request. Only types are checked; the provider checks values, and other fields pass through. */
@@ -56,7 +56,22 @@ export function readRequest(_operation: Operation, body: Buffer, parsed: unknown
   checkTypes(fields, fieldTypes, decisive);
   refuseState(fields);
   checkInput(fields['input']);
-  return new ResponsesRequest(body, fields, { model, stream: fields['stream'] === true });
+  const compaction = inputItems(fields['input']).some(({ type }) => type === triggerType)
+    ? 'item'
+    : undefined;
+  return new ResponsesRequest(body, fields, { model, stream: fields['stream'] === true, compaction });
+}
+
+/** Reads a request for a summary of its conversation, which may all be of earlier responses. */
+export function readCompaction(body: Buffer, parsed: unknown): CompletionRequest {
+  const fields = objectOf(parsed);
+  const model = modelOf(fields);
+  checkTypes(fields, fieldTypes, decisive);
+  refuseState(fields);
+  const { previous_response_id: previousId, input = null } = fields;
+  const isEarlier = typeof previousId === 'string' && (input === null || listOf(input).length === 0);
+  if (!isEarlier || typeof input === 'string') checkInput(input);
+  return new ResponsesRequest(body, fields, { model, stream: false, compaction: 'path' });
 }
 
 function refuseState(fields: Fields): void {

@@ -13,12 +13,23 @@ import type {
 } from '../dialect.ts';
 import { saysSomething } from '../error-words.ts';
 import { sealTextIn } from '../marked-seals.ts';
-import type { RequestState } from '../state-format.ts';
+import type { Compaction, RequestState } from '../state-format.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
+import { CompactedView } from './compacted-view.ts';
 import { asResponses } from './defaults.ts';
-import { attachmentsIn, inputItems, isEmptyThought, itemText, referenceIn, spokenText } from './items.ts';
+import {
+  addItem,
+  attachmentsIn,
+  inputItems,
+  isEmptyThought,
+  isOfUser,
+  itemText,
+  referenceIn,
+  sealedSummary,
+  spokenText,
+} from './items.ts';
 import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
 
 /** Deeper than tools are nested: those of a namespace. */
@@ -32,14 +43,20 @@ export class ResponsesRequest implements CompletionRequest {
   /** Streams have it unasked. */
   readonly wantsUsage = false;
   readonly choices = 1;
+  readonly compaction: Compaction | undefined;
   readonly #body: Buffer;
   readonly #fields: Fields;
   readonly #items: readonly Fields[];
 
   /** `fields`: the body, parsed. */
-  constructor(body: Buffer, fields: Fields, { model, stream }: Pick<RequestHead, 'model' | 'stream'>) {
+  constructor(
+    body: Buffer,
+    fields: Fields,
+    { model, stream, compaction }: Pick<RequestHead, 'model' | 'stream' | 'compaction'>,
+  ) {
     this.model = model;
     this.stream = stream;
+    this.compaction = compaction;
     this.#body = body;
     this.#fields = fields;
     this.#items = inputItems(fields['input']);
@@ -79,7 +96,7 @@ export class ResponsesRequest implements CompletionRequest {
     const { instructions } = this.#fields;
     if (typeof instructions === 'string') sample.add(instructions);
     else for (const item of inputItems(instructions)) sample.add(itemText(item));
-    for (const item of this.#items) sample.add(itemText(item));
+    for (const item of this.#items) addItem(sample, item);
     addDefinitions(sample, this.#tools);
     return sample.built;
   }
@@ -112,19 +129,23 @@ export class ResponsesRequest implements CompletionRequest {
     const { previous_response_id: previousId } = this.#fields;
     const references = new Map<number, string>();
     const places = new Map<string, number>();
+    const summaries = new Map<number, string>();
     for (const [place, item] of this.#items.entries()) {
       const reference = referenceIn(item);
       const { id } = item;
       if (reference !== null) references.set(place, reference);
       else if (typeof id === 'string') places.set(id, place);
+      const sealed = sealedSummary(item);
+      if (sealed !== null) summaries.set(place, sealed);
     }
     return {
       ...{ previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores },
-      ...{ references, places },
+      ...{ references, places, summaries },
     };
   }
 
   viewWith(added: Additions): AnswerView | null {
+    if (this.compaction === 'path') return new CompactedView(this.#items.filter(isOfUser));
     const asked = { ...added, store: this.#stores, encrypted: this.#wantsEncrypted };
     const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
     return !asked.store && asked.encrypted && !adds ? null : new AskedView(asked);
@@ -137,6 +158,7 @@ export class ResponsesRequest implements CompletionRequest {
   source(share: Share): RequestSource {
     const state = {
       stores: this.#stores,
+      isCompaction: this.compaction === 'path',
       wantsEncrypted: this.#wantsEncrypted,
       asksToReason: saysSomething(this.#fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
@@ -157,7 +179,7 @@ export class ResponsesRequest implements CompletionRequest {
   }
 
   get #stores(): boolean {
-    return this.#fields['store'] !== false;
+    return this.#fields['store'] !== false && this.compaction !== 'path';
   }
 
   /** Places of thoughts that the client takes for stored. */

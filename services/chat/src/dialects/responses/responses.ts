@@ -2,7 +2,7 @@ import type { Dialect } from '../dialect.ts';
 import { errorWords } from '../error-words.ts';
 import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
-import { readRequest } from './request.ts';
+import { readCompaction, readRequest } from './request.ts';
 import { ResponseFollower } from './response-follower.ts';
 import { state } from './state.ts';
 import { ResponseToolAnswers } from './tool-answers.ts';
@@ -14,6 +14,7 @@ export const responses = {
   name: 'responses',
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,
+  readCompaction,
   // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,

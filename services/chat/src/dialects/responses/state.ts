@@ -1,14 +1,15 @@
+import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
-import { openBrace, openBracket, quote } from '@gatehouse/kit/json-bytes';
-import { applyEdits, removeFrom, type Edit } from '../../wire/json-edits.ts';
+import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, named, objectMembers, valueEnd, type Member } from '../../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
 import { AskedView } from './asked-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
-import { isEmptyThought } from './items.ts';
+import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
 import { framesOf } from './other-kind.ts';
 
-/** The input of a request that was read: its last member of that name counts. */
+/** The input of a request that has one: its last member of that name counts. */
 function inputIn(members: readonly Member[]): Member {
   const input = members.findLast(({ name }) => name === 'input');
   if (input === undefined) throw new Error('the request has no input');
@@ -27,19 +28,29 @@ function inputOf(body: Buffer): Buffer {
 
 function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
   const members = objectMembers(body);
-  const { valueStart, valueEnd: end } = inputIn(members);
-  const items = earlier.flatMap((item) => [item, ',']);
-  const edits: Edit[] = [];
+  const changes: Changes = { edits: [], added: [] };
+  const { edits } = changes;
   for (const { valueStart: at, valueEnd: until } of named(members, 'previous_response_id'))
     edits.push({ at, until, text: 'null' });
-  if (body[valueStart] === openBracket) {
-    const at = valueStart + 1;
-    edits.push({ at, until: at, text: items });
-  } else {
-    edits.push({ at: valueStart, until: valueStart, text: ['[', ...items, userMessage] });
-    edits.push({ at: end, until: end, text: '}]' });
+  const items = earlier.flatMap((item, index) => (index === 0 ? [item] : [',', item]));
+  const input = named(members, 'input').at(-1);
+  const first = input === undefined ? undefined : body[input.valueStart];
+  if (input === undefined) changes.added.push(['"input":[', ...items, ']']);
+  else {
+    const { valueStart: at, valueEnd: until } = input;
+    if (first === openBracket) {
+      const isEmpty = skipSpace(body, at + 1) === until - 1;
+      edits.push({
+        at: at + 1,
+        until: at + 1,
+        text: isEmpty || items.length === 0 ? items : [...items, ','],
+      });
+    } else if (first === quote) {
+      edits.push({ at, until: at, text: ['[', ...items, items.length === 0 ? '' : ',', userMessage] });
+      edits.push({ at: until, until, text: '}]' });
+    } else edits.push({ at, until, text: ['[', ...items, ']'] });
   }
-  return applyEdits(body, edits);
+  return applyChanges(body, members, changes);
 }
 
 function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer {
@@ -75,13 +86,31 @@ function endOf(frames: readonly Buffer[]): Buffer | null {
   return null;
 }
 
+/** Models answer by what users and developers have said, and have summarised the rest. */
+const staysBeside: ReadonlySet<unknown> = new Set(['user', 'developer', 'system']);
+
+function goesOn(item: unknown, sameProvider: boolean): boolean {
+  if (!isFields(item)) return true;
+  if (item['type'] === 'reasoning') return sameProvider && !isEmptyThought(item);
+  if (isCompaction(item) && !sameProvider && sealedSummary(item) === null)
+    throw new AppError(
+      'unsupported_parameter',
+      'The conversation was compacted by the provider of another model, which alone can read the result.',
+      { param: 'model' },
+    );
+  return item['type'] !== triggerType;
+}
+
 /** Responses that go on from others: their items stand in the gateway, and are put before the input of each request. */
 export const state: StateFormat = {
   inputOf,
   continued,
   withItems,
-  goesOn: (item, sameProvider) =>
-    !isFields(item) || item['type'] !== 'reasoning' || (sameProvider && !isEmptyThought(item)),
+  goesOn,
+  summaryIn: (item) => (isFields(item) ? sealedSummary(item) : null),
+  summaryItem: (summary) => Buffer.from(JSON.stringify(summaryMessage(summary))),
+  isSummary: (item) => isFields(item) && isCompaction(item),
+  outlastsSummary: (item) => isFields(item) && staysBeside.has(item['role']),
   endOf,
   shown: (answer, { encrypted, tenantId }) =>
     new AskedView({

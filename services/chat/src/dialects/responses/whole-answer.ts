@@ -17,7 +17,7 @@ import {
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { publicErrorIn } from '../public-errors.ts';
 import { maxItems } from './item-builder.ts';
-import { isCall, itemText, spokenText } from './items.ts';
+import { addItem, isCall, spokenText } from './items.ts';
 
 /**
  * If an answer can't be parsed within 50 ms, reads the members that count, and not whether the rest is well formed.
@@ -76,7 +76,7 @@ async function textsOf(items: Items, keepsText: boolean): Promise<{ sample: Text
       sample.addChars(items.charsOf(index));
       continue;
     }
-    sample.add(itemText(item));
+    addItem(sample, item);
     callsTools ||= isCall(item);
     if (item['type'] === 'message') kept.add(spokenText(item));
   }

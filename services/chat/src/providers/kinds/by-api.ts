@@ -24,7 +24,7 @@ export function pathOf(call: ApiCall): string {
     case 'messages':
       return operation === 'count' ? '/v1/messages/count_tokens' : '/v1/messages';
     case 'responses':
-      return operation === 'count' ? '/responses/input_tokens' : '/responses';
+      return `/responses${responsesMethods[operation]}`;
     case 'gemini':
       // This version has every field that v1 has.
       return `/v1beta/models/${inPath(model)}:${geminiMethod(call)}`;
@@ -34,6 +34,8 @@ export function pathOf(call: ApiCall): string {
       throw new Error('only Bedrock has Converse');
   }
 }
+
+const responsesMethods = { chat: '', embeddings: '', count: '/input_tokens', compact: '/compact' };
 
 /** The method of Google's API behind the name of a model. */
 export function geminiMethod({ operation, stream, isBatch }: ApiCall): string {

@@ -8,6 +8,13 @@ import { writeUsage } from './usage.ts';
 
 /** See `AnswerApi`. */
 export function writeAnswer(answer: Answer): string {
+  return writeResponse(answer, (id) =>
+    answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index))),
+  );
+}
+
+/** An answer with other items. `outputOf`: the items of the response with an id. */
+export function writeResponse(answer: Answer, outputOf: (id: string) => Fields[]): string {
   const { usage, serviceTier } = answer;
   const id = idOf(answer.id);
   return writeJson({
@@ -16,7 +23,7 @@ export function writeAnswer(answer: Answer): string {
       answer.stop,
       answer.parts.some(({ kind }) => kind === 'refusal'),
     ),
-    output: answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index))),
+    output: outputOf(id),
     usage: usage === null ? null : writeUsage(usage),
     ...(serviceTier !== null && { service_tier: serviceTier }),
   });

@@ -55,6 +55,16 @@ export class ResponseWriter implements EventWriter {
     }
   }
 
+  /** An item that comes whole. */
+  writeItem(item: Fields): Buffer[] {
+    const events = [
+      this.#place('response.output_item.added', { item }),
+      this.#place('response.output_item.done', { item }),
+    ];
+    this.#output.push(item);
+    return events;
+  }
+
   #end(): Buffer[] {
     const status = statusOf(this.#stop, this.#refuses);
     const usage = this.#usage === null ? null : writeUsage(this.#usage);

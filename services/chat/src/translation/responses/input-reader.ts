@@ -45,6 +45,9 @@ const translated = {
   custom_tool_call_output: ['call_id', 'output'],
   reasoning: ['summary', 'content', 'encrypted_content'],
   additional_tools: ['tools', 'role'],
+  compaction_trigger: [],
+  compaction: ['encrypted_content'],
+  compaction_summary: ['encrypted_content'],
 } as const;
 
 function turnOf(given: unknown, at: string, left: LeftOut): Turn | null {
@@ -73,7 +76,14 @@ function turnOf(given: unknown, at: string, left: LeftOut): Turn | null {
     case 'reasoning':
       return { role: 'assistant', parts: thinkingParts(item) };
     case 'additional_tools':
+    case 'compaction_trigger':
       return null;
+    case 'compaction':
+    case 'compaction_summary':
+      throw left.refused(
+        `${at}.encrypted_content`,
+        'Another provider has compacted the conversation, and can alone read the result.',
+      );
   }
 }
 

@@ -6,10 +6,15 @@ import { ResponseSource } from './event-source.ts';
 import { ResponseWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
+import { SummaryWriter, writeSummary } from './summary-writer.ts';
 
 /** OpenAI's responses. */
 export const responses = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: () => new ResponseWriter(),
+  summaries: (seal) => ({
+    writeAnswer: (answer) => writeSummary(answer, seal),
+    eventWriter: () => new SummaryWriter(seal),
+  }),
 } satisfies TranslatedApi;
