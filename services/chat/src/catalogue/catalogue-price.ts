@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { completeRates, parseRate, priceList, type PriceList, type StatedRates } from './price.ts';
-import type { TokenClass } from '../usage/usage.ts';
+import {
+  completeRates,
+  parseRate,
+  priceList,
+  ratesPerPico,
+  type PriceList,
+  type StatedRates,
+  type ToolPrices,
+} from './price.ts';
+import { billedTools, type TokenClass } from '../usage/usage.ts';
 
 /** The price of a model in the operator's catalogue. */
 
@@ -91,12 +99,23 @@ const tierName = z
   );
 
 export const modelPrice = tierPrice.extend({
+  /** USD for each call of a tool of the provider, in every tier. */
+  per_tool_call: z.partialRecord(z.enum(billedTools), decimal).optional(),
   /** By the name that the provider's answer has in `service_tier`. */
   service_tiers: z
     .record(tierName, tierPrice)
     .refine((tiers) => Object.keys(tiers).length <= 8, 'must have at most 8 service tiers')
     .optional(),
 });
+
+/** The prices of tools by the call. */
+export function toolPrices({ per_tool_call: prices = {} }: z.output<typeof modelPrice>): ToolPrices {
+  const entries = Object.entries(prices).map(([tool, usd]) => [
+    tool,
+    (parseRate(usd) * 1_000_000n) / ratesPerPico,
+  ]);
+  return Object.fromEntries(entries) as ToolPrices;
+}
 
 /** Prices that a list of the catalogue states for a call that reads so many tokens. */
 export function statedAt(price: z.output<typeof tierPrice>, inputTokens: number): StatedRates {

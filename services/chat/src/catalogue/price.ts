@@ -1,4 +1,13 @@
-import { inputClasses, outputClasses, partsOf, type TokenClass, type Usage } from '../usage/usage.ts';
+import {
+  billedTools,
+  inputClasses,
+  outputClasses,
+  partsOf,
+  type BilledTool,
+  type TokenClass,
+  type ToolCalls,
+  type Usage,
+} from '../usage/usage.ts';
 
 /** Money is integer pico-USD (10^-12 USD). */
 
@@ -41,8 +50,24 @@ export interface CostBounds {
   classes: readonly TokenClass[];
 }
 
+/** The prices of tools by the call, in pico-USD. */
+export type ToolPrices = Partial<Record<BilledTool, bigint>>;
+
+/** The cost of calls of the provider's tools; null where one has no price. */
+export function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
+  let sum = 0n;
+  for (const tool of billedTools) {
+    const count = calls[tool] ?? 0;
+    if (count === 0) continue;
+    const price = prices[tool];
+    if (price === undefined) return null;
+    sum += BigInt(count) * price;
+  }
+  return capped(sum);
+}
+
 const rateDecimals = 18;
-const ratesPerPico = 10n ** 12n;
+export const ratesPerPico = 10n ** 12n;
 
 /** PostgreSQL's bigint, at nine million dollars: a price that is a slip of the pen must not keep a run from ending. */
 const mostPico = 2n ** 63n - 1n;
@@ -162,6 +187,7 @@ function divideHalfEven(value: bigint, by: bigint): bigint {
   return twice > by || (twice === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
 }
 
-function capped(pico: bigint): bigint {
+/** At most what the database can hold. */
+export function capped(pico: bigint): bigint {
   return pico > mostPico ? mostPico : pico;
 }

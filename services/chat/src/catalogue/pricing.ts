@@ -1,17 +1,20 @@
 import type { Catalogue, Model } from './catalogue.ts';
-import { startsOf, statedAt, tierList, tierOf } from './catalogue-price.ts';
+import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
 import { loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import {
+  capped,
   completeRates,
   costAt,
   highestOf,
   mostCostAt,
   priceList,
+  toolCost,
   type Cost,
   type CostBounds,
   type PriceList,
   type PriceSource,
   type StatedRates,
+  type ToolPrices,
 } from './price.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
@@ -20,6 +23,7 @@ interface Prices {
   source: PriceSource;
   /** By service tier; null is the standard one. */
   lists: ReadonlyMap<string | null, PriceList>;
+  tools: ToolPrices;
 }
 
 /** Public prices change by the day, and a few by the time of day, to the minute. */
@@ -47,22 +51,26 @@ export class Pricing {
 
   /**
    * The cost of a call that started at `at` and was served in `serviceTier`, null where the provider named none. Null
-   * when a class of its tokens has no price in that tier.
+   * when a class of its tokens has no price in that tier, or a tool that it called has none.
    */
   costOf(
     attempt: { provider: string; model: string; upstreamModel: string },
     usage: Usage,
     { at, serviceTier }: { at: Date; serviceTier: string | null },
   ): Cost | null {
-    if (usage.inputTokens + usage.outputTokens === 0) return { costPico: 0n, source: null };
+    const { inputTokens, outputTokens, toolCalls = {} } = usage;
+    const isFree = inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
+    if (isFree) return { costPico: 0n, source: null };
     const model = this.#catalogue.models.get(attempt.model);
     // Another replica's catalogue may mean another model by this id.
     if (model?.provider.name !== attempt.provider || model.upstreamModel !== attempt.upstreamModel)
       return null;
     const prices = this.#pricesOf(model, at);
     const list = prices?.lists.get(tierOf(serviceTier));
-    const costPico = list === undefined ? null : costAt(list, usage);
-    return prices === null || costPico === null ? null : { costPico, source: prices.source };
+    const ofTokens = list === undefined ? null : costAt(list, usage);
+    const ofTools = prices === null ? null : toolCost(prices.tools, toolCalls);
+    if (prices === null || ofTokens === null || ofTools === null) return null;
+    return { costPico: capped(ofTokens + ofTools), source: prices.source };
   }
 
   /**
@@ -99,7 +107,7 @@ function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
   if (price === undefined) {
     if (known === null) return null;
     const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
-    return { source: 'genai-prices', lists: new Map([[null, list]]) };
+    return { source: 'genai-prices', lists: new Map([[null, list]]), tools: {} };
   }
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
     const stated = statedAt(price, inputTokens);
@@ -112,7 +120,8 @@ function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
     name,
     tierList(tier, known ?? {}),
   ]);
-  return { source: 'catalogue', lists: new Map<string | null, PriceList>([[null, standard], ...tiers]) };
+  const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
+  return { source: 'catalogue', lists, tools: toolPrices(price) };
 }
 
 /** Classes that are never billed as another one. */

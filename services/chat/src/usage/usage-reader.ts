@@ -1,4 +1,4 @@
-import { toUsage, type Media, type Usage } from './usage.ts';
+import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage } from './usage.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -55,7 +55,8 @@ function readChatUsage(fields: Fields): Usage | null {
 /** `input_tokens` is OpenAI's name in its Responses API and Anthropic's in its Messages API. */
 function readInputOutputUsage(fields: Fields): Usage | null {
   const inputDetails = objectOf(fields['input_tokens_details'] ?? fields['input_token_details']);
-  if (inputDetails === null && excludesCached(fields)) return readAnthropicUsage(fields);
+  if (inputDetails === null && excludesCached(fields))
+    return withToolCalls(readAnthropicUsage(fields), anthropicTools(fields));
   return readInclusive(fields, {
     input: count(fields['input_tokens']),
     output: count(fields['output_tokens']),
@@ -145,6 +146,12 @@ function readAnthropicUsage(fields: Fields): Usage | null {
     reasoning: detail(details, 'thinking_tokens') || detail(details, 'reasoning_tokens'),
     outputMedia: noMedia,
   });
+}
+
+/** Searches: other tools of Anthropic are billed by their tokens or by time. */
+function anthropicTools({ server_tool_use: used }: Fields): ToolCalls {
+  const searches = detail(objectOf(used), 'web_search_requests');
+  return searches > 0 ? { web_search: searches } : {};
 }
 
 /** Anthropic's cache writes in all; where only the split by time is there, its sum. */

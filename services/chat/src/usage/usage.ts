@@ -9,8 +9,20 @@ export interface Usage {
   reasoningTokens: number;
   /** Counted by the gateway, since the provider reported no usage. */
   estimated: boolean;
+  /** Calls of the provider's own tools that it bills by the call, by tool; present only where there are some. */
+  toolCalls?: ToolCalls;
   /** The same tokens by class; present only where the provider reported a class that the totals do not show. */
   parts?: UsageParts;
+}
+
+/** Tools of providers with a price for each call. */
+export const billedTools = ['web_search', 'file_search', 'code_interpreter', 'image_generation'] as const;
+export type BilledTool = (typeof billedTools)[number];
+export type ToolCalls = Partial<Record<BilledTool, number>>;
+
+/** Adds calls of tools to what a provider reported, which may be nothing. */
+export function withToolCalls(usage: Usage | null, toolCalls: ToolCalls): Usage | null {
+  return Object.keys(toolCalls).length === 0 ? usage : { ...(usage ?? noUsage), toolCalls };
 }
 
 /** Classes of tokens, each with a price of its own. No class contains another. */

@@ -4,7 +4,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
-import type { Usage } from '../../usage/usage.ts';
+import { withToolCalls, type Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
@@ -12,6 +12,7 @@ import { errorInEvent } from '../error-words.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './google-error.ts';
+import { searchCalls, searchesIn } from './grounding.ts';
 import { candidatesIn, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
 
 /**
@@ -26,6 +27,8 @@ export class ResponseReader implements StreamReader {
   #isBlocked = false;
   #usage: Fields = {};
   #callsTools = false;
+  /** Queries of searches, by the index of their candidate. The newest frame that names them counts. */
+  readonly #searches = new Map<number, number>();
   /** Whether each candidate that has begun has its end, by its index. */
   readonly #finished = new Map<number, boolean>();
   readonly #text = new SampleBuilder();
@@ -63,7 +66,7 @@ export class ResponseReader implements StreamReader {
   }
 
   get usage(): Usage | null {
-    return readUsage(this.#usage);
+    return withToolCalls(readUsage(this.#usage), searchCalls(this.#searches.values()));
   }
 
   get answer(): TextSample {
@@ -85,6 +88,9 @@ export class ResponseReader implements StreamReader {
   }
 
   #readCandidate(index: number, candidate: Fields): void {
+    const searches = searchesIn(candidate);
+    if (searches > 0) this.#searches.set(index, searches);
+    if (this.#searches.size > maxCandidates) throw new Error('there are too many candidates');
     const parts = partsOf(candidate['content']);
     const isFinished = hasFinished(candidate);
     if (parts.length === 0 && !isFinished && !this.#finished.has(index)) return;

@@ -4,6 +4,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
+import { withToolCalls } from '../../usage/usage.ts';
 import {
   elementRanges,
   isParsable,
@@ -16,6 +17,7 @@ import {
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './google-error.ts';
+import { metadataNames, searchCalls, searchesIn } from './grounding.ts';
 import { isBlocked } from './responses.ts';
 
 const maxCandidates = 128;
@@ -31,7 +33,7 @@ export async function readWhole(
   { tenantId, keepsText = false }: ReadOptions,
 ): Promise<WholeAnswer> {
   const whole = wholeOf(bytes);
-  const { answer, candidates, parts, isEmbedded } = (await isParsable(bytes, whole, tenantId))
+  const { answer, candidates, parts, isEmbedded, searches } = (await isParsable(bytes, whole, tenantId))
     ? parsedWhole(await parsedPart(bytes, whole, tenantId), bytes)
     : await membersOf(bytes, tenantId);
   if (!isFields(answer)) throw new NoAnswer(errorInArray(answer));
@@ -44,7 +46,7 @@ export async function readWhole(
   return {
     broken: error,
     responseModel: typeof modelVersion === 'string' ? cutText(modelVersion, textLimits.response_model) : null,
-    usage: readUsage(usageMetadata),
+    usage: withToolCalls(readUsage(usageMetadata), searchCalls(searches)),
     serviceTier: null,
     answer: sample,
     text,
@@ -73,6 +75,8 @@ interface ReadAnswer {
   /** How many there are. */
   candidates: number;
   parts: readonly Part[];
+  /** Queries of Google's search, for each candidate. */
+  searches: readonly number[];
   /** Whether it has vectors, which are the client's: that there are some is enough. */
   isEmbedded: boolean;
 }
@@ -110,7 +114,8 @@ function parsedWhole(answer: unknown, { length }: Buffer): ReadAnswer {
   const parts = all.map(({ place, part }) => ({ place, chars, read: () => Promise.resolve(part) }));
   const { embedding, embeddings } = Object(answer) as Fields;
   const isEmbedded = isFields(embedding) || listOf(embeddings).length > 0;
-  return { answer, candidates: candidates.length, parts, isEmbedded };
+  const searches = candidates.map(searchesIn);
+  return { answer, candidates: candidates.length, parts, isEmbedded, searches };
 }
 
 /** Members beside the candidates that say what an answer is. */
@@ -122,19 +127,22 @@ const memberNames = [
 /** Reads the members that count, of a large object. Its parts are read one by one, each in a turn of the tenant. */
 async function membersOf(bytes: Buffer, tenantId: string | null): Promise<ReadAnswer> {
   const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
-  if (members === null) return { answer: null, candidates: 0, parts: [], isEmbedded: false };
+  if (members === null) return { answer: null, candidates: 0, parts: [], isEmbedded: false, searches: [] };
   const answer = await smallMembers(bytes, members, { names: memberNames, tenantId });
   const list = members.get('candidates');
   const ranges = await elementsOf(bytes, list, { tenantId, max: maxCandidates });
   const parts: Part[] = [];
+  const searches: number[] = [];
   for (const [place, range] of ranges.entries()) {
-    const content = (await memberRanges(bytes, range, tenantId))?.get('content');
+    const candidate = await memberRanges(bytes, range, tenantId);
+    searches.push(searchesIn(await smallMembers(bytes, candidate, { names: metadataNames, tenantId })));
+    const content = candidate?.get('content');
     const inContent = content === undefined ? null : await memberRanges(bytes, content, tenantId);
     const places = await elementsOf(bytes, inContent?.get('parts'), { tenantId, max: maxParts });
     parts.push(...places.map((each) => partAt(bytes, each, { place, tenantId })));
   }
   const isEmbedded = members.has('embedding') || members.has('embeddings');
-  return { answer, candidates: ranges.length, parts, isEmbedded };
+  return { answer, candidates: ranges.length, parts, isEmbedded, searches };
 }
 
 async function elementsOf(

@@ -4,12 +4,13 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
-import { laterUsage, type Usage } from '../../usage/usage.ts';
+import { laterUsage, withToolCalls, type Usage } from '../../usage/usage.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, responseIn, type ResponseEvent } from './events.ts';
+import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText, textOf } from './items.ts';
 
@@ -21,7 +22,7 @@ const maxHeadBytes = 64 * 1024;
 
 /** Reads usage, text and the end from the events of a stream. Unknown events pass. */
 export class EventReader implements StreamReader {
-  usage: Usage | null = null;
+  #usage: Usage | null = null;
   serviceTier: string | null = null;
   error: ProviderError | null = null;
   responseModel: string | null = null;
@@ -34,6 +35,7 @@ export class EventReader implements StreamReader {
   /** Places of the items whose text has come in pieces, or as a whole. */
   readonly #read = new Set<number>();
   readonly #text = new SampleBuilder();
+  readonly #hosted = new HostedCalls();
   readonly #kept: KeptText | null;
 
   /** `keepsText`: whether `keptText` is wanted. */
@@ -66,6 +68,10 @@ export class EventReader implements StreamReader {
     return this.#readOutput(event);
   }
 
+  get usage(): Usage | null {
+    return withToolCalls(this.#usage, this.#hosted.counted);
+  }
+
   get answer(): TextSample {
     return this.#text.built;
   }
@@ -87,7 +93,7 @@ export class EventReader implements StreamReader {
   #readResponse(response: Fields): void {
     const { model, usage } = response;
     if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
-    this.usage = laterUsage(this.usage, readUsage(usage));
+    this.#usage = laterUsage(this.#usage, readUsage(usage));
     this.serviceTier = readServiceTier(response) ?? this.serviceTier;
   }
 
@@ -123,6 +129,7 @@ export class EventReader implements StreamReader {
     this.#callsTools ||= isCall(item);
     if (!isFields(item) || this.#read.has(index)) return;
     this.#note(index);
+    this.#hosted.add(item);
     addItem(this.#text, { ...item, name: undefined });
     if (item['type'] === 'message') this.#kept?.add(spokenText(item));
   }

@@ -5,6 +5,7 @@ import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
+import { withToolCalls, type ToolCalls } from '../../usage/usage.ts';
 import {
   elementRanges,
   isParsable,
@@ -16,6 +17,7 @@ import {
 } from '../../wire/json-parts.ts';
 import { NoAnswer, type ReadOptions, type WholeAnswer } from '../dialect.ts';
 import { publicErrorIn } from '../public-errors.ts';
+import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText } from './items.ts';
 
@@ -35,11 +37,11 @@ export async function readWhole(
   if (error !== null && (items === null || items.count === 0)) throw new NoAnswer(error);
   if (items === null) throw new NoAnswer(null);
   const { model, usage } = answer;
-  const { sample, text } = await textsOf(items, keepsText);
+  const { sample, text, toolCalls } = await readItems(items, keepsText);
   return {
     broken: error,
     responseModel: typeof model === 'string' ? cutText(model, textLimits.response_model) : null,
-    usage: readUsage(usage),
+    usage: withToolCalls(readUsage(usage), toolCalls),
     serviceTier: readServiceTier(answer),
     answer: sample,
     text,
@@ -56,31 +58,40 @@ interface Items {
   count: number;
   /** Null for an item that takes too long to parse. */
   read(index: number): Promise<unknown>;
+  /** The members of such an item that are small. */
+  head(index: number): Promise<Fields>;
   /** Characters of an item as it is written. */
   charsOf(index: number): number;
 }
 
-/** The texts of items. Text before a call of a tool is not yet the answer that is kept. */
-async function textsOf(items: Items, keepsText: boolean): Promise<{ sample: TextSample; text: string }> {
+/** The texts of items, and the calls among them. Text before a call of a tool is not yet the answer that is kept. */
+async function readItems(
+  items: Items,
+  keepsText: boolean,
+): Promise<{ sample: TextSample; text: string; toolCalls: ToolCalls }> {
   const sample = new SampleBuilder();
+  const hosted = new HostedCalls();
   const kept = new KeptText();
   let callsTools = false;
   for (let index = 0; index < items.count; index += 1) {
     // Any item may be a call.
-    if (sample.isFull && (!keepsText || callsTools)) {
-      sample.addChars(items.charsOf(index));
-      continue;
-    }
     const item = await items.read(index);
     if (!isFields(item)) {
+      hosted.add(await items.head(index));
       sample.addChars(items.charsOf(index));
       continue;
     }
-    addItem(sample, item);
+    hosted.add(item);
+    if (sample.isFull) sample.addChars(items.charsOf(index));
+    else addItem(sample, item);
     callsTools ||= isCall(item);
     if (item['type'] === 'message') kept.add(spokenText(item));
   }
-  return { sample: sample.built, text: keepsText && !callsTools ? kept.text : '' };
+  return {
+    sample: sample.built,
+    text: keepsText && !callsTools ? kept.text : '',
+    toolCalls: hosted.counted,
+  };
 }
 
 function parsedWhole(answer: unknown, { length }: Buffer): { answer: unknown; items: Items | null } {
@@ -90,7 +101,12 @@ function parsedWhole(answer: unknown, { length }: Buffer): { answer: unknown; it
   const each = length / Math.max(1, list.length);
   return {
     answer,
-    items: { count: list.length, read: (index) => Promise.resolve(list[index]), charsOf: () => each },
+    items: {
+      count: list.length,
+      read: (index) => Promise.resolve(list[index]),
+      head: () => Promise.resolve({}),
+      charsOf: () => each,
+    },
   };
 }
 
@@ -122,6 +138,10 @@ async function membersOf(
           tenantId,
           () => JSON.parse(bytes.toString('utf8', range.from, range.until)) as unknown,
         );
+      },
+      head: async (index) => {
+        const members = await memberRanges(bytes, ranges[index] ?? output, tenantId);
+        return smallMembers(bytes, members, { names: ['type', 'status', 'action'], tenantId });
       },
       charsOf: (index) => sizeOf(ranges[index]),
     },
