@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { awsFrame, ConverseWriter, readRequest } from '../src/translation/converse-provider.ts';
 import type { StreamEvent } from '../src/translation/stream-events.ts';
-import { awsStream } from './aws-frames.ts';
+import { awsStream, exceptionFrame } from './aws-frames.ts';
 import { ChatHarness } from './chat-harness.ts';
+import { ConverseWriter, eventFrame, readRequest } from './converse-provider.ts';
 import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
 
 /** Models of Amazon Bedrock by Converse, asked in every dialect. */
@@ -67,7 +67,7 @@ const events: StreamEvent[] = [
 ];
 const written = (): Buffer[] => {
   const writer = new ConverseWriter();
-  return [...events.flatMap((event) => writer.write(event)), awsFrame('metadata', { usage })];
+  return [...events.flatMap((event) => writer.write(event)), eventFrame('metadata', { usage })];
 };
 
 describe('a model of Bedrock', () => {
@@ -101,7 +101,7 @@ describe('a model of Bedrock', () => {
     const frames = written();
     const damaged = Buffer.from(frames[2] ?? '');
     damaged[damaged.length - 6] = (damaged[damaged.length - 6] ?? 0) ^ 1;
-    const failed = awsFrame('modelStreamErrorException', { message: 'Secret.' }, 'exception');
+    const failed = exceptionFrame('modelStreamErrorException', 'Secret.');
     for (const script of [
       awsStream(frames.slice(0, 3)),
       awsStream(frames.slice(0, 3), { cut: true }),

@@ -5,7 +5,7 @@ import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import { stopAfter, type Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
 import { converse } from './converse/converse.ts';
-import { ConverseWriter, passedFrames, readRequest, writeAnswer } from './converse-provider.ts';
+import { ConverseWriter, passedFrames, readRequest, writeAnswer } from '../../test/converse-provider.ts';
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource, writeJson } from './json-text.ts';
@@ -17,7 +17,7 @@ import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
 import { atOnce } from './translating.ts';
 
-type Api = Omit<TranslatedApi, 'writeError'>;
+type Api = Omit<TranslatedApi, 'clientWords'>;
 
 const apis: readonly (readonly [string, Api])[] = [
   ['chat', chat],

@@ -11,7 +11,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { converse } from './converse/converse.ts';
-import { awsFrame, ConverseWriter, writeAnswer } from './converse-provider.ts';
+import { exceptionFrame } from '../../test/aws-frames.ts';
+import { ConverseWriter, writeAnswer } from '../../test/converse-provider.ts';
 import { writeJson } from './json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { fieldNames } from './chat/request-reader.ts';
@@ -129,7 +130,7 @@ describe('an answer of the tests’ provider', () => {
   });
 
   it('is an exception for Amazon’s client', async () => {
-    const bytes = awsFrame('throttlingException', { message: 'Too many.' }, 'exception');
+    const bytes = exceptionFrame('throttlingException', 'Too many.');
     answer = { type: 'application/vnd.amazon.eventstream', bytes };
     await expect(client.send(new ConverseStreamCommand({ modelId: 'm' }))).rejects.toMatchObject({
       name: 'ThrottlingException',

@@ -3,23 +3,23 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { EventReader } from '../dialects/anthropic/event-reader.ts';
 import { ConverseSource } from './converse/event-source.ts';
-import { awsFrame, passedFrames } from './converse-provider.ts';
+import { exceptionFrame } from '../../test/aws-frames.ts';
+import { eventFrame, passedFrames } from '../../test/converse-provider.ts';
 import { answerOf, facts } from './samples.ts';
 import { translationBetween } from './translation.ts';
 
 const claude = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
 
-const start = awsFrame('messageStart', { role: 'assistant' });
+const start = eventFrame('messageStart', { role: 'assistant' });
 const delta = (index: number, change: Fields): Buffer =>
-  awsFrame('contentBlockDelta', { contentBlockIndex: index, delta: change });
-const stopped = (index: number): Buffer => awsFrame('contentBlockStop', { contentBlockIndex: index });
-const stop = (reason: string): Buffer => awsFrame('messageStop', { stopReason: reason });
+  eventFrame('contentBlockDelta', { contentBlockIndex: index, delta: change });
+const stopped = (index: number): Buffer => eventFrame('contentBlockStop', { contentBlockIndex: index });
+const stop = (reason: string): Buffer => eventFrame('messageStop', { stopReason: reason });
 const usage = {
   ...{ inputTokens: 5, outputTokens: 2, totalTokens: 14, cacheReadInputTokens: 3, cacheWriteInputTokens: 4 },
   cacheDetails: [{ ttl: '1h', inputTokens: 1 }],
 };
-const metadata = awsFrame('metadata', { usage, metrics: { latencyMs: 1 } });
-const exception = (name: string, message: string): Buffer => awsFrame(name, { message }, 'exception');
+const metadata = eventFrame('metadata', { usage, metrics: { latencyMs: 1 } });
 
 /** The frames that a client gets for a provider's. */
 function streamed(from: DialectName, frames: readonly Buffer[]): string {
@@ -48,7 +48,7 @@ describe('a stream of Converse', () => {
       ...[delta(1, { reasoningContent: { redactedContent: 'AAAA' } })],
       ...[delta(1, { reasoningContent: { redactedContent: 'BB==' } }), stopped(1)],
       ...[delta(2, { text: 'Yes' }), delta(2, { text: '.' }), stopped(2)],
-      awsFrame('contentBlockStart', { contentBlockIndex: 3, start: { toolUse } }),
+      eventFrame('contentBlockStart', { contentBlockIndex: 3, start: { toolUse } }),
       ...[stopped(3), stop('tool_use'), metadata],
     ]);
     expect(answer).toMatchObject({
@@ -89,7 +89,7 @@ describe('a stream of Converse', () => {
     const text = streamed('messages', [
       start,
       delta(0, { text: 'a' }),
-      awsFrame('messageStop', end),
+      eventFrame('messageStop', end),
       metadata,
     ]);
     expect(text).toContain('"stop_sequence":"END"');
@@ -129,13 +129,15 @@ describe('a stream of Converse', () => {
     ['internalServerException', 500],
     ['somethingNewException', 500],
   ])('ends with the error %s, without words that may name the account', (name, status) => {
-    const answer = read([start, delta(0, { text: 'a' }), exception(name, 'arn:aws:iam::1'), metadata]);
+    const answer = read([start, delta(0, { text: 'a' }), exceptionFrame(name, 'arn:aws:iam::1'), metadata]);
     expect(answer.isWhole).toBe(false);
     expect(answer.broken).toEqual({ status });
   });
 
   it('keeps the words of an error that concerns the request', () => {
-    const text = streamed('messages', [exception('validationException', 'Input is too long for the model.')]);
+    const text = streamed('messages', [
+      exceptionFrame('validationException', 'Input is too long for the model.'),
+    ]);
     expect(text).toContain('prompt is too long: Input is too long for the model.');
   });
 
@@ -144,7 +146,7 @@ describe('a stream of Converse', () => {
     const source = new ConverseSource(claude);
     const [begin, piece, thought] = passedFrames(
       Buffer.concat([
-        awsFrame('contentBlockStart', { contentBlockIndex: 0, start: { toolUse } }),
+        eventFrame('contentBlockStart', { contentBlockIndex: 0, start: { toolUse } }),
         delta(0, { toolUse: { input: '1' } }),
         delta(1, { reasoningContent: { text: 'h' } }),
       ]),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
-import { readRequest } from './converse-provider.ts';
+import { readRequest } from '../../test/converse-provider.ts';
 import { facts } from './samples.ts';
 import { ask } from './translating.ts';
 import { translationBetween } from './translation.ts';

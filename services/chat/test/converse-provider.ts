@@ -1,7 +1,6 @@
-import { EventStreamCodec, type MessageHeaders } from '@smithy/eventstream-codec';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { AwsEventSplitter, serverSentFrame } from '../wire/aws-event-frames.ts';
-import type { Answer, StopReason } from './answer.ts';
+import { AwsEventSplitter, serverSentFrame } from '../src/wire/aws-event-frames.ts';
+import type { Answer, StopReason } from '../src/translation/answer.ts';
 import {
   noSampling,
   type Conversation,
@@ -12,29 +11,17 @@ import {
   type Tool,
   type ToolChoice,
   type Turn,
-} from './conversation.ts';
-import { numberIn, textIn, textsIn } from './fields.ts';
-import { JsonSource, RawJson, writeJson } from './json-text.ts';
-import type { StreamEvent } from './stream-events.ts';
+} from '../src/translation/conversation.ts';
+import { numberIn, textIn } from '../src/translation/fields.ts';
+import { JsonSource, RawJson, writeJson } from '../src/translation/json-text.ts';
+import type { StreamEvent } from '../src/translation/stream-events.ts';
+import { awsFrame } from './aws-frames.ts';
 
 /** Bedrock's side of Converse, as strict as Bedrock is with requests to Claude. For tests. */
 
-const codec = new EventStreamCodec(
-  (bytes) => Buffer.from(bytes as Uint8Array).toString(),
-  (text) => Buffer.from(text),
-);
-
-/** A frame in AWS's event-stream encoding. */
-export function awsFrame(name: string, payload: unknown, kind: 'event' | 'exception' = 'event'): Buffer {
-  const texts = {
-    [`:${kind}-type`]: name,
-    ':content-type': 'application/json',
-    ':message-type': kind,
-  };
-  const headers: MessageHeaders = Object.fromEntries(
-    Object.entries(texts).map(([header, value]) => [header, { type: 'string', value }]),
-  );
-  return Buffer.from(codec.encode({ headers, body: Buffer.from(JSON.stringify(payload)) }));
+export function eventFrame(name: string, payload: unknown): Buffer {
+  const headers = { ':event-type': name, ':content-type': 'application/json', ':message-type': 'event' };
+  return awsFrame(headers, payload);
 }
 
 /** The frames of a stream as the gateway passes them on. */
@@ -101,13 +88,13 @@ export class ConverseWriter {
   write(event: StreamEvent): Buffer[] {
     switch (event.type) {
       case 'start':
-        return [awsFrame('messageStart', { role: 'assistant', p: 'abc' })];
+        return [eventFrame('messageStart', { role: 'assistant', p: 'abc' })];
       case 'open': {
         this.#index += 1;
         this.#kind = event.part.kind === 'refusal' ? 'text' : event.part.kind;
         if (event.part.kind !== 'call') return [];
         const toolUse = { toolUseId: event.part.id, name: event.part.name };
-        return [awsFrame('contentBlockStart', { contentBlockIndex: this.#index, start: { toolUse } })];
+        return [eventFrame('contentBlockStart', { contentBlockIndex: this.#index, start: { toolUse } })];
       }
       case 'delta':
         return [this.#delta(deltaOf(this.#kind, event.text))];
@@ -116,20 +103,20 @@ export class ConverseWriter {
         const sealed = seal?.isRedacted === true ? { redactedContent: seal.text } : { signature: seal?.text };
         return [
           ...(seal === null ? [] : [this.#delta({ reasoningContent: sealed })]),
-          awsFrame('contentBlockStop', { contentBlockIndex: this.#index }),
+          eventFrame('contentBlockStop', { contentBlockIndex: this.#index }),
         ];
       }
       case 'stop':
-        return [awsFrame('messageStop', stopFields(event.stop))];
+        return [eventFrame('messageStop', stopFields(event.stop))];
       case 'usage':
-        return [awsFrame('metadata', { usage: writeUsage(event.usage), metrics: { latencyMs: 1 } })];
+        return [eventFrame('metadata', { usage: writeUsage(event.usage), metrics: { latencyMs: 1 } })];
       default:
         return [];
     }
   }
 
   #delta(delta: Fields): Buffer {
-    return awsFrame('contentBlockDelta', { contentBlockIndex: this.#index, delta });
+    return eventFrame('contentBlockDelta', { contentBlockIndex: this.#index, delta });
   }
 }
 
@@ -173,7 +160,7 @@ export function readRequest(body: Buffer): Conversation {
     choice: choice['type'] === 'none' ? 'none' : choiceOf(fields['toolConfig']),
     parallel: choice['disable_parallel_tool_use'] === true ? false : null,
     maxTokens: numberIn(inference['maxTokens']),
-    stop: textsIn(inference['stopSequences'] ?? []),
+    stop: listOf(inference['stopSequences']).map(String),
     sampling: { ...noSampling, temperature: numberIn(inference['temperature']) },
     output: outputOf(fields['outputConfig']),
     reasoning: null,
