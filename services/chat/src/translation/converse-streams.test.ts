@@ -6,6 +6,7 @@ import { ConverseSource } from './converse/event-source.ts';
 import { exceptionFrame } from '../../test/aws-frames.ts';
 import { eventFrame, passedFrames } from '../../test/converse-provider.ts';
 import { answerOf, facts } from './samples.ts';
+import { writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const claude = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
@@ -199,7 +200,7 @@ describe('thoughts of Claude in Converse', () => {
   const again = async (name: string): Promise<Fields[]> => {
     const first = translationBetween('messages', 'converse', claude);
     const said = JSON.parse(
-      (await first.whole(Buffer.from(JSON.stringify(answer)), null)).toString(),
+      writtenIn(await first.whole(Buffer.from(JSON.stringify(answer)), null)).toString(),
     ) as Fields;
     const request = {
       ...{ max_tokens: 9_000, thinking: { type: 'enabled', budget_tokens: 2_000 } },

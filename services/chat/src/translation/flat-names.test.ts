@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
 import { flatNames } from './flat-names.ts';
 import { facts } from './samples.ts';
-import { atOnce } from './translating.ts';
+import { atOnce, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const name = fc.oneof(
@@ -57,7 +57,7 @@ describe('names of tools for a provider', () => {
       function: { name: each.function.name, arguments: '{}' },
     }));
     const answer = { id: 'c', choices: [{ message: { tool_calls: calls }, finish_reason: 'tool_calls' }] };
-    const bytes = await translation.whole(Buffer.from(JSON.stringify(answer)), null);
+    const bytes = writtenIn(await translation.whole(Buffer.from(JSON.stringify(answer)), null));
     const { output } = JSON.parse(bytes.toString()) as { output: Fields[] };
     const named = tools.flatMap((each): unknown[] =>
       each['type'] === 'namespace'

@@ -28,9 +28,7 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, 'anthropic')));
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
-  const { system, messages } = splitSystem(
-    isThinking ? turns : orderedTurns(turns.map(withoutThoughts)),
-  );
+  const { system, messages } = splitSystem(isThinking ? turns : orderedTurns(turns.map(withoutThoughts)));
   const format = output !== null && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return {
     model: facts.name,
