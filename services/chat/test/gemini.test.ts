@@ -109,7 +109,7 @@ describe('content', () => {
     expect([fallen.status, fallen.headers.get('x-gateway-model')]).toEqual([200, 'vendor/re:named']);
   });
 
-  it('with a signature goes to no other provider', async () => {
+  it('goes to another provider without a signature that is not its own', async () => {
     const contents = [
       { role: 'user', parts: [said('a')] },
       { role: 'model', parts: [{ text: 'b', thoughtSignature: 'c2ln' }] },
@@ -117,7 +117,8 @@ describe('content', () => {
     ];
     provider.answer(whole({}, 500), whole({}, 500));
     const response = await generate({ contents }, 'elsewhere-next');
-    expect([response.status, provider.received.length]).toEqual([502, 1]);
+    const signed = provider.received.map(({ body }) => body.includes('c2ln'));
+    expect([response.status, signed]).toEqual([502, [true, false]]);
     provider.answer(whole({}, 500), whole(answerOf([said('x')])));
     const plain = await generate(asking('x'), 'elsewhere-next');
     expect([plain.status, plain.headers.get('x-gateway-provider')]).toEqual([200, 'vendor']);

@@ -103,7 +103,7 @@ describe('a request in Converse', () => {
       messages: [
         {},
         { content: [{ toolUse: { name: 'f', input: {} } }, { toolUse: { toolUseId: 'b' } }] },
-        { content: [{ toolResult: { toolUseId: 'b' } }, { toolResult: { content: [{ text: '1' }] } }] },
+        { content: [{ toolResult: { content: [{ text: '1' }] } }, { toolResult: { toolUseId: 'b' } }] },
       ],
       toolConfig: { tools: [{ toolSpec: { name: 'f' } }] },
       additionalModelRequestFields: { tool_choice: { type: 'none' } },
