@@ -113,10 +113,11 @@ export class TranslatedStream implements ProviderStream {
 /** Everything that was read of a stream; `reported`: of a translated one, which may reach the client at its end only. */
 export function meteredOf(
   { usage, serviceTier, answer, responseModel }: MeteredAnswer,
-  reported: Pick<StreamTranslation, 'usage' | 'answer'> | null,
+  reported: Pick<StreamTranslation, 'usage' | 'serviceTier' | 'answer'> | null,
 ): MeteredAnswer {
   return {
-    ...{ serviceTier, responseModel },
+    responseModel,
+    serviceTier: reported?.serviceTier ?? serviceTier,
     usage: reported?.usage ?? usage,
     answer: reported?.answer ?? answer,
   };

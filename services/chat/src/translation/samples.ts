@@ -151,7 +151,9 @@ export function eventsOf(answer: Answer, sizes: readonly number[]): StreamEvent[
     { type: 'start', id: answer.id, model: answer.model },
     ...answer.parts.flatMap((part) => eventsOfPart(part, sizes)),
     { type: 'stop', stop: answer.stop },
-    ...(answer.usage === null ? [] : [{ type: 'usage', usage: answer.usage } as const]),
+    ...(answer.usage === null
+      ? []
+      : [{ type: 'usage', usage: answer.usage, serviceTier: answer.serviceTier } as const]),
     { type: 'end' },
   ];
 }

@@ -14,7 +14,8 @@ export type StreamEvent =
   | { type: 'close'; seal: Seal | null }
   | { type: 'stop'; stop: Stop }
   /** All tokens so far. */
-  | { type: 'usage'; usage: Usage }
+  /** `serviceTier`: the one that the call is served in, where the provider says so. */
+  | { type: 'usage'; usage: Usage; serviceTier: string | null }
   /** The answer is complete. */
   | { type: 'end' }
   | { type: 'error'; error: ProviderError };

@@ -246,3 +246,28 @@ describe('a stream of messages for a client of chat completions', () => {
     expect(reader.error).toMatchObject({ status: 529, message: 'The provider failed.' });
   });
 });
+
+describe('the service tier of a translated stream', () => {
+  const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+  const tiered = { input_tokens: 3, output_tokens: 2, service_tier: 'priority' };
+  const response = { id: 'r', status: 'completed', output: [], usage: { input_tokens: 3, output_tokens: 2 } };
+
+  it.each<[DialectName, DialectName, Buffer]>([
+    ['messages', 'chat', chunkFrame({ id: 'c', choices: [], usage, service_tier: 'priority' })],
+    [
+      'chat',
+      'messages',
+      eventFrame({ type: 'message_start', message: { id: 'm', model: 'm', usage: tiered } }),
+    ],
+    [
+      'chat',
+      'responses',
+      eventFrame({ type: 'response.completed', response: { ...response, service_tier: 'priority' } }),
+    ],
+  ])('is known, for its price: %s with %s', (from, to, frame) => {
+    const stream = translationBetween(from, to, facts).stream();
+    expect(stream.serviceTier).toBeNull();
+    stream.frames(frame);
+    expect([stream.serviceTier, stream.usage?.inputTokens]).toEqual(['priority', 3]);
+  });
+});

@@ -64,6 +64,7 @@ export interface StreamTranslation {
   end(): Buffer[];
   /** Everything that the provider has reported so far, which may reach the client at the end only. */
   readonly usage: Usage | null;
+  readonly serviceTier: string | null;
   /** Everything that the provider has said so far, also what is held back and may never reach the client. */
   readonly answer: TextSample;
 }
@@ -135,9 +136,10 @@ class ApiTranslation implements Translation {
     const said = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
     let usage: Usage | null = null;
+    let serviceTier: string | null = null;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
-        if (event.type === 'usage') usage = event.usage;
+        if (event.type === 'usage') ({ usage, serviceTier } = event);
         else if (event.type === 'delta') said.add(event.text);
         else if (event.type === 'open') {
           kinds.add(event.part.kind);
@@ -151,6 +153,9 @@ class ApiTranslation implements Translation {
       end: () => write(source.end()),
       get usage(): Usage | null {
         return usage;
+      },
+      get serviceTier(): string | null {
+        return serviceTier;
       },
       get answer(): TextSample {
         const { beginning, chars } = said.built;

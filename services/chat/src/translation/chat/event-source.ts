@@ -5,7 +5,7 @@ import { errorInChoice, hasFinished } from '../../dialects/openai/provider-error
 import { SpokenChoice } from '../../dialects/openai/spoken-choice.ts';
 import { argumentsOf, idOf } from '../../dialects/openai/tool-calls.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
-import { usageIn } from '../../usage/usage-reader.ts';
+import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../../usage/usage.ts';
 import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
@@ -38,6 +38,7 @@ export class ChunkSource implements EventSource {
   #isOver = false;
   #ending: Ending | null = null;
   #usage: Usage | null = null;
+  #serviceTier: string | null = null;
 
   constructor(facts: ModelFacts) {
     this.#facts = facts;
@@ -54,6 +55,7 @@ export class ChunkSource implements EventSource {
     const error = errorIn(chunk);
     if (error !== null) return this.#failed(error);
     const usage = laterUsage(this.#usage, usageIn(chunk));
+    this.#serviceTier = readServiceTier(chunk) ?? this.#serviceTier;
     const events: StreamEvent[] = [];
     const [choice] = listOf(chunk['choices']);
     if (isFields(choice)) {
@@ -61,7 +63,8 @@ export class ChunkSource implements EventSource {
       if (broken !== null) return this.#failed(broken);
       events.push(...this.#begin(chunk), ...this.#choice(choice));
     }
-    if (usage !== null && usage !== this.#usage) events.push({ type: 'usage', usage });
+    if (usage !== null && usage !== this.#usage)
+      events.push({ type: 'usage', usage, serviceTier: this.#serviceTier });
     this.#usage = usage;
     return events;
   }

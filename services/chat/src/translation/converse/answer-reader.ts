@@ -27,7 +27,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
     parts,
     stop: ending.stop,
     usage: readUsage(fields['usage']),
-    serviceTier: textIn((Object(fields['serviceTier']) as Fields)['type']),
+    serviceTier: tierOf(fields),
     broken: ending.broken ?? (lost ? hasMedia : null),
   };
 }
@@ -70,6 +70,11 @@ export function sealOf(
   const maker = makerOf(facts);
   if (redacted !== '') return { maker, text: redacted, isRedacted: true };
   return signature === '' ? null : { maker, text: signature, isRedacted: false };
+}
+
+/** Of an answer, or of the metadata of a stream. */
+export function tierOf({ serviceTier }: Fields): string | null {
+  return textIn((Object(serviceTier) as Fields)['type']);
 }
 
 /** The end of an answer, or of the event at the end of a stream. */

@@ -10,7 +10,7 @@ import type { ModelFacts } from '../api.ts';
 import { numberIn, textIn } from '../fields.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
-import { endingOf, isMedia, isOwn, sealOf } from './answer-reader.ts';
+import { endingOf, isMedia, isOwn, sealOf, tierOf } from './answer-reader.ts';
 import { exceptionIn } from './errors.ts';
 
 const maxSealChars = 4 * 1024 * 1024;
@@ -89,7 +89,8 @@ export class ConverseSource implements EventSource {
   /** It is the last event: some connections stay open behind it. */
   #metadata(fields: Fields): StreamEvent[] {
     const usage = readUsage(fields['usage']);
-    const used: StreamEvent[] = usage === null ? [] : [{ type: 'usage', usage }];
+    const serviceTier = tierOf(fields);
+    const used: StreamEvent[] = usage === null ? [] : [{ type: 'usage', usage, serviceTier }];
     return [...used, ...this.end()];
   }
 

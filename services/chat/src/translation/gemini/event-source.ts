@@ -54,7 +54,7 @@ export class GeminiSource implements EventSource {
     if (!isFields(report)) return events;
     this.#usage = newerMetadata(this.#usage, report);
     const usage = readUsage(this.#usage);
-    return usage === null ? events : [...events, { type: 'usage', usage }];
+    return usage === null ? events : [...events, { type: 'usage', usage, serviceTier: null }];
   }
 
   end(): StreamEvent[] {

@@ -3,7 +3,7 @@ import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
 import { eventOf, firstUsage, mergedUsage } from '../../dialects/anthropic/events.ts';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
-import { readUsage } from '../../usage/usage-reader.ts';
+import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 import type { Ending } from '../answer.ts';
@@ -107,7 +107,8 @@ export class MessageSource implements EventSource {
   #used(report: unknown): StreamEvent[] {
     this.#usage = mergedUsage(this.#usage, report);
     const usage = readUsage(this.#usage);
-    return usage === null ? [] : [{ type: 'usage', usage }];
+    const serviceTier = readServiceTier({ usage: this.#usage });
+    return usage === null ? [] : [{ type: 'usage', usage, serviceTier }];
   }
 
   #messageDelta(fields: Fields): StreamEvent[] {

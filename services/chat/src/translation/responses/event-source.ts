@@ -3,7 +3,7 @@ import type { ProviderError } from '../../dialects/dialect.ts';
 import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, responseIn } from '../../dialects/responses/events.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
-import { readUsage } from '../../usage/usage-reader.ts';
+import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import { assertTranslatable } from '../../wire/readable.ts';
 import type { AnswerPart } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
@@ -95,7 +95,7 @@ export class ResponseSource implements EventSource {
     return [
       ...events,
       ...this.#sequence.closeAll(),
-      ...(usage === null ? [] : [{ type: 'usage', usage } as const]),
+      ...(usage === null ? [] : [{ type: 'usage', usage, serviceTier: readServiceTier(response) } as const]),
       ...ends,
     ];
   }
