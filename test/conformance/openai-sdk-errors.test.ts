@@ -130,8 +130,9 @@ const refusals: Expected[] = [
     name: 'a provider that wants us to slow down',
     type: RateLimitError,
     status: 429,
-    message: 'Slow down.',
-    fields: { type: 'rate_limit_error', code: 'rate_limit_exceeded', param: null },
+    // Its own words may name the platform's account.
+    message: /impatient limits requests/,
+    fields: { type: 'rate_limit_error', code: 'provider_rate_limited', param: null },
     call: () =>
       create({
         model: 'impatient',

@@ -307,7 +307,7 @@ async def rate_limited(setting):
     error = await raised(
         openai.RateLimitError, lambda: client.chat.completions.create(**say(), extra_body=body)
     )
-    assert_error(error, 429, "rate_limit_error", "slow")
+    assert_error(error, 429, "rate_limit_error", "provider_rate_limited")
     assert error.response.headers["retry-after"] == "30"
 
 
