@@ -15,7 +15,7 @@ const rooms = {
   chat: [
     ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
     ...['alerts', 'providers'],
-    ...['recording', 'memory', 'kept-responses', 'tools', 'turns', 'completions'],
+    ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
   ],
   tenant: ['shared', 'limits', 'keys', 'tenants', 'audit', 'deletions', 'transfers'],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],

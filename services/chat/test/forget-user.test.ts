@@ -67,7 +67,7 @@ describe('ForgetUser', () => {
         expect(await harness.endedRuns('tenant_id = $1', [tenantId])).toHaveLength(3),
       );
       const { counts } = await forget(tenantId, user);
-      expect(counts).toEqual({ completions: 0n, responses: 0n, runs: 1n });
+      expect(counts).toEqual({ completions: 0n, responses: 0n, thoughts: 0n, runs: 1n });
       const [own, ...others] = await harness.endedRuns('tenant_id = $1', [tenantId]);
       expect(own).toMatchObject({
         run_id: response.headers.get('x-run-id'),
@@ -132,7 +132,12 @@ describe('ForgetUser', () => {
     const late = complete(newId());
     await eventually(async () => expect(await stored()).toHaveLength(2));
     await eventually(async () => expect(await harness.rows('select from chat.open_runs')).toHaveLength(1));
-    expect((await forget(tenantId, 'ursula')).counts).toEqual({ completions: 2n, responses: 0n, runs: 2n });
+    expect((await forget(tenantId, 'ursula')).counts).toEqual({
+      completions: 2n,
+      responses: 0n,
+      thoughts: 0n,
+      runs: 2n,
+    });
     expect(await harness.endedRun((await late).runId)).toMatchObject({ status: 'ok', user_id: null });
     expect(await stored()).toEqual([]);
   });

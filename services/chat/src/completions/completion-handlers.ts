@@ -25,9 +25,10 @@ import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
 import type { Turn } from '../turns/turn.ts';
+import { withThoughts, type ThoughtDependencies } from '../turns/turn-thoughts.ts';
 
 export interface CompletionDependencies
-  extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies {
+  extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies, ThoughtDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   responses: KeptResponses;
@@ -199,10 +200,14 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const toolTurn = { ...turn, shown: wantsToolEvents(incoming) };
   const { summaries } = dependencies.responses;
   // A summary needs no memory and no tools, and is not remembered.
-  const [{ target, recall, onAnswer }, tools] =
+  const [{ target, recall, onAnswer }, tools, thoughts] =
     compaction === undefined
-      ? await Promise.all([withMemory(dependencies, turn), withTools(dependencies, toolTurn)])
-      : [{ target: found, recall: null, onAnswer: null }, null];
+      ? await Promise.all([
+          withMemory(dependencies, turn),
+          withTools(dependencies, toolTurn),
+          withThoughts(dependencies, { ...turn, share }),
+        ])
+      : [{ target: found, recall: null, onAnswer: null }, null, null];
   return beginTurn(dependencies, {
     dialect,
     headers: passedHeaders(incoming, dialect),
@@ -214,6 +219,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     recall,
     onAnswer,
     tools,
+    thoughts,
     keep,
     previousId,
     sealSummary: compaction === undefined ? undefined : (summary) => summaries.seal(summary, tenantId),

@@ -3,6 +3,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
+import { createKeptThoughts } from '../kept-thoughts/create-kept-thoughts.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
@@ -18,14 +19,16 @@ export interface CompletionsOptions {
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'tools' | 'log' | 'bodyBudget' | 'silenceMs'>;
+  turns: Omit<CompletionDependencies, 'tools' | 'thoughts' | 'log' | 'bodyBudget' | 'silenceMs'>;
 }
 
 /** Turns of clients, and of services that ask for one. */
-export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
+export function createCompletions(shell: Shell, options: CompletionsOptions) {
+  const { log, bodyBudget, signer } = shell;
   const { pool, keyRing, instance, peers, silenceMs } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
-  const turns = { ...options.turns, tools, log };
+  const { thoughts, parts } = createKeptThoughts(shell, { pool, keyRing });
+  const turns = { ...options.turns, tools, thoughts, log };
   const completions = new Completions({ pool, instance, keyRing, log });
   return {
     rawHandlers: {
@@ -33,6 +36,6 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
       ...countHandlers({ ...turns, bodyBudget }),
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
-    parts: [completions],
+    parts: [completions, ...parts],
   };
 }

@@ -91,6 +91,7 @@ async function answer(
       actor,
       settings,
       channel,
+      thoughts: null,
       keep: null,
       previousId: null,
       arrivedAt,

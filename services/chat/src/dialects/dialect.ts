@@ -80,8 +80,6 @@ export interface Additions {
   systemPrompt: string | null;
   /** Names of the gateway's own tools. */
   toolNames: ReadonlySet<string>;
-  /** Whether a model may answer in another API, and its answer be translated. */
-  translates: boolean;
   /** Names of kept answers; null where none is kept, and none was gone on from. */
   kept: KeptNames | null;
 }
@@ -114,6 +112,8 @@ export interface CompletionRequest extends RequestHead {
   readonly state?: RequestState;
   /** Names of the tools that the client brings. */
   readonly toolNames: readonly unknown[];
+  /** Ids of the calls of tools in its conversation, in their order. */
+  readonly callIds: readonly string[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
   inputPreview(maxChars: number): string;
   /** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */

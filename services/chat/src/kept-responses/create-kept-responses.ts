@@ -2,10 +2,12 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import { dialects } from '../dialects/dialects.ts';
+import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { KeptResponses } from './kept-response-store.ts';
-import { ResponseCleaning } from './kept-responses-job.ts';
 import { responseHandlers } from './response-handlers.ts';
+
+const mostOfTenant = { count: 100_000, bytes: 10 * 1024 * 1024 * 1024 };
 
 /** Responses that clients may read again, go on from, and delete. */
 export function createKeptResponses(
@@ -16,6 +18,6 @@ export function createKeptResponses(
   return {
     responses,
     ...responseHandlers({ responses, settings, format: dialects.responses.state }),
-    parts: [new ResponseCleaning({ pool, log })],
+    parts: [new KeptRowsCleaning({ pool, log, table: 'chat.responses', most: mostOfTenant })],
   };
 }

@@ -22,6 +22,7 @@ export function translationFor(
 ): Translation | null {
   if (client === model.api) return null;
   const facts = {
+    provider: model.provider.name,
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? !plainNames.test(model.upstreamModel),

@@ -84,6 +84,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     keepsText: false,
     maxTokens: null,
     headers: {},
+    thoughts: new Map(),
   });
   return { chain: made, words, receiver };
 }

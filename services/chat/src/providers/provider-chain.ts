@@ -3,7 +3,8 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { ApiName } from '../dialects/dialects.ts';
-import type { Translation } from '../translation/translation.ts';
+import type { CallThoughts, KnownThoughts } from '../translation/sealed-thoughts.ts';
+import type { TranslatedAnswer, Translation } from '../translation/translation.ts';
 import type {
   AnswerFormat,
   RequestHead,
@@ -63,6 +64,8 @@ export interface ProviderChainOptions {
   maxTokens: number | null;
   /** Headers of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
+  /** Thoughts of earlier answers that the client's API has no place for. */
+  thoughts: KnownThoughts;
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
 }
@@ -77,6 +80,8 @@ export interface ObjectAnswer {
   bytes: Buffer;
   /** The text of the model in it, cut; empty unless it is kept. */
   text: string;
+  /** Its calls of tools, with thoughts that its client's API has no place for; none where it has. */
+  thoughts: readonly CallThoughts[];
 }
 
 /**
@@ -128,7 +133,7 @@ export class ProviderChain {
   }
 
   async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure | AppError> {
-    const { api, request, source, target, record, receiver, maxTokens, tenantId } = this.#options;
+    const { api, request, source, target, record, receiver, maxTokens, tenantId, thoughts } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const asksUsage = request.stream && model.provider.stream_usage;
@@ -152,7 +157,7 @@ export class ProviderChain {
     const translated =
       translation === null
         ? { body: asked, ignored: [] }
-        : await translatedRequest(translation, asked, { tenantId, isStream: request.stream });
+        : await translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
     if (translated instanceof AppError) return translated;
     const { body, ignored } = translated;
     receiver.ignored?.(ignored);
@@ -207,15 +212,16 @@ export class ProviderChain {
         });
       const metered = isReadLater ? null : await read(given);
       const broken = metered?.broken ?? null;
-      const bytes =
+      const ofClient =
         broken === null ? await this.#ofClient(model, translation, given) : ProviderFailure.cut(name, broken);
-      if (bytes instanceof ProviderFailure) return await open.failed(bytes, metered);
+      if (ofClient instanceof ProviderFailure) return await open.failed(ofClient, metered);
+      const { bytes, thoughts } = ofClient;
       const answer = metered ?? (await read(bytes));
       if (translation === null) this.#options.providers.seals.note(tenantId, model, bytes);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
-      return { kind: 'object', model, bytes, text: answer.text };
+      return { kind: 'object', model, bytes, text: answer.text, thoughts };
     } catch (error) {
       return open.failed(ofClient(error, translation), null);
     }
@@ -226,11 +232,11 @@ export class ProviderChain {
     model: Model,
     translation: Translation | null,
     given: Buffer,
-  ): Promise<Buffer | ProviderFailure> {
-    if (translation === null) return given;
+  ): Promise<TranslatedAnswer | ProviderFailure> {
+    if (translation === null) return { bytes: given, thoughts: [] };
     try {
       const translated = await translation.whole(given, this.#options.tenantId);
-      return Buffer.isBuffer(translated) ? translated : ProviderFailure.cut(model.provider.name, translated);
+      return 'bytes' in translated ? translated : ProviderFailure.cut(model.provider.name, translated);
     } catch (cause) {
       return new ProviderFailure('untranslatable', model.provider.name, { cause });
     }
@@ -302,10 +308,10 @@ function orRefusal(rewritten: () => Buffer): Buffer | AppError {
 async function translatedRequest(
   translation: Translation,
   body: Buffer,
-  { tenantId, isStream }: { tenantId: string; isStream: boolean },
+  asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
 ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
   try {
-    return await translation.request(body, tenantId, isStream);
+    return await translation.request(body, asked);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

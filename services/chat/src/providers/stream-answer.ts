@@ -1,6 +1,7 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { FrameSink } from '../dialects/dialect.ts';
+import type { CallThoughts } from '../translation/sealed-thoughts.ts';
 import type { StreamTranslation } from '../translation/translation.ts';
 import { hasBegun, meteredOf } from './call-translation.ts';
 import type { FramePipe } from './frame-pipe.ts';
@@ -39,6 +40,11 @@ export class StreamAnswer {
   /** The text of the model so far, cut; empty unless it is kept. */
   get text(): string {
     return this.#stream.reader.keptText;
+  }
+
+  /** See {@link ObjectAnswer}. */
+  get thoughts(): readonly CallThoughts[] {
+    return this.#translated?.thoughts ?? [];
   }
 
   /** The last frames of a complete stream for the client, as `StreamReader` has them. */

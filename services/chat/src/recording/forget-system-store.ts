@@ -138,6 +138,15 @@ export async function deleteResponsesOf(pool: Pool, tenantId: string, userId: st
   return rowCount ?? 0;
 }
 
+/** Deletes the thoughts that are kept for a user. Returns their number. */
+export async function deleteThoughtsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
+  const { rowCount } = await pool.query('delete from chat.thoughts where tenant_id = $1 and user_id = $2', [
+    tenantId,
+    userId,
+  ]);
+  return rowCount ?? 0;
+}
+
 /** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
 export async function deleteCompletionsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
   const { rowCount } = await pool.query(

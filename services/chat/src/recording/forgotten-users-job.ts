@@ -8,6 +8,7 @@ import {
   deleteDeadLettersWith,
   deleteOldTombstones,
   deleteResponsesOf,
+  deleteThoughtsOf,
   findOpenRuns,
   findWaitingEvents,
   forgetOpenRun,
@@ -26,8 +27,8 @@ const settleMs = 10_000;
 const sweepMs = 10_000;
 
 /**
- * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, runs under way and events that wait for
- * publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
+ * Removes users whose data were deleted. Chat holds completions for repeats, kept responses and thoughts, runs under way and events that wait
+ * for publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
  * that are written late.
  */
 export class ForgottenUsers {
@@ -66,11 +67,15 @@ export class ForgottenUsers {
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
     const completions = await deleteCompletionsOf(pool, tenantId, userId);
     const responses = await deleteResponsesOf(pool, tenantId, userId);
+    const thoughts = await deleteThoughtsOf(pool, tenantId, userId);
     const open = await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }]);
     const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
-    return { counts: { completions, responses, runs: open + waiting }, completed: ageMs >= this.#settleMs };
+    return {
+      counts: { completions, responses, thoughts, runs: open + waiting },
+      completed: ageMs >= this.#settleMs,
+    };
   }
 
   /** Looks for runs of forgotten users that were written late, as by a database server that hung. */

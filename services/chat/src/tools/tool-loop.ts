@@ -26,12 +26,15 @@ import {
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
+import type { SealedThought } from '../translation/sealed-thoughts.ts';
 import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {
   dialect: Dialect;
   /** Options of each call of the model. */
   chain: Omit<ProviderChainOptions, 'record' | 'tools'>;
+  /** Ids of the calls in the client's request. */
+  callIds: readonly string[];
   run: ActiveRun;
   tools: TurnTools;
   /**
@@ -44,7 +47,10 @@ export interface ToolLoopOptions {
 }
 
 /** A stream over several calls of a model. */
-export type LoopedStream = Pick<StreamAnswer, 'kind' | 'model' | 'passTo' | 'text' | 'endFrames'>;
+export type LoopedStream = Pick<
+  StreamAnswer,
+  'kind' | 'model' | 'passTo' | 'text' | 'thoughts' | 'endFrames'
+>;
 
 /** Calls of one turn that are executed; others get an error. */
 const maxCallsAtOnce = 16;
@@ -65,8 +71,10 @@ export class ToolLoop {
   /** The provider that made reasoning which is among the messages: no other one gets it. */
   #sealedBy: Provider | null = null;
   readonly #repeats = new Map<string, number>();
-  /** The ids of all calls of the run. */
-  readonly #ids = new Set<string>();
+  /** The ids of all calls of the conversation. */
+  readonly #ids: Set<string>;
+  /** Thoughts that the client's API has no place for: those of the conversation, and of the run. */
+  readonly #thoughts: Map<string, readonly SealedThought[]>;
   #addedBytes = 0;
   #calls = 0;
   /** Whether the answer under way may call tools. */
@@ -76,6 +84,8 @@ export class ToolLoop {
 
   constructor(options: ToolLoopOptions) {
     this.#options = options;
+    this.#ids = new Set(options.callIds);
+    this.#thoughts = new Map(options.chain.thoughts);
   }
 
   /** Throws as `ProviderChain.answer` does, and a 429 where the limits do not allow a further call. */
@@ -89,7 +99,7 @@ export class ToolLoop {
     let answer = first;
     for (;;) {
       const said = await this.#said(answer, answers);
-      if (said === null || !(await this.#execute(said, answer.model))) break;
+      if (said === null || !(await this.#execute(said, answer))) break;
       const next = await this.#ask();
       if (next.kind === 'stream') throw new Error('a whole answer was asked for');
       answer = next;
@@ -124,7 +134,7 @@ export class ToolLoop {
         for (;;) {
           await last.passTo(stream);
           stream.ended?.(last.endFrames(null));
-          if (!(await this.#execute(answeredIn(stream, last.model), last.model))) break;
+          if (!(await this.#execute(answeredIn(stream, last.model), last))) break;
           stream.next({ mayCall: this.#mayCall });
           const next = await this.#ask();
           if (next.kind !== 'stream') throw new Error('a streamed answer was asked for');
@@ -135,6 +145,9 @@ export class ToolLoop {
       },
       get text() {
         return last.text;
+      },
+      get thoughts() {
+        return last.thoughts;
       },
       endFrames: (usage: Usage | null) =>
         stream === null || (last === first && stream.ended === undefined)
@@ -165,6 +178,7 @@ export class ToolLoop {
       ...chain,
       ...(this.#sealedBy !== null && { target: atProvider(chain.target, this.#sealedBy) }),
       maxTokens,
+      thoughts: this.#thoughts,
       // Another call may follow.
       source: { rewritten: (rewrite) => chain.source.rewritten(rewrite), release: () => undefined },
       receiver: isFirst ? chain.receiver : laterReceiver(chain.receiver),
@@ -190,7 +204,7 @@ export class ToolLoop {
    * Executes the calls of an answer, if all of them are of the gateway's tools and tools may be called. Otherwise returns
    * false: the answer is for the client.
    */
-  async #execute(said: Said, { provider }: Model): Promise<boolean> {
+  async #execute(said: Said, { model, thoughts }: ObjectAnswer | StreamAnswer): Promise<boolean> {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
     const known = said.identified(this.#ids);
@@ -198,7 +212,8 @@ export class ToolLoop {
     const results = await Promise.all(known.calls.map((call, index) => this.#call(call, index)));
     if (this.#options.chain.receiver.signal.aborted) throw this.#aborted();
     this.#add(known.text);
-    if (known.isSealed) this.#sealedBy = provider;
+    if (known.isSealed) this.#sealedBy = model.provider;
+    for (const [index, { id }] of known.calls.entries()) this.#think(id, thoughts[index]?.thoughts ?? []);
     for (const text of known.resultTexts(this.#fitting(results))) this.#add(text);
     const isRepeating = this.#repeats.values().some((times) => times >= maxRepeats);
     this.#mayCall = this.#calls < this.#options.tools.maxIterations && !this.#isSpent && !isRepeating;
@@ -220,6 +235,15 @@ export class ToolLoop {
     this.#messages.push(text);
     this.#addedBytes += Buffer.byteLength(text);
     this.#options.run.addPrompt(text);
+  }
+
+  /** Puts thoughts before a call in what the next provider call gets. */
+  #think(callId: string, thoughts: readonly SealedThought[]): void {
+    this.#thoughts.set(callId, thoughts);
+    for (const { text, seal } of thoughts) {
+      this.#addedBytes += Buffer.byteLength(text) + seal.text.length;
+      this.#options.run.addPrompt(text);
+    }
   }
 
   async #call({ id, name, argumentsText, argumentsJson }: ToolCall, index: number): Promise<string> {

@@ -13,13 +13,13 @@ import { writeUsage as messagesUsage } from './messages/usage.ts';
 import { writeUsage as responsesUsage } from './responses/usage.ts';
 import { facts } from './samples.ts';
 import { writtenIn } from './translating.ts';
-import { translationBetween } from './translation.ts';
+import { translationBetween, type TranslatedAnswer } from './translation.ts';
 
 async function read(
   from: DialectName,
   to: DialectName,
   answer: Fields | string,
-): Promise<Buffer | ProviderError> {
+): Promise<TranslatedAnswer | ProviderError> {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   return translationBetween(from, to, facts).whole(Buffer.from(text), null);
 }
@@ -188,7 +188,7 @@ describe('a freeform tool', () => {
 
   it('is a function of one text for models that know functions alone, and back', async () => {
     const translation = translationBetween('chat', 'messages', facts);
-    const { body } = await translation.request(Buffer.from(JSON.stringify(request)), null);
+    const { body } = await translation.request(Buffer.from(JSON.stringify(request)), { tenantId: null });
     expect(JSON.parse(body.toString())).toMatchObject({
       tools: [
         {

@@ -1,6 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialects/dialect.ts';
 import type { Answer } from './answer.ts';
+import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
 import type { JsonSource } from './json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
@@ -13,6 +14,8 @@ export type TranslatedApi = ClientFormat & ProviderFormat;
 /** An API as its clients use it. */
 export interface ClientFormat {
   fieldNames: FieldNames;
+  /** The ids of calls that thoughts are known by where clients have no place for seals; null where they do. */
+  thoughtIds: IdRule | null;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
   /** Writes an answer that is not broken. */
@@ -41,6 +44,8 @@ export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
 /** The facts of a model that its requests depend on. */
 export interface ModelFacts {
+  /** The name of its provider in the catalogue. */
+  provider: string;
   /** The provider's name of it. */
   name: string;
   /** The most tokens of an answer; null where the catalogue does not say. */

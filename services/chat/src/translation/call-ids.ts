@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { newId } from '@gatehouse/kit/ids';
 import type { CallPart, Part, ResultPart, Turn } from './conversation.ts';
 import type { Steps } from './steps.ts';
 
@@ -11,6 +12,11 @@ export interface IdRule {
 /** OpenAI takes any 40 characters; others of its kind want those of a name. */
 export const chatIds: IdRule = { fits: (id) => /^[\w.:-]{1,40}$/.test(id), prefix: 'call_' };
 export const messagesIds: IdRule = { fits: (id) => /^[\w-]{1,64}$/.test(id), prefix: 'toolu_' };
+
+/** An id for a call that its provider gives none. Clients find kept thoughts by it, so no other call has it. */
+export function newCallId(): string {
+  return `call_${newId().replaceAll('-', '')}`;
+}
 
 /** An id that fits, derived from one that does not, so that it is the same for each request of a conversation. */
 export function fittingId(id: string, { fits, prefix }: IdRule, again = 0): string {

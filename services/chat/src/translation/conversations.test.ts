@@ -17,7 +17,7 @@ import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
 import { atOnce } from './translating.ts';
 
-type Api = Omit<TranslatedApi, 'clientWords'>;
+type Api = Omit<TranslatedApi, 'clientWords' | 'thoughtIds'>;
 
 const apis: readonly (readonly [string, Api])[] = [
   ['chat', chat],

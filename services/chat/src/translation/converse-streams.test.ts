@@ -6,7 +6,7 @@ import { ConverseSource } from './converse/event-source.ts';
 import { exceptionFrame } from '../../test/aws-frames.ts';
 import { eventFrame, passedFrames } from '../../test/converse-provider.ts';
 import { answerOf, facts } from './samples.ts';
-import { writtenIn } from './translating.ts';
+import { answerIn, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const claude = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
@@ -210,7 +210,7 @@ describe('thoughts of Claude in Converse', () => {
       ],
     };
     const second = translationBetween('messages', 'converse', { ...facts, name });
-    const { body } = await second.request(Buffer.from(JSON.stringify(request)), null);
+    const { body } = await second.request(Buffer.from(JSON.stringify(request)), { tenantId: null });
     return (JSON.parse(body.toString()) as { messages: Fields[] }).messages;
   };
 
@@ -220,5 +220,23 @@ describe('thoughts of Claude in Converse', () => {
       role: 'assistant',
       content: [{ toolUse: { toolUseId: 'a', name: 'f', input: {} } }],
     });
+  });
+
+  it('stay beside the answer for clients of chat completions, and go back with its call', async () => {
+    const first = translationBetween('chat', 'converse', claude);
+    const { bytes, thoughts } = answerIn(await first.whole(Buffer.from(JSON.stringify(answer)), null));
+    const { choices } = JSON.parse(bytes.toString()) as { choices: { message: Fields }[] };
+    const result = { role: 'tool', tool_call_id: 'a', content: 'x' };
+    const request = {
+      ...{ max_tokens: 9_000, reasoning_effort: 'low' },
+      messages: [{ role: 'user', content: 'Go' }, choices[0]?.message, result],
+    };
+    const known = new Map(thoughts.map((call) => [call.id, call.thoughts]));
+    const second = translationBetween('chat', 'converse', claude);
+    const { body } = await second.request(Buffer.from(JSON.stringify(request)), {
+      ...{ tenantId: null, thoughts: known },
+    });
+    const { messages } = JSON.parse(body.toString()) as { messages: Fields[] };
+    expect(messages[1]).toEqual(answer.output.message);
   });
 });

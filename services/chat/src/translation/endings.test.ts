@@ -102,9 +102,7 @@ async function wholeOf(
 ): Promise<Said | undefined> {
   const bytes = Buffer.from(JSON.stringify(answer));
   const written = await translationBetween(client, upstream, facts).whole(bytes, null);
-  return Buffer.isBuffer(written)
-    ? readers[client](JSON.parse(writtenIn(written).toString()) as Fields)
-    : 'error';
+  return 'bytes' in written ? readers[client](JSON.parse(writtenIn(written).toString()) as Fields) : 'error';
 }
 
 /** The same answer in a stream, put together again by the client's dialect. */

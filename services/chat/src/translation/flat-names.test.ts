@@ -50,7 +50,7 @@ describe('names of tools for a provider', () => {
   ])('come back as the client has them: %s', async (_, tools) => {
     const translation = translationBetween('responses', 'chat', facts);
     const asked = Buffer.from(JSON.stringify({ input: 'Go', tools }));
-    const { body } = await translation.request(asked, null);
+    const { body } = await translation.request(asked, { tenantId: null });
     const sent = (JSON.parse(body.toString()) as { tools: { function: { name: string } }[] }).tools;
     const calls = sent.map((each, at) => ({
       ...{ id: `c${at}`, type: 'function' },

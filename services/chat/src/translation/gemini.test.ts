@@ -185,11 +185,10 @@ describe('a request of Gemini', () => {
 
   it('is a stream where its path says so', async () => {
     const translation = translationBetween('gemini', 'chat', facts);
-    const { body } = await translation.request(
-      Buffer.from(JSON.stringify({ contents: cli.contents })),
-      null,
-      true,
-    );
+    const { body } = await translation.request(Buffer.from(JSON.stringify({ contents: cli.contents })), {
+      tenantId: null,
+      isStream: true,
+    });
     expect(JSON.parse(body.toString())).toMatchObject({ stream: true });
   });
 

@@ -1,9 +1,9 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
-import { sealedReasoningMember } from '../dialects/openai/sealed-reasoning.ts';
 import { facts } from './samples.ts';
-import { writtenIn } from './translating.ts';
+import type { KnownThoughts } from './sealed-thoughts.ts';
+import { answerIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const thinks = { thinking: { type: 'adaptive' }, max_tokens: 100 };
@@ -13,19 +13,26 @@ async function request(
   from: DialectName,
   to: DialectName,
   fields: Fields,
-  name = 'claude-opus-5',
+  { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownThoughts } = {},
 ): Promise<Fields> {
   const translation = translationBetween(from, to, { ...facts, name });
-  const { body } = await translation.request(Buffer.from(JSON.stringify(fields)), null);
+  const { body } = await translation.request(Buffer.from(JSON.stringify(fields)), {
+    ...{ tenantId: null, ...(thoughts !== undefined && { thoughts }) },
+  });
   return JSON.parse(body.toString()) as Fields;
 }
 
-async function answer(from: DialectName, to: DialectName, fields: Fields, name: string): Promise<Fields> {
-  const bytes = await translationBetween(from, to, { ...facts, name }).whole(
-    Buffer.from(JSON.stringify(fields)),
-    null,
-  );
-  return JSON.parse(writtenIn(bytes).toString()) as Fields;
+async function answer(
+  [from, to]: readonly [DialectName, DialectName],
+  fields: Fields,
+  name: string,
+): Promise<{ said: Fields; thoughts: KnownThoughts }> {
+  const translation = translationBetween(from, to, { ...facts, name });
+  const { bytes, thoughts } = answerIn(await translation.whole(Buffer.from(JSON.stringify(fields)), null));
+  return {
+    said: JSON.parse(bytes.toString()) as Fields,
+    thoughts: new Map(thoughts.map((call) => [call.id, call.thoughts])),
+  };
 }
 
 const ofAnthropic = {
@@ -39,75 +46,160 @@ const ofAnthropic = {
   usage: { input_tokens: 1, output_tokens: 1 },
 };
 
-async function saidInChat(): Promise<Fields> {
-  const { choices } = await answer('chat', 'messages', ofAnthropic, 'claude-opus-5');
-  return (choices as { message: Fields }[])[0]?.message ?? {};
+/** The message that a client of chat completions gets, and the thoughts that the gateway keeps. */
+async function saidInChat(
+  fields: Fields = ofAnthropic,
+  upstream: DialectName = 'messages',
+): Promise<{ message: Fields; thoughts: KnownThoughts }> {
+  const { said, thoughts } = await answer(['chat', upstream], fields, 'claude-opus-5');
+  return { message: (said['choices'] as { message: Fields }[])[0]?.message ?? {}, thoughts };
 }
 
+/** A signature of Anthropic's, as it is kept. */
+const kept = (text: string, seal: string, isRedacted = false): Fields => ({
+  ...{ text, provider: 'p', isFirst: true },
+  seal: { maker: 'anthropic', text: seal, isRedacted },
+});
+
 describe('thoughts of Anthropic for a client of chat completions', () => {
-  it('are a text, beside their seals', async () => {
-    expect(await saidInChat()).toMatchObject({
-      reasoning_content: 'So be it',
-      [sealedReasoningMember]: [
-        { maker: 'anthropic', seal: 'c2ln', chars: 2 },
-        { maker: 'anthropic', seal: 'ZGF0YQ', chars: 0, redacted: true },
-        { maker: 'anthropic', seal: 'c2lnMg', chars: 6 },
-      ],
-    });
+  it('are a text, and their seals are kept by the call behind them', async () => {
+    const { message, thoughts } = await saidInChat();
+    expect(message).toMatchObject({ reasoning_content: 'So be it' });
+    expect(JSON.stringify(message)).not.toMatch(/c2ln|ZGF0YQ/);
+    expect([...thoughts]).toEqual([
+      ['a', [kept('So', 'c2ln'), kept('', 'ZGF0YQ', true), kept(' be it', 'c2lnMg')]],
+    ]);
   });
 
-  const again = async (said: Fields): Promise<Fields> =>
-    request('chat', 'messages', {
-      messages: [{ role: 'user', content: 'Go' }, said, { role: 'tool', tool_call_id: 'a', content: 'x' }],
-      reasoning_effort: 'low',
-    });
+  const asked = (said: Fields): Fields => ({
+    messages: [{ role: 'user', content: 'Go' }, said, { role: 'tool', tool_call_id: 'a', content: 'x' }],
+    reasoning_effort: 'low',
+  });
 
   it('go back to it whole with the seals', async () => {
-    const body = await again(await saidInChat());
+    const { message, thoughts } = await saidInChat();
+    const body = await request('chat', 'messages', asked(message), { thoughts });
     expect(body['thinking']).toEqual({ type: 'adaptive' });
     expect(body).toMatchObject({ messages: [{}, { content: ofAnthropic.content }, {}] });
   });
 
   it('stay away without the seals, with thinking off for a turn of calls', async () => {
-    const { [sealedReasoningMember]: _seals, ...said } = await saidInChat();
-    const body = await again(said);
+    const { message } = await saidInChat();
+    const body = await request('chat', 'messages', asked(message));
     expect(body['thinking']).toEqual({ type: 'disabled' });
     expect(body).toMatchObject({ messages: [{}, { content: [{ type: 'tool_use' }] }, {}] });
   });
 
-  it('go to no other provider', async () => {
-    const said = await saidInChat();
-    const body = await request('chat', 'chat', { messages: [said] }, 'deepseek');
+  it.each(['chat', 'responses', 'gemini'] as const)('go to no provider of %s', async (upstream) => {
+    const { message, thoughts } = await saidInChat();
+    const body = await request('chat', upstream, asked(message), { name: 'deepseek', thoughts });
     expect(JSON.stringify(body)).not.toMatch(/So be it|c2ln/);
   });
 
-  it('come in a stream with their seals', () => {
+  it('are collected from a stream', () => {
     const stream = translationBetween('chat', 'messages', { ...facts, name: 'claude-opus-5' }).stream();
-    const events: (Fields & { type: string })[] = [
+    const block = (index: number, content_block: Fields, ...deltas: Fields[]): Fields[] => [
+      { type: 'content_block_start', index, content_block },
+      ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+      { type: 'content_block_stop', index },
+    ];
+    const call = (id: string): Fields => ({ type: 'tool_use', id, name: 'f', input: {} });
+    const thinking = { type: 'thinking', thinking: '', signature: '' };
+    const thought = (text: string): Fields => ({ type: 'thinking_delta', thinking: text });
+    const signed = (signature: string): Fields => ({ type: 'signature_delta', signature });
+    const events = [
       { type: 'message_start', message: { id: 'msg_1', model: 'claude-opus-5', usage: { input_tokens: 1 } } },
-      {
-        type: 'content_block_start',
-        index: 0,
-        content_block: { type: 'thinking', thinking: '', signature: '' },
-      },
-      { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'So' } },
-      { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'c2ln' } },
-      { type: 'content_block_stop', index: 0 },
-      { type: 'content_block_start', index: 1, content_block: { type: 'redacted_thinking', data: 'ZGF0YQ' } },
-      { type: 'content_block_stop', index: 1 },
+      ...block(0, thinking, thought('S'), thought('o'), signed('c2ln')),
+      ...block(1, { type: 'redacted_thinking', data: 'ZGF0YQ' }),
+      ...block(2, { type: 'text', text: '' }, { type: 'text_delta', text: 'I look.' }),
+      ...block(3, call('a')),
+      ...block(4, thinking, thought('And'), signed('c2lnMg')),
+      ...block(5, call('b')),
     ];
     const frames = events.flatMap((event) =>
-      stream.frames(Buffer.from(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)),
+      stream.frames(Buffer.from(`event: ${String(event['type'])}\ndata: ${JSON.stringify(event)}\n\n`)),
     );
-    const deltas = frames.map(
-      (frame) =>
-        (JSON.parse(frame.toString().slice(6)) as { choices: { delta: Fields }[] }).choices[0]?.delta,
-    );
-    expect(deltas.slice(1)).toEqual([
-      { reasoning_content: 'So' },
-      { [sealedReasoningMember]: [{ maker: 'anthropic', seal: 'c2ln', chars: 2 }] },
-      { [sealedReasoningMember]: [{ maker: 'anthropic', seal: 'ZGF0YQ', chars: 0, redacted: true }] },
+    expect(Buffer.concat(frames).toString()).not.toMatch(/c2ln|ZGF0YQ/);
+    expect(stream.thoughts).toEqual([
+      { id: 'a', name: 'f', thoughts: [kept('So', 'c2ln'), kept('', 'ZGF0YQ', true)] },
+      { id: 'b', name: 'f', thoughts: [{ ...kept('And', 'c2lnMg'), isFirst: false }] },
     ]);
+  });
+
+  it('are not kept of an answer with more of them than any model has', async () => {
+    const content = [
+      ...Array.from({ length: 2 }, () => ({
+        type: 'thinking',
+        thinking: 'x'.repeat(600_000),
+        signature: 's',
+      })),
+      ofAnthropic.content[3],
+    ];
+    expect((await saidInChat({ ...ofAnthropic, content })).thoughts.size).toBe(0);
+  });
+});
+
+describe('thoughts of other vendors for a client of chat completions', () => {
+  const ofGoogle = {
+    candidates: [
+      {
+        finishReason: 'STOP',
+        content: {
+          role: 'model',
+          parts: [
+            { text: 'So', thought: true },
+            { text: 'I look.' },
+            { functionCall: { name: 'f', args: {} }, thoughtSignature: 'c2ln' },
+            { functionCall: { name: 'g', args: {} } },
+          ],
+        },
+      },
+    ],
+  };
+  const results = (message: Fields): Fields[] =>
+    (message['tool_calls'] as { id: string }[]).map(({ id }) => ({
+      ...{ role: 'tool', tool_call_id: id, content: 'x' },
+    }));
+
+  it("of Google's go back to the call that they were signed with", async () => {
+    const { message, thoughts } = await saidInChat(ofGoogle, 'gemini');
+    const messages = [{ role: 'user', content: 'Go' }, message, ...results(message)];
+    const { contents } = await request('chat', 'gemini', { messages }, { name: 'gemini-3-pro', thoughts });
+    const call = (name: string): Fields => ({ functionCall: { name, args: {} } });
+    expect((contents as unknown[])[1]).toEqual({
+      role: 'model',
+      parts: [{ text: 'I look.' }, { ...call('f'), thoughtSignature: 'c2ln' }, call('g')],
+    });
+    const without = await request('chat', 'gemini', { messages }, { name: 'gemini-3-pro' });
+    expect(without).toMatchObject({
+      contents: [
+        {},
+        { parts: [{}, { ...call('f'), thoughtSignature: 'skip_thought_signature_validator' }, call('g')] },
+        {},
+      ],
+    });
+  });
+
+  it("of Google's have ids of their own in each answer", async () => {
+    const ids = await Promise.all(
+      [1, 2].map(async () => [...(await saidInChat(ofGoogle, 'gemini')).thoughts]),
+    );
+    expect(new Set(ids.flat().map(([id]) => id)).size).toBe(4);
+  });
+
+  it("of OpenAI's go back to the account that encrypted them", async () => {
+    const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'enc-1' };
+    const call = { type: 'function_call', call_id: 'call_a', name: 'f', arguments: '{}' };
+    const response = { id: 'resp_1', status: 'completed', output: [reasoning, call] };
+    const { message, thoughts } = await saidInChat(response, 'responses');
+    const messages = [{ role: 'user', content: 'Go' }, message, ...results(message)];
+    const body = await request('chat', 'responses', { messages }, { name: 'gpt-6', thoughts });
+    expect(body).toMatchObject({
+      input: [{}, { type: 'reasoning', encrypted_content: 'enc-1' }, { call_id: 'call_a' }, {}],
+    });
+    const other = translationBetween('chat', 'responses', { ...facts, provider: 'other' });
+    const sent = await other.request(Buffer.from(JSON.stringify({ messages })), { tenantId: null, thoughts });
+    expect(sent.body.toString()).not.toContain('enc-1');
   });
 });
 
@@ -126,8 +218,8 @@ describe('thoughts of a model of chat completions for a client of messages', () 
     ],
   };
   const said = async (): Promise<Fields> => {
-    const { content } = await answer('messages', 'chat', ofServer, 'deepseek-v4.1');
-    return { role: 'assistant', content };
+    const { said: message } = await answer(['messages', 'chat'], ofServer, 'deepseek-v4.1');
+    return { role: 'assistant', content: message['content'] };
   };
 
   it('are marked with their model, and go back to it alone', async () => {
@@ -139,9 +231,9 @@ describe('thoughts of a model of chat completions for a client of messages', () 
       ],
     });
     const fields = { ...thinks, messages: [message, result] };
-    const own = await request('messages', 'chat', fields, 'deepseek-v4.1');
+    const own = await request('messages', 'chat', fields, { name: 'deepseek-v4.1' });
     expect(own).toMatchObject({ messages: [{ reasoning_content: 'So be it' }, {}] });
-    const other = await request('messages', 'chat', fields, 'qwen');
+    const other = await request('messages', 'chat', fields, { name: 'qwen' });
     expect(JSON.stringify(other)).not.toContain('So be it');
     const anthropic = await request('messages', 'messages', fields);
     expect(JSON.stringify(anthropic)).not.toContain('So be it');
@@ -150,7 +242,7 @@ describe('thoughts of a model of chat completions for a client of messages', () 
 
   it("hold none of Anthropic's for the server", async () => {
     const messages = [{ role: 'assistant', content: ofAnthropic.content }, result];
-    const body = await request('messages', 'chat', { ...thinks, messages }, 'deepseek');
+    const body = await request('messages', 'chat', { ...thinks, messages }, { name: 'deepseek' });
     expect(JSON.stringify(body)).not.toMatch(/So|be it|c2ln|ZGF0YQ/);
   });
 });

@@ -74,7 +74,7 @@ describe('a translated request', () => {
     const body = Buffer.from(JSON.stringify({ max_tokens: 1, messages }));
     const delay = monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    const written = await translationBetween('messages', 'chat', facts).request(body, 'tenant');
+    const written = await translationBetween('messages', 'chat', facts).request(body, { tenantId: 'tenant' });
     delay.disable();
     expect(written.body.length).toBeGreaterThan(source.data.length);
     expect(delay.max / 1e6).toBeLessThan(500);

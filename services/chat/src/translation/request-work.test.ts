@@ -19,7 +19,7 @@ async function work(
     longest = Math.max(longest, now - before);
     before = now;
   }, 1);
-  await translationBetween(from, to, facts).request(body, 'tenant');
+  await translationBetween(from, to, facts).request(body, { tenantId: 'tenant' });
   clearInterval(watch);
   const now = cpuMs();
   return { longest: Math.max(longest, now - before), all: now - began };
@@ -31,10 +31,9 @@ function cpuMs(): number {
 }
 
 async function translated(from: DialectName, to: DialectName, fields: Fields): Promise<Fields> {
-  const { body } = await translationBetween(from, to, facts).request(
-    Buffer.from(JSON.stringify(fields)),
-    null,
-  );
+  const { body } = await translationBetween(from, to, facts).request(Buffer.from(JSON.stringify(fields)), {
+    tenantId: null,
+  });
   return JSON.parse(body.toString()) as Fields;
 }
 

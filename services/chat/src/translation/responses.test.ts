@@ -113,7 +113,7 @@ describe('a turn of Codex with a model of messages', () => {
 
   const translation = async (): Promise<ReturnType<typeof translationBetween>> => {
     const between = translationBetween('responses', 'messages', { ...facts, name: 'claude-opus-5' });
-    await between.request(Buffer.from(JSON.stringify(codex)), null);
+    await between.request(Buffer.from(JSON.stringify(codex)), { tenantId: null });
     return between;
   };
   const output = [

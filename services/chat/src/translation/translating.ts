@@ -4,7 +4,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
 import type { Steps } from './steps.ts';
-import { translationBetween } from './translation.ts';
+import { translationBetween, type TranslatedAnswer } from './translation.ts';
 
 /** Requests on their way to a provider. For tests. */
 
@@ -22,7 +22,7 @@ export function translator(
   return async (request, model = {}) => {
     const text = typeof request === 'string' ? request : JSON.stringify(request);
     const translation = translationBetween(from, to, { ...facts, ...model });
-    const { body, ignored } = await translation.request(Buffer.from(text), null);
+    const { body, ignored } = await translation.request(Buffer.from(text), { tenantId: null });
     return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
   };
 }
@@ -38,8 +38,13 @@ export function atOnce<Result>(steps: Steps<Result>): Result {
 /** The shortest conversation, in chat completions and in messages. */
 export const ask = [{ role: 'user', content: 'Go' }];
 
+/** A whole answer that was translated. */
+export function answerIn(read: TranslatedAnswer | ProviderError): TranslatedAnswer {
+  if ('bytes' in read) return read;
+  throw new Error(`the answer is an error: ${read.message ?? ''}`);
+}
+
 /** The bytes of a whole answer that was translated. */
-export function writtenIn(answer: Buffer | ProviderError): Buffer {
-  if (Buffer.isBuffer(answer)) return answer;
-  throw new Error(`the answer is an error: ${answer.message ?? ''}`);
+export function writtenIn(read: TranslatedAnswer | ProviderError): Buffer {
+  return answerIn(read).bytes;
 }

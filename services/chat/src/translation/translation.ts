@@ -24,6 +24,7 @@ import { jsonPieces } from './json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
+import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
 import { inSteps, type InTurn, type Steps } from './steps.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
@@ -41,23 +42,36 @@ const smallBytes = 64 * 1024;
 export interface Translation {
   /**
    * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
-   * field for one that can't be expressed. `tenantId`: the tenant whose turns at the event loop a large one takes.
-   * `isStream`: where the client's API says it in the path.
+   * field for one that can't be expressed.
    */
-  request(
-    body: Buffer,
-    tenantId: string | null,
-    isStream?: boolean,
-  ): Promise<{ body: Buffer; ignored: string[] }>;
+  request(body: Buffer, asked: TranslatedRequest): Promise<{ body: Buffer; ignored: string[] }>;
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
-  whole(bytes: Buffer, tenantId: string | null): Promise<Buffer | ProviderError>;
+  whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
   stream(): StreamTranslation;
   /** An error that concerns the request, in the words and codes by which the client mends it. */
   error(error: ProviderError): ProviderError;
 }
 
+interface TranslatedRequest {
+  /** The tenant whose turns at the event loop a large request takes. */
+  tenantId: string | null;
+  /** Whether a stream is asked for, where the client's API says so in the path. */
+  isStream?: boolean;
+  /** Thoughts of its earlier answers that its client has no place for. */
+  thoughts?: KnownThoughts;
+}
+
+/** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their seals. */
+interface ThoughtsBeside {
+  readonly thoughts: readonly CallThoughts[];
+}
+
+export interface TranslatedAnswer extends ThoughtsBeside {
+  bytes: Buffer;
+}
+
 /** The translation of one stream. */
-export interface StreamTranslation {
+export interface StreamTranslation extends ThoughtsBeside {
   /** Throws if the frame can't be read, or not within 50 ms. */
   frames(frame: Buffer): Buffer[];
   /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
@@ -67,6 +81,11 @@ export interface StreamTranslation {
   readonly serviceTier: string | null;
   /** Everything that the provider has said so far, also what is held back and may never reach the client. */
   readonly answer: TextSample;
+}
+
+/** Whether clients of an API lose the seals of thoughts, so that the gateway keeps them. */
+export function losesSeals(client: DialectName): boolean {
+  return clients[client].thoughtIds !== null;
 }
 
 /**
@@ -102,8 +121,7 @@ class ApiTranslation implements Translation {
 
   async request(
     body: Buffer,
-    tenantId: string | null,
-    isStream?: boolean,
+    { tenantId, isStream, thoughts }: TranslatedRequest,
   ): Promise<{ body: Buffer; ignored: string[] }> {
     const inTurn = turnsOf(body, tenantId);
     const text = await inTurn(() => body.toString());
@@ -112,21 +130,32 @@ class ApiTranslation implements Translation {
     const asked = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
-    const flat = await inSteps(this.#names.flat({ ...read, stream: isStream ?? read.stream }), inTurn);
+    const turns =
+      thoughts === undefined
+        ? read.turns
+        : await inTurn(() => thinkingTurns(read.turns, thoughts, this.#facts));
+    const flat = await inSteps(this.#names.flat({ ...read, turns, stream: isStream ?? read.stream }), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const written = await inSteps(writtenIn(request), inTurn);
     return { body: written, ignored: left.ignored };
   }
 
-  async whole(bytes: Buffer, tenantId: string | null): Promise<Buffer | ProviderError> {
+  async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
     const inTurn = turnsOf(bytes, tenantId);
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
     const fields = await parsedPart(bytes, wholeOf(bytes), tenantId);
     if (!isFields(fields)) throw new Error('the answer is not an object');
     const read = await inTurn(() => this.#upstream.readAnswer(fields, new JsonSource(bytes), this.#facts));
     if (!isAnswer(read)) return read;
+    if (read.broken !== null) return read.broken;
     const format = this.#summaries ?? this.#client;
-    return read.broken ?? inTurn(() => Buffer.from(format.writeAnswer(this.#restored(read))));
+    const answer = this.#restored(read);
+    const collector = this.#collector();
+    for (const part of answer.parts) collector?.part(part);
+    return {
+      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer))),
+      thoughts: collector?.calls ?? [],
+    };
   }
 
   stream(): StreamTranslation {
@@ -135,6 +164,7 @@ class ApiTranslation implements Translation {
     const writer = (this.#summaries ?? this.#client).eventWriter();
     const said = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
+    const collector = this.#collector();
     let usage: Usage | null = null;
     let serviceTier: string | null = null;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
@@ -146,7 +176,10 @@ class ApiTranslation implements Translation {
           if (event.part.kind === 'call') said.add(event.part.name);
         } else if (event.type === 'stop')
           return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
-        return restorer.restored(event).flatMap((each) => writer.write(each));
+        return restorer.restored(event).flatMap((each) => {
+          collector?.event(each);
+          return writer.write(each);
+        });
       });
     return {
       frames: (frame) => write(source.read(frame)),
@@ -164,11 +197,19 @@ class ApiTranslation implements Translation {
           ? said.built
           : { beginning: beginning || held.beginning, chars: chars + held.chars };
       },
+      get thoughts(): readonly CallThoughts[] {
+        return collector?.calls ?? [];
+      },
     };
   }
 
   error(error: ProviderError): ProviderError {
     return this.#client.clientWords(error);
+  }
+
+  #collector(): ThoughtCollector | null {
+    const { thoughtIds } = this.#client;
+    return thoughtIds === null ? null : new ThoughtCollector(thoughtIds, this.#facts);
   }
 
   #restored(answer: Answer): Answer {

@@ -18,6 +18,7 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TurnTools } from '../tools/tools.ts';
+import type { TurnThoughts } from './turn-thoughts.ts';
 import { Turn } from './turn.ts';
 import type { OnAnswer } from '../memory/remembering.ts';
 
@@ -58,6 +59,8 @@ export interface TurnRequest {
   headers: Readonly<Record<string, string>>;
   /** Tools that the gateway calls; null without any. */
   tools: TurnTools | null;
+  /** Thoughts that the client's API has no place for; null where none is kept. */
+  thoughts: TurnThoughts | null;
   /** Keeps the answer; null where it is not kept. */
   keep: KeepAnswer | null;
   /** Seals the summary of a conversation, for a request that asks for one. */
@@ -87,7 +90,6 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const additions: Additions = {
     systemPrompt: target.systemPrompt,
     toolNames: new Set(asked.tools?.byName.keys()),
-    translates: target.chain.some(({ api }) => api !== dialect.name),
     kept:
       keep === null && previousId === null
         ? null
@@ -110,12 +112,14 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     providers,
     log,
     onAnswer,
+    thoughts: asked.thoughts,
     kept: keep !== null && keptView !== undefined ? { keep, view: keptView } : null,
     tools:
       asked.tools === null
         ? null
         : {
             ...asked.tools,
+            callIds: request.callIds,
             admitMore: (addedBytes) =>
               limiter.admit(admission, payer, { ...callAmounts, amounts: amounts.grown(addedBytes) }),
             callEnded: () => admission.lessen(run.spent),

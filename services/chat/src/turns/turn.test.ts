@@ -144,6 +144,7 @@ async function setUp(
     onAnswer: null,
     kept: null,
     tools: null,
+    thoughts: null,
   });
   return { turn, delivery: new Collecting(steps) };
 }

@@ -12,6 +12,8 @@ import type { OnAnswer } from '../memory/remembering.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
 import type { TurnTools } from '../tools/tools.ts';
+import { withoutOwn, type CallThoughts } from '../translation/sealed-thoughts.ts';
+import type { TurnThoughts } from './turn-thoughts.ts';
 
 export interface TurnOptions {
   dialect: Dialect;
@@ -29,10 +31,12 @@ export interface TurnOptions {
   log: Logger;
   /** Gets the text of the answer once the run has ended well. */
   onAnswer: OnAnswer | null;
-  /** Tools that the gateway calls; null without any. */
   /** Keeps the answer, and shows it as it is kept; null where it is not kept. */
   kept: { keep: KeepAnswer; view: AnswerView } | null;
-  tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded'>) | null;
+  /** Tools that the gateway calls; null without any. */
+  tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded' | 'callIds'>) | null;
+  /** Thoughts that the client's API has no place for; null where it has, or none is translated. */
+  thoughts: TurnThoughts | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -63,6 +67,7 @@ export class Turn {
       // The end of the run is committed before the last byte of its answer is sent.
       if (answer.kind === 'object') {
         const shown = await this.#shown(answer);
+        await this.#keepThoughts(answer.thoughts);
         const keeps = await this.#keep(answer.model, (view) =>
           view.whole(answer.bytes, run.identity.tenantId, answer.model),
         );
@@ -72,6 +77,7 @@ export class Turn {
         const { view } = request;
         const stream = sink.openStream(answer.model);
         await answer.passTo(view === undefined ? stream : viewedThrough(view, stream));
+        await this.#keepThoughts(answer.thoughts);
         // A dialect whose answers are kept has usage unasked.
         const frames = this.#options.kept === null ? null : answer.endFrames(null);
         const keeps = await this.#keep(answer.model, (kept) =>
@@ -94,13 +100,13 @@ export class Turn {
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const { maxTokens, headers } = this.#options;
+    const { maxTokens, headers, thoughts } = this.#options;
     const keepsText = onAnswer !== null;
     const { name: api } = dialect;
     const chain = {
       api,
       request,
-      source,
+      source: thoughts === null ? source : releasingBoth(source, thoughts),
       target,
       tenantId,
       providers,
@@ -108,10 +114,11 @@ export class Turn {
       keepsText,
       maxTokens,
       headers,
+      thoughts: thoughts?.known ?? noThoughts,
     };
     if (tools === null) return new ProviderChain({ ...chain, record: run });
-    const { admitMore, callEnded } = tools;
-    return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded });
+    const { admitMore, callEnded, callIds } = tools;
+    return new ToolLoop({ dialect, chain, run, tools, admitMore, callEnded, callIds });
   }
 
   /** Writes the answer if it is to be kept; says whether it was. `shownIn` is the answer; null if it broke off. */
@@ -121,6 +128,20 @@ export class Turn {
     if (kept === null || answer === null) return false;
     await kept.keep(answer, { id: run.identity.id, provider: model.provider.name });
     return true;
+  }
+
+  /** The client sees no calls of the gateway's tools, so thoughts before one belong to the next of its own. */
+  async #keepThoughts(answered: readonly CallThoughts[]): Promise<void> {
+    const { thoughts, tools, run, log } = this.#options;
+    const calls = thoughts === null ? [] : withoutOwn(answered, (name) => tools?.byName.has(name) === true);
+    if (thoughts === null || calls.length === 0) return;
+    const { id, requestId } = run.identity;
+    await thoughts.keep(calls, id).catch((error: unknown) => {
+      log.warn(
+        { err: error, request_id: requestId, run_id: id },
+        'failed to keep thoughts for the next request',
+      );
+    });
   }
 
   async #shown(answer: ObjectAnswer): Promise<ObjectAnswer> {
@@ -167,6 +188,19 @@ export class Turn {
       'run ended',
     );
   }
+}
+
+const noThoughts: TurnThoughts['known'] = new Map();
+
+/** No provider call needs the known thoughts once it needs the request no more. */
+function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSource {
+  return {
+    rewritten: (rewrite) => source.rewritten(rewrite),
+    release: () => {
+      thoughts.release();
+      source.release();
+    },
+  };
 }
 
 /** A sink that gets each frame as the client is to see it. */

@@ -9,6 +9,7 @@ import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
 import { rewriteRequest, type SealedMessage } from './request-rewrite.ts';
+import { isCall } from './said-content.ts';
 
 /** Longer than any client's. */
 const maxUserIdChars = 4_096;
@@ -46,6 +47,11 @@ export class AnthropicRequest implements CompletionRequest {
 
   get toolNames(): readonly unknown[] {
     return listOf(this.#fields['tools']).map((tool) => (Object(tool) as Fields)['name']);
+  }
+
+  get callIds(): readonly string[] {
+    const blocks = this.#messages.flatMap(({ content }) => blocksOf(content));
+    return blocks.filter(isCall).flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
   }
 
   inputPreview(maxChars: number): string {

@@ -20,6 +20,7 @@ export class GeminiEmbeddings implements CompletionRequest {
   readonly choices = 1;
   readonly session = null;
   readonly toolNames = [];
+  readonly callIds = [];
   readonly #body: Buffer;
   readonly #contents: readonly Fields[];
 

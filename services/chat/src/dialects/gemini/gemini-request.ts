@@ -5,7 +5,7 @@ import type { TokenClass } from '../../usage/usage.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestInPath, RequestSource, Share } from '../dialect.ts';
 import { addDefinitions } from '../tool-definitions.ts';
-import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
+import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
 import { asGemini } from './defaults.ts';
 import { numberOf, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -43,6 +43,11 @@ export class GeminiRequest implements CompletionRequest {
 
   get toolNames(): readonly unknown[] {
     return this.#declarations.map(({ name }) => name);
+  }
+
+  get callIds(): readonly string[] {
+    const parts = this.#contents.flatMap(partsOf);
+    return parts.map((part) => textOf(callIn(part)?.['id'])).filter((id) => id !== '');
   }
 
   inputPreview(maxChars: number): string {

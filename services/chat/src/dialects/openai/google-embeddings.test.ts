@@ -29,7 +29,6 @@ async function shown(request: object, answer: object): Promise<Record<string, un
     systemPrompt: null,
     toolNames: new Set(),
     kept: null,
-    translates: false,
   });
   const by = { api: 'gemini', upstreamModel: 'up' } as const;
   const bytes = await view?.whole(Buffer.from(JSON.stringify(answer, null, 1)), 't', by);

@@ -1,6 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { messageText } from './message-text.ts';
-import { sealedReasoningMember } from './sealed-reasoning.ts';
 import {
   argumentsOf,
   callsIn,
@@ -128,7 +127,6 @@ function mergeCall(into: Fields, piece: Fields): void {
 const inPieces = new Set([
   ...['content', 'refusal', 'reasoning', 'reasoning_content', 'arguments', 'thinking'],
   ...['reasoning_details', 'thinking_blocks', 'transcript', 'data', 'images', 'annotations'],
-  sealedReasoningMember,
 ]);
 
 function merge(into: Fields, delta: Fields): void {

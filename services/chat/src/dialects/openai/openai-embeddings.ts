@@ -33,7 +33,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return null;
   }
 
-  override viewWith(): AnswerView {
+  viewWith(): AnswerView {
     return new EmbeddingsView(this.promptSample(), this.#fields['encoding_format'] === 'base64');
   }
 

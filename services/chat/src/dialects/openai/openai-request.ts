@@ -1,23 +1,14 @@
 import { cutText } from '@gatehouse/events/cut-text';
-import { listOf, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import type {
-  Additions,
-  AnswerView,
-  Asked,
-  CompletionRequest,
-  Operation,
-  RequestHead,
-  RequestSource,
-  Share,
-} from '../dialect.ts';
+import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
 import { sessionNamed } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
-import { unsealedView } from './sealed-reasoning.ts';
+import { idOf } from './tool-calls.ts';
 
 /** A request whose types have been checked. */
 export class OpenAiRequest implements CompletionRequest {
@@ -52,6 +43,11 @@ export class OpenAiRequest implements CompletionRequest {
     return listOf(this.#fields['tools']).map(
       (tool) => (Object(tool) as { function?: { name?: unknown } }).function?.name,
     );
+  }
+
+  get callIds(): readonly string[] {
+    const messages = listOf(this.#fields['messages']).filter(isFields);
+    return messages.flatMap((message) => listOf(message['tool_calls']).filter(isFields).map(idOf));
   }
 
   inputPreview(maxChars: number): string {
@@ -92,10 +88,6 @@ export class OpenAiRequest implements CompletionRequest {
 
   asked(defaults: Fields): Asked {
     return askedIn(this.#fields, defaults);
-  }
-
-  viewWith({ translates }: Additions): AnswerView | null {
-    return translates ? unsealedView : null;
   }
 
   source(share: Share): RequestSource {

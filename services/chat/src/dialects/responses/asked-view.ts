@@ -6,7 +6,7 @@ import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
 import { dataOf, eventOf, frameOf } from './events.ts';
 
-interface AskedFor extends Omit<Additions, 'translates'> {
+interface AskedFor extends Additions {
   /** Whether the client asked for a stored response. */
   store: boolean;
   /** Whether it asked for encrypted thoughts. */

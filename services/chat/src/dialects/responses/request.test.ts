@@ -138,7 +138,7 @@ describe('a request', () => {
     [{ include: [encrypted] }, { toolNames: new Set(['own']) }, false],
     [{ include: [encrypted] }, { kept: { id: null, previousId: 'resp_1' } }, false],
   ])('with %j and %j gets its answer as the provider wrote it: %j', (fields, added, expected) => {
-    const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null, translates: false };
+    const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null };
     expect(read({ ...usual, ...fields }).viewWith?.({ ...nothing, ...added }) === null).toBe(expected);
   });
 

@@ -23,12 +23,14 @@ import {
   addItem,
   attachmentsIn,
   inputItems,
+  isCall,
   isEmptyThought,
   isOfUser,
   itemText,
   referenceIn,
   sealedSummary,
   spokenText,
+  textOf,
 } from './items.ts';
 import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
 
@@ -73,6 +75,10 @@ export class ResponsesRequest implements CompletionRequest {
   /** Also of the tools in namespaces, and of those that stand among the items of the input. */
   get toolNames(): readonly unknown[] {
     return this.#tools.flatMap((tool) => namesOf(tool));
+  }
+
+  get callIds(): readonly string[] {
+    return this.#items.filter(isCall).map((item) => textOf(item['call_id']));
   }
 
   inputPreview(maxChars: number): string {

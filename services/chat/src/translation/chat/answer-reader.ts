@@ -7,6 +7,7 @@ import { callsIn } from '../../dialects/openai/tool-calls.ts';
 import { readServiceTier, usageIn } from '../../usage/usage-reader.ts';
 import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
+import { newCallId } from '../call-ids.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import { chatMaker } from '../seals.ts';
@@ -46,10 +47,10 @@ function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
   const text = saidText(message);
   const refused = textIn(refusal) ?? '';
   return [
-    ...thoughtsOf(message).map((part) => ({ ...part, seal: part.seal ?? sealOf(facts) })),
+    ...thoughtsOf(message).map((part) => ({ ...part, seal: sealOf(facts) })),
     ...(text === '' ? [] : [{ kind: 'text', text } as const]),
     ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
-    ...callsIn(message).map((call, index) => callOf(call, String(index))),
+    ...callsIn(message).map((call) => callOf(call, newCallId())),
   ];
 }
 

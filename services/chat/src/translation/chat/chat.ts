@@ -1,4 +1,5 @@
 import type { TranslatedApi } from '../api.ts';
+import { chatIds } from '../call-ids.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { clientWords } from './errors.ts';
@@ -9,6 +10,7 @@ import { writeRequest } from './request-writer.ts';
 
 /** OpenAI's chat completions. */
 export const chat = {
+  thoughtIds: chatIds,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new ChunkSource(facts),
   eventWriter: () => new ChunkWriter(),

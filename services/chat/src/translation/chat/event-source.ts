@@ -11,6 +11,7 @@ import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import { hasMedia, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
+import { newCallId } from '../call-ids.ts';
 import { textIn } from '../fields.ts';
 import { JsonBalance } from '../json-balance.ts';
 import { PartSequence } from '../part-sequence.ts';
@@ -150,7 +151,7 @@ export class ChunkSource implements EventSource {
       call.early.push(text);
       if (name === '') return events;
       call.state = 'open';
-      const id = idOf(piece) || this.#builder.idOf(place) || `call_${place}`;
+      const id = idOf(piece) || this.#builder.idOf(place) || newCallId();
       const part = { kind: 'call', id, name, isFreeform: false, namespace: null } as const;
       events.push(...this.#sequence.open(keyOf(place), part));
       const early = call.early;

@@ -1,11 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { doneFrame } from '../../dialects/openai/chunk-reader.ts';
-import { sealedReasoningMember } from '../../dialects/openai/sealed-reasoning.ts';
 import { frameOf } from '../../dialects/openai/tool-calls.ts';
 import type { Usage } from '../../usage/usage.ts';
 import { chatIds, fittingId } from '../call-ids.ts';
 import type { EventWriter, OpenCall, OpenPart, StreamEvent } from '../stream-events.ts';
-import { finishReasons, idOf, now, sealOf } from './answer-writer.ts';
+import { finishReasons, idOf, now } from './answer-writer.ts';
 import { writeError } from './errors.ts';
 import { writeUsage } from './usage.ts';
 
@@ -14,8 +13,6 @@ export class ChunkWriter implements EventWriter {
   #head: Fields = { id: 'chatcmpl-0', created: 0, model: '' };
   #open: OpenPart | null = null;
   #calls = 0;
-  /** Characters of the open thought. */
-  #chars = 0;
   #usage: Usage | null = null;
 
   write(event: StreamEvent): Buffer[] {
@@ -25,17 +22,12 @@ export class ChunkWriter implements EventWriter {
         return [this.#chunk({ role: 'assistant', content: '', refusal: null })];
       case 'open':
         this.#open = event.part;
-        this.#chars = 0;
         return event.part.kind === 'call' ? [this.#opened(event.part)] : [];
       case 'delta':
         return this.#delta(event.text);
-      case 'close': {
-        const isThought = this.#open?.kind === 'thinking' && event.seal !== null;
+      case 'close':
         this.#open = null;
-        return isThought && event.seal !== null
-          ? [this.#chunk({ [sealedReasoningMember]: [sealOf(event.seal, this.#chars)] })]
-          : [];
-      }
+        return [];
       case 'usage':
         this.#usage = event.usage;
         return [];
@@ -63,7 +55,6 @@ export class ChunkWriter implements EventWriter {
       case 'refusal':
         return [this.#chunk({ refusal: text })];
       case 'thinking':
-        this.#chars += text.length;
         return [this.#chunk({ reasoning_content: text })];
       case 'call': {
         const called = this.#open.isFreeform

@@ -1,8 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { sealedReasoningMember } from '../../dialects/openai/sealed-reasoning.ts';
 import { plainCall } from '../../dialects/openai/tool-calls.ts';
 import type { CallPart, MediaPart, Part, ResultPart, TextPart, ThinkingPart, Turn } from '../conversation.ts';
-import { numberIn, textIn } from '../fields.ts';
+import { textIn } from '../fields.ts';
 import type { LeftOut } from '../left-out.ts';
 import { fileSource, sourceOf } from '../media.ts';
 import type { Steps } from '../steps.ts';
@@ -14,7 +13,7 @@ const translated = {
   user: ['role', 'content'],
   assistant: [
     ...(['role', 'content', 'refusal', 'tool_calls', 'function_call', 'reasoning_content'] as const),
-    ...(['audio', 'annotations', 'reasoning', sealedReasoningMember] as const),
+    ...(['audio', 'annotations', 'reasoning'] as const),
   ],
   tool: ['role', 'content', 'tool_call_id'],
   function: ['role', 'content', 'tool_call_id', 'name'],
@@ -76,7 +75,7 @@ function said(
     throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
   const list = isFields(old) && listOf(given).length === 0 ? [{ function: old }] : listOf(given);
   for (const call of list) noteCall(call, left);
-  const calls = list.filter(isFields).map((call, place) => callOf(call, `${index}_${place}`));
+  const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
   for (const { id, name } of calls) ids.set(name, id);
   const refused = textIn(refusal) ?? '';
   return [
@@ -96,15 +95,15 @@ function noteCall(call: unknown, left: LeftOut): void {
   if (isFields(custom)) left.members(custom, `${path}.custom`, ['name', 'input']);
 }
 
-/** `place`: names a call without an id. */
-export function callOf(given: Fields, place: string): CallPart {
+/** `otherwise`: the id of a call without one. */
+export function callOf(given: Fields, otherwise: string): CallPart {
   const { id, custom, function: called } = plainCall(given);
   const isFreeform = isFields(custom);
   const { name, arguments: text, input } = Object(isFreeform ? custom : called) as Fields;
   const written = (isFreeform ? input : text) ?? '';
   return {
     kind: 'call',
-    id: typeof id === 'string' && id !== '' ? id : `call_${place}`,
+    id: typeof id === 'string' && id !== '' ? id : otherwise,
     name: textIn(name) ?? '',
     argumentsText: typeof written === 'string' ? written : JSON.stringify(written),
     isFreeform,
@@ -112,22 +111,10 @@ export function callOf(given: Fields, place: string): CallPart {
   };
 }
 
-/** The thoughts of a message: those with seals where the gateway wrote them, else their text. */
+/** The thought of a message, which has no seal here. */
 export function thoughtsOf(message: Fields): ThinkingPart[] {
   const text = textIn(message['reasoning_content']) ?? textIn(message['reasoning']) ?? '';
-  const sealed = listOf(message[sealedReasoningMember]).filter(isFields);
-  let from = 0;
-  const parts = sealed.map(({ maker, seal, redacted, chars }): ThinkingPart => {
-    const until = from + (numberIn(chars) ?? 0);
-    const part = text.slice(from, until);
-    from = until;
-    return {
-      ...{ kind: 'thinking', text: part },
-      seal: { maker: textIn(maker) ?? '', text: textIn(seal) ?? '', isRedacted: redacted === true },
-    };
-  });
-  const rest = text.slice(from);
-  return rest === '' ? parts : [...parts, { kind: 'thinking', text: rest, seal: null }];
+  return text === '' ? [] : [{ kind: 'thinking', text, seal: null }];
 }
 
 /** Contents of the model may have refusals and thoughts among their parts. */

@@ -6,6 +6,7 @@ import { hasFinished, isBlocked } from '../../dialects/gemini/responses.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
 import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type StopReason } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
+import { newCallId } from '../call-ids.ts';
 import { textIn } from '../fields.ts';
 import type { JsonSource } from '../json-text.ts';
 import { memberOf, sealOf } from './content-reader.ts';
@@ -18,7 +19,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   if (candidate === undefined && !isBlocked(fields)) throw new Error('the answer has no candidate');
   const content = memberOf(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts');
   const parts = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').flatMap((part, index) =>
-    partsOf(part, { source: content?.element(index) ?? null, place: index }),
+    partsOf(part, content?.element(index) ?? null),
   );
   const ending = endingOf(candidate, fields);
   return {
@@ -32,11 +33,8 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   };
 }
 
-/** `place`: names a call without an id. Parts of tools that the provider has are left out. */
-export function partsOf(
-  part: Fields,
-  { source, place }: { source: JsonSource | null; place: number },
-): AnswerPart[] {
+/** Parts of tools that the provider has are left out. */
+export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
   const seal = sealOf(part);
   const { text } = part;
   const call = valueOf(part, 'functionCall');
@@ -44,7 +42,7 @@ export function partsOf(
   const before: AnswerPart[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
   if (!isFields(call))
     return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
-  const called = { id: textOf(call['id']) || `call_${place}`, name: textOf(call['name']) };
+  const called = { id: textOf(call['id']) || newCallId(), name: textOf(call['name']) };
   const argumentsText = memberOf(source, 'functionCall')?.textOf('args') ?? '{}';
   return [...before, { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
 }

@@ -22,7 +22,6 @@ export class GeminiSource implements EventSource {
   #open: OpenPart['kind'] | null = null;
   #isBegun = false;
   #isOver = false;
-  #calls = 0;
   #ending: Ending | null = null;
   #broken: ProviderError | null = null;
 
@@ -82,7 +81,7 @@ export class GeminiSource implements EventSource {
     if (parts.length === 0) return [];
     const source = parts.some((part) => isFields(valueOf(part, 'functionCall'))) ? sourceOf(frame) : null;
     return parts.flatMap((part, index) => {
-      const read = partsOf(part, { source: source?.element(index) ?? null, place: this.#calls });
+      const read = partsOf(part, source?.element(index) ?? null);
       return read.flatMap((each) => this.#part(each));
     });
   }
@@ -90,7 +89,6 @@ export class GeminiSource implements EventSource {
   /** Texts and thoughts come in pieces, and a signature ends a thought. Calls come whole. */
   #part(part: AnswerPart): StreamEvent[] {
     if (part.kind === 'call') {
-      this.#calls += 1;
       const { id, name, isFreeform, namespace, argumentsText } = part;
       return [
         ...this.#close(),

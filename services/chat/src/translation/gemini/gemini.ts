@@ -9,6 +9,7 @@ import { writeRequest } from './request-writer.ts';
 
 /** Google's generateContent. */
 export const gemini = {
+  thoughtIds: null,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),

@@ -9,6 +9,7 @@ import { writeRequest } from './request-writer.ts';
 
 /** Anthropic's messages. */
 export const messages = {
+  thoughtIds: null,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),

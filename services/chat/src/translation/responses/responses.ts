@@ -10,6 +10,7 @@ import { SummaryWriter, writeSummary } from './summary-writer.ts';
 
 /** OpenAI's responses. */
 export const responses = {
+  thoughtIds: null,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: () => new ResponseWriter(),

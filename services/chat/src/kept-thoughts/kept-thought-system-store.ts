@@ -1,0 +1,60 @@
+import { textArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** Thoughts that are kept for clients. Each statement names the tenant, since the system role sees all rows. */
+
+/** The one whose conversation thoughts belong to. */
+export interface Thinker {
+  tenantId: string;
+  /** Null for a key without a user. */
+  userId: string | null;
+}
+
+/** The thoughts before a call. */
+export interface ThoughtRow {
+  call_id: string;
+  /** Encrypted. */
+  content: Buffer;
+}
+
+/**
+ * Writes thoughts of a run that lasts; none whose user was forgotten meanwhile. Two answers whose calls have the same id
+ * lose the thoughts of both: nothing else says which conversation they belong to.
+ */
+export async function insertThoughts(
+  pool: Pool,
+  { runId, userId, rows }: { runId: string; userId: string | null; rows: readonly ThoughtRow[] },
+): Promise<void> {
+  await pool.query(
+    `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes)
+     select tenant_id, call_id, $2, content, octet_length(content)
+     from chat.open_runs cross join unnest($3::text[], $4::bytea[]) as added (call_id, content)
+     where id = $1 and not forgotten
+     on conflict (tenant_id, call_id) do update set
+       content = case when known.expires_at <= now() then excluded.content end,
+       bytes = case when known.expires_at <= now() then excluded.bytes else 0 end,
+       user_id = excluded.user_id, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+    [runId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+  );
+}
+
+/** The thoughts before calls, of those the newest with at most `maxBytes` in sum. `callIds`: the oldest first. */
+export async function findThoughts(
+  pool: Pool,
+  { tenantId, userId }: Thinker,
+  { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
+): Promise<ThoughtRow[]> {
+  const { rows } = await pool.query<ThoughtRow>(
+    `select call_id, content from (
+       select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
+       from unnest($3::text[]) with ordinality as asked (call_id, place)
+       cross join lateral (
+         select call_id, content, bytes from chat.thoughts
+         where tenant_id = $1 and call_id = asked.call_id and user_id is not distinct from $2
+           and expires_at > now() and content is not null limit 1
+       ) found
+     ) newest where total <= $4`,
+    [tenantId, userId, textArray(callIds), maxBytes],
+  );
+  return rows;
+}

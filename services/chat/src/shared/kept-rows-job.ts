@@ -1,0 +1,55 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from '@gatehouse/pg/pool';
+import {
+  deleteExpired,
+  deleteOldest,
+  nextTenant,
+  type KeptAmount,
+  type KeptTable,
+} from './kept-rows-system-store.ts';
+
+const deletion = { firstMs: 60_000, everyMs: 600_000 };
+/** With each response go the keys of its items, 256 at most. */
+const batchSize = 200;
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+export interface KeptRowsCleaningOptions {
+  pool: Pool;
+  log: Logger;
+  table: KeptTable;
+  /** Kept of each tenant: beyond it, the oldest are deleted within ten minutes. */
+  most: KeptAmount;
+  /** Shorter in tests. */
+  firstMs?: number | undefined;
+}
+
+/** Deletes rows that have expired, and those of a tenant that keeps too many. */
+export class KeptRowsCleaning {
+  readonly #work: PeriodicWork;
+
+  constructor({ pool, log, table, most, firstMs = deletion.firstMs }: KeptRowsCleaningOptions) {
+    this.#work = new PeriodicWork({
+      task: `delete old rows of ${table}`,
+      log,
+      firstMs,
+      everyMs: deletion.everyMs,
+      round: async () => {
+        if ((await deleteExpired(pool, table, batchSize)) === batchSize) return true;
+        for (let tenantId = await nextTenant(pool, table, beforeAll); tenantId !== null;) {
+          if ((await deleteOldest(pool, table, { tenantId, most, limit: batchSize })) === batchSize) continue;
+          tenantId = await nextTenant(pool, table, tenantId);
+        }
+        return false;
+      },
+    });
+  }
+
+  start(): void {
+    this.#work.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#work.stop();
+  }
+}

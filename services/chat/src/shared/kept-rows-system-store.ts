@@ -1,0 +1,50 @@
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** Tables of what is kept for clients until it expires. */
+export type KeptTable = 'chat.responses' | 'chat.thoughts';
+
+/** Deletes up to `limit` rows that have expired, and returns their number. */
+export async function deleteExpired(pool: Pool, table: KeptTable, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    // The condition is repeated, because a row may be renewed while this waits for its lock.
+    `delete from ${table} where expires_at <= now() and ctid = any (array(
+       select ctid from ${table} where expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** The tenant with the next id that has rows; null after the last. */
+export async function nextTenant(pool: Pool, table: KeptTable, after: string): Promise<string | null> {
+  const { rows } = await pool.query<{ tenant_id: string }>(
+    `select tenant_id from ${table} where tenant_id > $1 order by tenant_id limit 1`,
+    [after],
+  );
+  return rows[0]?.tenant_id ?? null;
+}
+
+/** A number of rows, and the size of all. */
+export interface KeptAmount {
+  count: number;
+  bytes: number;
+}
+
+/** Deletes up to `limit` of the oldest rows of a tenant beyond an amount, and returns their number. */
+export async function deleteOldest(
+  pool: Pool,
+  table: KeptTable,
+  { tenantId, most: { count, bytes }, limit }: { tenantId: string; most: KeptAmount; limit: number },
+): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from ${table} where tenant_id = $1 and ctid = any (array(
+       select ctid from ${table} where tenant_id = $1 and created_at <= (
+         select created_at from (
+           select created_at, sum(bytes) over newest as bytes, row_number() over newest as place
+           from ${table} where tenant_id = $1
+           window newest as (order by created_at desc rows unbounded preceding)
+         ) kept where place > $2 or bytes > $3 order by created_at desc limit 1)
+       order by created_at limit $4))`,
+    [tenantId, count, bytes, limit],
+  );
+  return rowCount ?? 0;
+}
