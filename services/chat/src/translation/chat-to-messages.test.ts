@@ -146,13 +146,39 @@ describe('a request of chat completions for a model of messages', () => {
     expect([refusing.body['temperature'], refusing.ignored]).toEqual([undefined, ['temperature']]);
   });
 
+  it('asks for any JSON object in words, with thinking and tools as they are', async () => {
+    const { body, ignored } = await toMessages({
+      messages: [{ role: 'system', content: 'Be kind.' }, ...ask],
+      ...{ response_format: { type: 'json_object' }, reasoning_effort: 'low' },
+      tools: [{ type: 'function', function: { name: 'f' } }],
+    });
+    expect(body).toMatchObject({
+      system: [{ text: 'Be kind.' }, { text: expect.stringContaining('one JSON object') }],
+      ...{ messages: ask.map(() => ({ role: 'user' })), tools: [{ name: 'f' }] },
+    });
+    expect(body['thinking']).not.toEqual({ type: 'disabled' });
+    expect([body['tool_choice'], body['output_config'], ignored]).toEqual([undefined, undefined, []]);
+  });
+
+  it.each(['chat', 'responses'] as const)(
+    'in %s names JSON, without which OpenAI refuses it',
+    async (api) => {
+      const fromGemini = translator('gemini', api);
+      const asked = (text: string): Fields => ({
+        contents: [{ role: 'user', parts: [{ text }] }],
+        generationConfig: { responseMimeType: 'application/json' },
+      });
+      expect((await fromGemini(asked('A cat.'))).text).toContain('one JSON object');
+      expect((await fromGemini(asked('A cat as JSON.'))).text).not.toContain('one JSON object');
+    },
+  );
+
   it.each([
     ['n', { n: 2 }],
     ['logprobs', { logprobs: true }],
     ['logit_bias', { logit_bias: { 1: 2 } }],
     ['modalities', { modalities: ['text', 'audio'] }],
     ['web_search_options', { web_search_options: {} }],
-    ['response_format', { response_format: { type: 'json_object' } }],
     ['tools[0].type', { tools: [{ type: 'web_search' }] }],
     [
       'messages[0].content[0]',

@@ -3,6 +3,7 @@ import type { ModelFacts } from '../api.ts';
 import { chatIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../conversation.ts';
 import { effortOf } from '../effort.ts';
+import { namingJson } from '../json-output.ts';
 import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
@@ -13,7 +14,7 @@ import { writeMessages } from './message-writer.ts';
 export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop, maxTokens, stream, tools, parallel } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
-  const turns = yield* withFittingIds(conversation.turns, chatIds);
+  const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
   return {
     model: facts.name,
     messages: yield* writeMessages(turns, { facts, left }),

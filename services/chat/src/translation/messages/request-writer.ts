@@ -1,6 +1,7 @@
 import type { Conversation, Tool, Turn } from '../conversation.ts';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
+import { askingForJson } from '../json-output.ts';
 import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import {
@@ -17,19 +18,20 @@ import { thinkingOf } from './thinking.ts';
 /** For models whose catalogue entry gives none: the API requires one, and all but its oldest models take this. */
 const otherwiseTokens = 8_192;
 
-/** See `RequestApi`. */
+/**
+ * See `RequestApi`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its place would
+ * end thinking, and calls of the client's own tools.
+ */
 export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
   const { output, stop, maxTokens, stream } = conversation;
-  if (output?.kind === 'json')
-    throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const fitting = yield* withFittingIds(conversation.turns, messagesIds);
+  const fitting = yield* withFittingIds(askingForJson(conversation), messagesIds);
   const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, 'anthropic')));
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
   const { system, messages } = splitSystem(isThinking ? turns : orderedTurns(turns.map(withoutThoughts)));
-  const format = output !== null && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
+  const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return {
     model: facts.name,
     max_tokens: limit,

@@ -4,6 +4,7 @@ import { chatIds, withFittingIds } from '../call-ids.ts';
 import { writtenEffort } from '../chat/request-writer.ts';
 import type { Conversation, OutputFormat, Tool } from '../conversation.ts';
 import { effortOf } from '../effort.ts';
+import { namingJson } from '../json-output.ts';
 import { RawJson } from '../json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
@@ -16,7 +17,8 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   if (stop.length > 0) throw left.refusedField('stop');
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   if (limit !== null && limit < leastTokens) left.ignoreField('maxTokens');
-  const { instructions, input } = yield* writeInput(yield* withFittingIds(conversation.turns, chatIds), left);
+  const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
+  const { instructions, input } = yield* writeInput(turns, left);
   return {
     model: facts.name,
     ...(instructions !== '' && { instructions }),

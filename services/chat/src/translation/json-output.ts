@@ -1,0 +1,29 @@
+import type { Conversation, Part, Turn } from './conversation.ts';
+import type { Steps } from './steps.ts';
+
+const instruction =
+  'Unless you call a tool, answer with one JSON object and nothing else: no text around it, and no code fence.';
+
+/** The turns of a conversation, with an instruction behind its first system texts where it asks for any JSON object. */
+export function askingForJson({ turns, output }: Conversation): readonly Turn[] {
+  if (output?.kind !== 'json') return turns;
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  const first = found < 0 ? 0 : found;
+  const system: Turn = { role: 'system', parts: [{ kind: 'text', text: instruction }] };
+  return turns.toSpliced(first, 0, system);
+}
+
+/** The same for OpenAI's APIs, which have a mode for it and refuse it for a conversation that does not name JSON. */
+export function* namingJson(conversation: Conversation): Steps<readonly Turn[]> {
+  const { turns, output } = conversation;
+  if (output?.kind !== 'json') return turns;
+  for (const { parts } of turns) {
+    if (parts.some(namesJson)) return turns;
+    yield;
+  }
+  return askingForJson(conversation);
+}
+
+function namesJson(part: Part): boolean {
+  return part.kind === 'text' && /json/i.test(part.text);
+}
