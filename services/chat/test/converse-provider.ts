@@ -13,7 +13,7 @@ import {
   type Turn,
 } from '../src/translation/conversation.ts';
 import { numberIn, textIn } from '../src/translation/fields.ts';
-import { JsonSource, RawJson, writeJson } from '../src/translation/json-text.ts';
+import { JsonSource, RawJson, writeJson } from '../src/wire/json-text.ts';
 import type { StreamEvent } from '../src/translation/stream-events.ts';
 import { awsFrame } from './aws-frames.ts';
 

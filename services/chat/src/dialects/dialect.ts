@@ -2,8 +2,10 @@ import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
+import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
+import type { JsonSource } from '../wire/json-text.ts';
 
 /**
  * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
@@ -368,20 +370,13 @@ export interface Said {
 
 /** The whole answers of a turn, in their order. */
 export interface ToolAnswers {
-  /** Reads a parsed answer; null if it has no message. Throws if it can't be read. */
-  add(answer: Fields): Said | null;
+  /**
+   * Reads a parsed answer; null if it has no message. Throws if it can't be read. `source`: its text, by which the numbers in
+   * inputs of calls stay as they are written.
+   */
+  add(answer: Fields, source?: JsonSource): Said | null;
   /** The last answer with the usage of all and without calls of the gateway's tools; null if nothing of it differs. */
   readonly shown: Buffer | null;
-}
-
-/** An event of a call of a tool that a client may see. */
-export interface ToolEvent {
-  type: 'tool.started' | 'tool.finished';
-  /** The id of the call, from the model. */
-  id: string;
-  name: string;
-  /** `ok`, or why the call failed. */
-  outcome?: string;
 }
 
 /** The streamed answers of a turn as one stream. */

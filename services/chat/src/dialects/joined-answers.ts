@@ -1,5 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { addedUsage } from '../usage/added-usage.ts';
+import { writeJson, type JsonSource } from '../wire/json-text.ts';
 import type { Said, ToolAnswers } from './dialect.ts';
 
 /** The whole answers of a turn, in any dialect: the client gets the last, with the usage of all. */
@@ -16,7 +17,8 @@ export abstract class JoinedAnswers implements ToolAnswers {
     this.isOwn = isOwn;
   }
 
-  add(answer: Fields): Said | null {
+  add(parsed: Fields, source?: JsonSource): Said | null {
+    const answer = source === undefined ? parsed : this.exact(parsed, source);
     const usage = answer[this.usageName];
     this.#usage = this.#answers === 0 ? usage : this.added(this.#usage, usage);
     this.#answers += 1;
@@ -28,11 +30,16 @@ export abstract class JoinedAnswers implements ToolAnswers {
     const { answer, isSame } = this.withoutOwn(this.#last);
     if (this.#answers === 1 && isSame) return null;
     const usage = this.#usage !== undefined && { [this.usageName]: this.#usage };
-    return Buffer.from(JSON.stringify({ ...answer, ...usage }));
+    return Buffer.from(writeJson({ ...answer, ...usage }));
   }
 
   protected added(one: unknown, other: unknown): unknown {
     return addedUsage(one, other);
+  }
+
+  /** The answer with the inputs of its calls as they are written. */
+  protected exact(answer: Fields, _source: JsonSource): Fields {
+    return answer;
   }
 
   protected abstract read(answer: Fields): Said | null;

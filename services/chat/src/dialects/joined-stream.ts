@@ -1,4 +1,5 @@
-import type { FrameSink, ToolEvent } from './dialect.ts';
+import type { FrameSink } from './dialect.ts';
+import type { ToolEvent } from './tool-event.ts';
 
 /** Passes the frames of several calls of a model on as one stream, in any dialect. */
 export abstract class JoinedStream implements FrameSink {

@@ -7,6 +7,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { JsonSource } from '../wire/json-text.ts';
 import type {
   Dialect,
   FrameSink,
@@ -116,7 +117,7 @@ export class ToolLoop {
     const answer = isParsed ? await parsedPart(bytes, whole, tenantId) : undefined;
     if (!isFields(answer)) throw new ProviderFailure('invalid', model.provider.name);
     try {
-      return answers.add(answer);
+      return answers.add(answer, new JsonSource(bytes));
     } catch (error) {
       throw new ProviderFailure('invalid', model.provider.name, { cause: error });
     }

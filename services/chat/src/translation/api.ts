@@ -3,7 +3,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { Answer } from './answer.ts';
 import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
-import type { JsonSource } from './json-text.ts';
+import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
 import type { Steps } from './steps.ts';
 import type { EventSource, EventWriter } from './stream-events.ts';

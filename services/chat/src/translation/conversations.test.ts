@@ -8,7 +8,7 @@ import { converse } from './converse/converse.ts';
 import { ConverseWriter, passedFrames, readRequest, writeAnswer } from '../../test/converse-provider.ts';
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
-import { JsonSource, writeJson } from './json-text.ts';
+import { JsonSource, writeJson } from '../wire/json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';

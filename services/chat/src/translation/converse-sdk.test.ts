@@ -13,7 +13,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { converse } from './converse/converse.ts';
 import { exceptionFrame } from '../../test/aws-frames.ts';
 import { ConverseWriter, writeAnswer } from '../../test/converse-provider.ts';
-import { writeJson } from './json-text.ts';
+import { writeJson } from '../wire/json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { fieldNames } from './chat/request-reader.ts';
 import { atOnce } from './translating.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
-import { Late } from './json-text.ts';
+import { Late } from '../wire/json-text.ts';
 
 /** Longer than any media type. */
 const maxTypeChars = 200;

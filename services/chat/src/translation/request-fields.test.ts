@@ -6,7 +6,7 @@ import type { TranslatedApi } from './api.ts';
 import { chat } from './chat/chat.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';
 import { gemini } from './gemini/gemini.ts';
-import { writeJson } from './json-text.ts';
+import { writeJson } from '../wire/json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';

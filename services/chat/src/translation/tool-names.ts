@@ -1,7 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { writeJson } from '../wire/json-text.ts';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
-import { writeJson } from './json-text.ts';
 import type { Steps } from './steps.ts';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 

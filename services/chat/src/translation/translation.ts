@@ -19,7 +19,7 @@ import { chat } from './chat/chat.ts';
 import type { Conversation } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
-import { JsonSource } from './json-text.ts';
+import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { writeJson } from '../../wire/json-text.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 
 /** An event of a stream. */
@@ -22,7 +23,7 @@ export function eventOf(frame: Buffer): MessageEvent | null {
 }
 
 export function frameOf(fields: Fields & { type: string }): Buffer {
-  return Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+  return Buffer.from(`event: ${fields.type}\ndata: ${writeJson(fields)}\n\n`);
 }
 
 /** The last event of a complete stream, where the provider sent none. */

@@ -1,6 +1,7 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Said, ToolCall } from '../dialect.ts';
+import { RawJson, writeJson, type JsonSource } from '../../wire/json-text.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
 
 /** A block, and the input of a call as it was written; empty where the block has it. */
@@ -28,7 +29,7 @@ export class SaidContent implements Said {
     const called = written.filter(({ fields }) => isCall(fields));
     if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
     const texts = called.map(({ fields: { input }, json }) =>
-      json === '' && input !== undefined ? JSON.stringify(input) : json,
+      json === '' && input !== undefined ? writeJson(input) : json,
     );
     const objects = argumentsObjects(texts);
     const calls = called.map(({ fields: { id, name } }, index) => ({
@@ -40,7 +41,7 @@ export class SaidContent implements Said {
       // Tools of the provider have inputs in pieces too.
       const input =
         inputs.get(block) ?? (block.json === '' ? null : (argumentsObjects([block.json])[0] ?? null));
-      return input === null ? block.fields : { ...block.fields, input: JSON.parse(input) as unknown };
+      return input === null ? block.fields : { ...block.fields, input: new RawJson(input) };
     });
     return new SaidContent(blocks, calls);
   }
@@ -76,7 +77,7 @@ export class SaidContent implements Said {
   /** Without empty texts, which are refused in requests. Thoughts stay as they are, since they are signed. */
   get text(): string {
     const content = this.blocks.filter(({ type, text }) => type !== 'text' || textOf(text).trim() !== '');
-    return JSON.stringify({ role: 'assistant', content });
+    return writeJson({ role: 'assistant', content });
   }
 
   /** One message: each call must have its result in the message right after it. */
@@ -103,6 +104,13 @@ export function nameOf(block: Fields): string {
 /** Whether a block is a call of a tool that the client, or the gateway, has. */
 export function isCall(block: unknown): block is Fields {
   return isFields(block) && block['type'] === 'tool_use';
+}
+
+/** A block with the input of its call as it is written: parsing and writing it again would change big numbers. */
+export function exactInput(block: unknown, sourceOf: () => JsonSource | null): unknown {
+  if (!isCall(block) || !isFields(block['input']) || Object.keys(block['input']).length === 0) return block;
+  const input = sourceOf()?.textOf('input') ?? null;
+  return input === null ? block : { ...block, input: new RawJson(input) };
 }
 
 function textOf(value: unknown): string {

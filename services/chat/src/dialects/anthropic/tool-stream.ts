@@ -1,10 +1,12 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { addedUsage } from '../../usage/added-usage.ts';
+import { JsonSource } from '../../wire/json-text.ts';
+import { frameData } from '../../wire/sse-frames.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { callsTools, eventOf, firstUsage, frameOf, mergedUsage, stopFrame } from './events.ts';
-import { isCall, nameOf, type SaidContent } from './said-content.ts';
+import { exactInput, isCall, nameOf, type SaidContent } from './said-content.ts';
 
 /**
  * Passes the events of several calls of a model on as one message: the client sees one start, blocks that are numbered in
@@ -64,7 +66,8 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
   protected override passed(frame: Buffer): Buffer[] {
     const event = eventOf(frame);
     if (event === null) return [frame];
-    const { type, fields } = event;
+    const { type } = event;
+    const fields = type === 'content_block_start' ? exactStart(event.fields, frame) : event.fields;
     switch (type) {
       case 'message_start':
         this.#usage = mergedUsage(this.#usage, firstUsage(fields['message']));
@@ -112,6 +115,13 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     this.#indexes.set(indexOf(fields), isOwn ? null : this.#shownBlocks);
     if (!isOwn) this.#shownBlocks += 1;
   }
+}
+
+/** Some servers write the whole input of a call in its start. */
+function exactStart(fields: Fields, frame: Buffer): Fields {
+  const source = (): JsonSource | null =>
+    new JsonSource(Buffer.from(frameData(frame) ?? '')).member('content_block');
+  return { ...fields, content_block: exactInput(fields['content_block'], source) };
 }
 
 function indexOf({ index }: Fields): number {

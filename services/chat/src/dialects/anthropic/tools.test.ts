@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { readWhole } from './whole-answer.ts';
 import { NoAnswer } from '../dialect.ts';
+import { JsonSource, RawJson } from '../../wire/json-text.ts';
 import { FrameSplitter } from '../../wire/sse-frames.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { EventReader } from './event-reader.ts';
@@ -138,6 +139,30 @@ describe('a whole answer', () => {
     const read = await readWhole(bytesOf(large), { tenantId: null, keepsText: true });
     expect(read).toMatchObject({ usage: { outputTokens: 3 }, text: 'beginning', responseModel: 'claude-x' });
     expect(read.answer.chars).toBeGreaterThan(13 * 2 ** 20);
+  });
+});
+
+describe('numbers that JavaScript would write in another way', () => {
+  const input = '{"id":9007199254740993,"ratio":1.0,"big":1e400}';
+
+  it('stay as they are in whole answers, for the model and for the client', () => {
+    const call = (name: string) => `{"type":"tool_use","id":"${name}","name":"${name}","input":${input}}`;
+    const text = `{"role":"assistant","stop_reason":"tool_use","content":[${call('own_a')},${call('theirs')}]}`;
+    const answers = new MessageToolAnswers(isOwn);
+    const said = answers.add(JSON.parse(text) as Record<string, unknown>, new JsonSource(Buffer.from(text)));
+    expect(said?.calls.map(({ argumentsJson }) => argumentsJson)).toEqual([input, input]);
+    expect(said?.identified(new Set()).text.split(input)).toHaveLength(3);
+    expect(String(answers.shown).split(input)).toHaveLength(2);
+  });
+
+  it('stay as they are in streams, in pieces and in the start of a call', () => {
+    for (const pieces of [['{"id":90071992', '54740993,"ratio":1.0,"big":1e400}'], []]) {
+      const builder = new ContentBuilder();
+      const started = pieces.length === 0 ? new RawJson(input) : {};
+      builder.start(0, { type: 'tool_use', id: 't', name: 'own_a', input: started });
+      for (const partial_json of pieces) builder.add(0, { type: 'input_json_delta', partial_json });
+      expect(builder.built.text).toContain(input);
+    }
   });
 });
 

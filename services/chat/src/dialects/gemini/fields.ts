@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { JsonSource } from '../../wire/json-text.ts';
 import { kindOf, wrongType, type FieldTypes } from '../request-fields.ts';
 
 /** Fields of Google's JSON. Each has two spellings, camelCase and snake_case, and a list of one may stand without its brackets. */
@@ -22,6 +23,11 @@ export function isNamed(found: string, name: string): boolean {
 /** The value of a field, by its name in camelCase. */
 export function valueOf(fields: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : fields[snakeOf(name)];
+}
+
+/** The text of a field, in either spelling. */
+export function memberIn(source: JsonSource | null, name: string): JsonSource | null {
+  return source?.member(name) ?? source?.member(snakeOf(name)) ?? null;
 }
 
 /** The object that a field is; empty if it is none. */

@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { writeJson } from '../../wire/json-text.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 import { objectIn, objectsIn } from './fields.ts';
 
@@ -17,7 +18,7 @@ export function responseIn(frame: Buffer): Fields | null {
 }
 
 export function frameOf(response: Fields): Buffer {
-  return Buffer.from(`data: ${JSON.stringify(response)}\n\n`);
+  return Buffer.from(`data: ${writeJson(response)}\n\n`);
 }
 
 /** More than any model answers with. */

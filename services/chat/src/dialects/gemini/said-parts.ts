@@ -1,9 +1,10 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
+import { RawJson, writeJson, type JsonSource } from '../../wire/json-text.ts';
 import type { Said, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
-import { callIn, isSealed } from './content.ts';
-import { textOf } from './fields.ts';
+import { callIn, isSealed, partsOf } from './content.ts';
+import { memberIn, textOf } from './fields.ts';
 
 /** More than any model asks for at once. */
 export const maxCalls = 128;
@@ -57,7 +58,7 @@ export class SaidParts implements Said {
   /** Without empty texts, unless they carry a signature. */
   get text(): string {
     const parts = this.parts.filter((part) => part['text'] !== '' || Object.keys(part).length > 1);
-    return JSON.stringify({ role: 'model', parts });
+    return writeJson({ role: 'model', parts });
   }
 
   /** One content: the results stand in the order of the calls, with the ids that the model gave. */
@@ -73,9 +74,28 @@ export class SaidParts implements Said {
   }
 }
 
+/**
+ * The first candidate of a response with the arguments of its calls as they are written: parsing and writing them again would
+ * change big numbers.
+ */
+export function exactArguments(candidate: Fields, sourceOf: () => JsonSource | null): Fields {
+  const given = partsOf(candidate['content']);
+  if (!given.some((part) => isFields(callIn(part)?.['args']))) return candidate;
+  const list = memberIn(memberIn(sourceOf(), 'content'), 'parts');
+  const parts = given.map((part, index) => {
+    const call = callIn(part);
+    const args =
+      call === null ? null : (memberIn(list?.element(index) ?? null, 'functionCall')?.textOf('args') ?? null);
+    if (call === null || args === null || !isFields(call['args'])) return part;
+    const name = Object.hasOwn(part, 'functionCall') ? 'functionCall' : 'function_call';
+    return { ...part, [name]: { ...call, args: new RawJson(args) } };
+  });
+  return { ...candidate, content: { ...(candidate['content'] as Fields), parts } };
+}
+
 function argumentsText(args: unknown): string {
   if (args === undefined || args === null) return '';
-  return isFields(args) ? JSON.stringify(args) : textOf(args) || JSON.stringify(args);
+  return isFields(args) ? writeJson(args) : textOf(args) || JSON.stringify(args);
 }
 
 /** All others say that the model broke off. */

@@ -9,7 +9,7 @@ import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type Sto
 import type { ModelFacts } from '../api.ts';
 import { newCallId } from '../call-ids.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import { chatMaker } from '../seals.ts';
 import { callOf, thoughtsOf } from './message-reader.ts';
 

@@ -1,6 +1,6 @@
 import type { Answer, StopReason } from '../answer.ts';
 import { chatIds, fittingId } from '../call-ids.ts';
-import { writeJson } from '../json-text.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import { writeUsage } from './usage.ts';
 
 export const finishReasons: Readonly<Record<StopReason, string>> = {

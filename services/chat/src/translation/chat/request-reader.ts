@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../conversation.ts';
 import { efforts, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut, Members } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
 import { freeformText } from '../tool-names.ts';

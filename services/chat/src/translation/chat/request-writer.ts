@@ -4,7 +4,7 @@ import { chatIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Effort, OutputFormat, Tool } from '../conversation.ts';
 import { effortOf } from '../effort.ts';
 import { namingJson } from '../json-output.ts';
-import { RawJson } from '../json-text.ts';
+import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
 import { strictIn } from '../strict-schema.ts';

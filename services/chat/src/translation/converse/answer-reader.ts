@@ -5,7 +5,7 @@ import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type Sto
 import type { ModelFacts } from '../api.ts';
 import type { Seal } from '../conversation.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import { errorIn } from './errors.ts';
 import { makerOf } from './model-family.ts';
 

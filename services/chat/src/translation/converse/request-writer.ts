@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Tool } from '../conversation.ts';
-import { RawJson } from '../json-text.ts';
+import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
 import {

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
-import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import { memberIn, objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
 import { publicErrorIn } from '../../dialects/gemini/google-error.ts';
 import { hasFinished, isBlocked } from '../../dialects/gemini/responses.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
@@ -8,8 +8,8 @@ import { endingIn, hasMedia, type Answer, type AnswerPart, type Ending, type Sto
 import type { ModelFacts } from '../api.ts';
 import { newCallId } from '../call-ids.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
-import { memberOf, sealOf } from './content-reader.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
+import { sealOf } from './content-reader.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {
@@ -17,7 +17,7 @@ export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts
   const [candidate] = objectsIn(fields, 'candidates');
   if (error !== null && candidate === undefined) return error;
   if (candidate === undefined && !isBlocked(fields)) throw new Error('the answer has no candidate');
-  const content = memberOf(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts');
+  const content = memberIn(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts');
   const parts = objectsIn(objectIn(candidate ?? {}, 'content'), 'parts').flatMap((part, index) =>
     partsOf(part, content?.element(index) ?? null),
   );
@@ -43,7 +43,7 @@ export function partsOf(part: Fields, source: JsonSource | null): AnswerPart[] {
   if (!isFields(call))
     return typeof text === 'string' && text !== '' ? [...before, { kind: 'text', text }] : before;
   const called = { id: textOf(call['id']) || newCallId(), name: textOf(call['name']) };
-  const argumentsText = memberOf(source, 'functionCall')?.textOf('args') ?? '{}';
+  const argumentsText = memberIn(source, 'functionCall')?.textOf('args') ?? '{}';
   return [...before, { kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
 }
 

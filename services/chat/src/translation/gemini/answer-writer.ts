@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart, StopReason } from '../answer.ts';
 import type { Seal } from '../conversation.ts';
-import { writeJson } from '../json-text.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import { inputOf } from '../messages/content-writer.ts';
 import { markedSeal } from '../seals.ts';
 import { writeUsage } from './usage.ts';

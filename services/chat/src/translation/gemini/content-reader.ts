@@ -1,9 +1,9 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { isSealed } from '../../dialects/gemini/content.ts';
-import { isNamed, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import { isNamed, memberIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
 import type { CallPart, MediaPart, Part, ResultPart, Seal, TextPart, Turn } from '../conversation.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut, Members } from '../left-out.ts';
 import { dataSource } from '../media.ts';
 import { readMarked } from '../seals.ts';
@@ -25,15 +25,6 @@ export function membersOf<Name extends string>(
 /** A list, which may stand without its brackets if it has one element. */
 export function elementsIn(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
-}
-
-/** A member in either spelling. */
-export function memberOf(source: JsonSource | null, name: string): JsonSource | null {
-  return source?.member(name) ?? source?.member(snakeOf(name)) ?? null;
-}
-
-function snakeOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 interface OpenCall {
@@ -159,9 +150,9 @@ function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
   const { text, functionCall: call, functionResponse: result } = part;
   if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), seal }];
   const before: Part[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
-  if (call !== undefined) return [...before, callOf(call, memberOf(source, 'functionCall'), { calls, left })];
+  if (call !== undefined) return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, left })];
   if (result !== undefined)
-    return [resultOf(result, memberOf(source, 'functionResponse'), { at, left, calls })];
+    return [resultOf(result, memberIn(source, 'functionResponse'), { at, left, calls })];
   if (typeof text === 'string') return text === '' ? before : [...before, { kind: 'text', text }];
   return [...before, mediaOf(part, at, left)];
 }

@@ -2,7 +2,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { errorInEvent } from '../../dialects/error-words.ts';
 import { withoutAccount } from '../../dialects/public-errors.ts';
-import { objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
+import { memberIn, objectIn, objectsIn, textOf, valueOf } from '../../dialects/gemini/fields.ts';
 import { publicErrorIn } from '../../dialects/gemini/google-error.ts';
 import { hasFinished, isBlocked, newerMetadata, responseIn } from '../../dialects/gemini/responses.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
@@ -10,10 +10,9 @@ import { assertTranslatable } from '../../wire/readable.ts';
 import { frameData, frameEvent } from '../../wire/sse-frames.ts';
 import type { AnswerPart, Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
-import { JsonSource } from '../json-text.ts';
+import { JsonSource } from '../../wire/json-text.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
 import { endingOf, partsOf } from './answer-reader.ts';
-import { memberOf } from './content-reader.ts';
 
 /** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
 export class GeminiSource implements EventSource {
@@ -119,5 +118,5 @@ export class GeminiSource implements EventSource {
 /** The parts of the first candidate in the text of a frame. */
 function sourceOf(frame: Buffer): JsonSource | null {
   const source = new JsonSource(Buffer.from(frameData(frame) ?? '{}'));
-  return memberOf(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts') ?? null;
+  return memberIn(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts') ?? null;
 }

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Usage } from '../../usage/usage.ts';
 import type { Stop } from '../answer.ts';
-import { writeJson } from '../json-text.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import type { Seal } from '../conversation.ts';
 import type { EventWriter, OpenPart, StreamEvent } from '../stream-events.ts';
 import { callPart, finishReasons, signatureOf } from './answer-writer.ts';

@@ -1,12 +1,12 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { isNamed, numberOf, textOf } from '../../dialects/gemini/fields.ts';
+import { isNamed, memberIn, numberOf, textOf } from '../../dialects/gemini/fields.ts';
 import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../conversation.ts';
 import { efforts, type Effort } from '../conversation.ts';
 import { stopIn, textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut, Members } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
-import { elementsIn, memberOf, membersOf, readContents, readSystem } from './content-reader.ts';
+import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 
 const config = 'generationConfig';
@@ -104,7 +104,7 @@ function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool
     for (const [name, value] of Object.entries(Object(tool) as Fields))
       if (!isNamed(name, 'functionDeclarations') && value !== null)
         throw left.refused(`tools[${index}].${name}`, 'Only its own provider has this tool.');
-    const declarations = memberOf(from?.element(index) ?? null, 'functionDeclarations');
+    const declarations = memberIn(from?.element(index) ?? null, 'functionDeclarations');
     const { functionDeclarations } = membersOf(tool, {
       path: 'tools',
       names: ['functionDeclarations'],
@@ -162,7 +162,7 @@ function choiceOf(
 function outputOf(given: Config, source: JsonSource, left: LeftOut): OutputFormat | null {
   const mime = given.responseMimeType ?? 'text/plain';
   if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
-  const from = memberOf(source, config);
+  const from = memberIn(source, config);
   const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
   const old = from?.textOf('responseSchema') ?? from?.textOf('response_schema') ?? null;
   const schemaJson = schema ?? (old === null || old === 'null' ? null : asJsonSchema(old));

@@ -3,7 +3,7 @@ import type { ModelFacts } from '../api.ts';
 import { withFittingIds, type IdRule } from '../call-ids.ts';
 import type { Conversation, Effort, Tool } from '../conversation.ts';
 import { budgetOf, effortOf } from '../effort.ts';
-import { RawJson } from '../json-text.ts';
+import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
 import { writeContents } from './content-writer.ts';

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart, Stop, StopReason } from '../answer.ts';
 import { fittingId, messagesIds } from '../call-ids.ts';
 import type { Seal } from '../conversation.ts';
-import { writeJson } from '../json-text.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import { markedSeal } from '../seals.ts';
 import { inputOf } from './content-writer.ts';
 import { writeUsage } from './usage.ts';

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, MediaSource, Part, Seal, TextPart } from '../conversation.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut, Members } from '../left-out.ts';
 import { dataSource } from '../media.ts';
 import { readMarked } from '../seals.ts';

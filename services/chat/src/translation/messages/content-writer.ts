@@ -3,7 +3,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { argumentsObject } from '../../dialects/tool-arguments.ts';
 import type { CallPart, MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
-import { Late, RawJson, writeJson } from '../json-text.ts';
+import { Late, RawJson, writeJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, plainText, typeOf } from '../media.ts';
 import { isEmpty } from '../ordered-turns.ts';

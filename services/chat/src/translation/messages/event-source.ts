@@ -10,7 +10,7 @@ import type { Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import type { Seal } from '../conversation.ts';
 import { numberIn, textIn } from '../fields.ts';
-import { JsonSource } from '../json-text.ts';
+import { JsonSource } from '../../wire/json-text.ts';
 import { PartSequence } from '../part-sequence.ts';
 import type { EventSource, OpenPart, StreamEvent } from '../stream-events.ts';
 import { endingOf } from './answer-reader.ts';

@@ -2,7 +2,7 @@ import type { Conversation, Tool, Turn } from '../conversation.ts';
 import type { ModelFacts } from '../api.ts';
 import { messagesIds, withFittingIds } from '../call-ids.ts';
 import { askingForJson } from '../json-output.ts';
-import { RawJson } from '../json-text.ts';
+import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import {
   calledTools,

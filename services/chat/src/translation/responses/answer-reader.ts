@@ -5,7 +5,7 @@ import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import { endingIn, type Answer, type AnswerPart, type Ending } from '../answer.ts';
 import type { ModelFacts } from '../api.ts';
 import { textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import { callOf, thinkingParts } from './input-reader.ts';
 
 /** See `AnswerApi`. */

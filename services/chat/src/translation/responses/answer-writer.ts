@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { Answer, AnswerPart, Stop, StopReason } from '../answer.ts';
 import { now } from '../chat/answer-writer.ts';
 import { chatIds, fittingId } from '../call-ids.ts';
-import { writeJson } from '../json-text.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import { markedSeal } from '../seals.ts';
 import { writeUsage } from './usage.ts';
 

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
-import type { Late } from '../json-text.ts';
+import type { Late } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
 import type { Steps } from '../steps.ts';

@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { Tool } from '../conversation.ts';
 import { booleanIn, textIn } from '../fields.ts';
-import type { JsonSource } from '../json-text.ts';
+import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
 import { freeformText } from '../tool-names.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
-import { elementsOf, objectMembers } from '../wire/json-members.ts';
+import { elementsOf, objectMembers } from './json-members.ts';
 
 /**
  * JSON text that is written as it stands. Parsing and printing it again would lose big numbers, equal names and the order

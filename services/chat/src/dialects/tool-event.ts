@@ -1,0 +1,9 @@
+/** An event of a call of a tool that a client may see. */
+export interface ToolEvent {
+  type: 'tool.started' | 'tool.finished';
+  /** The id of the call, from the model. */
+  id: string;
+  name: string;
+  /** `ok`, or why the call failed. */
+  outcome?: string;
+}
