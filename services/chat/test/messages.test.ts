@@ -287,6 +287,15 @@ describe('an agent', () => {
     await eventually(() => expect(harness.memory.turns.at(-1)).toMatchObject({ output: 'Thirty.' }));
   });
 
+  it('has its parameters named that no field of messages can hold, whichever API its model has', async () => {
+    const parametersJson = '{"seed":7,"temperature":0.5,"presence_penalty":1}';
+    harness.agents.set('tuned', makeAgent({ key: 'tuned', model: 'claude', parametersJson }));
+    provider.answer(whole(answerOf([{ type: 'text', text: 'x' }])));
+    const answer = await post(asking('x', { model: 'agent:tuned' }));
+    expect([answer.status, answer.headers.get('x-gateway-ignored')]).toEqual([200, 'seed, presence_penalty']);
+    expect(JSON.parse(String(provider.received[0]?.body))).toMatchObject({ temperature: 0.5 });
+  });
+
   it('calls its tools, unary and streamed, and the client sees one message', async () => {
     harness.agents.set('worker', makeAgent({ key: 'worker', model: 'claude', tools: { maxIterations: 4 } }));
     harness.toolLists.tools = [tool];

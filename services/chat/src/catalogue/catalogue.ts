@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
+import { knownReasoning } from './known-reasoning.ts';
 import { apisOf, hasEmbeddings, name, provider, type Provider } from './provider-schema.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
@@ -16,7 +17,7 @@ const model = z.strictObject({
   upstream_model: z.string().min(1).max(256).optional(),
   /** One of those that its provider's kind has; the first of them unless given. */
   api: z.enum(['chat', 'responses', 'messages', 'gemini', 'converse']).optional(),
-  /** Whether it thinks before it answers; unless given, OpenAI's models are known by their names. */
+  /** Whether it thinks before it answers; unless given, models are known by their names. */
   reasoning: z.boolean().optional(),
   /** Whether it takes parameters of sampling, such as `temperature`. */
   sampling: z.boolean().default(true),
@@ -81,7 +82,9 @@ export class Catalogue {
         const api = named ?? apis[0];
         if (!apis.includes(api))
           problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
-        resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel: upstream_model ?? rest.id });
+        const upstreamModel = upstream_model ?? rest.id;
+        const reasoning = rest.reasoning ?? knownReasoning(upstreamModel);
+        resolved.set(rest.id, { ...rest, api, provider: found, upstreamModel, reasoning });
       }
       for (const fallback of rest.fallbacks) {
         if (!ids.has(fallback)) problems.push(`model ${rest.id}: there is no fallback model ${fallback}`);

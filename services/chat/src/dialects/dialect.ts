@@ -44,6 +44,8 @@ export interface RequestFormat {
    * one there. Throws 400s that name the field.
    */
   readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
+  /** Names of an agent's parameters that the format has no field for, so that they reach no provider. */
+  lostDefaults(defaults: Fields): string[];
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
   toolText(tool: ToolDefinition): string;
 }
@@ -182,7 +184,7 @@ export interface Rewrite {
   isTranslated?: boolean;
   /** Whether a seal of a thought goes to the provider; absent where each does that no translation has marked. */
   keepsSeal?: (seal: unknown) => boolean;
-  /** Whether the model reasons; absent where the catalogue does not say. */
+  /** Whether the model reasons; absent where the catalogue does not know. */
   reasons?: boolean | undefined;
   /** Whether the provider counts the tokens of the request instead of answering it. */
   counts?: true;

@@ -7,10 +7,6 @@ import { translationBetween, type StreamTranslation, type Translation } from '..
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-/** Known models that refuse parameters of reasoning. */
-const plainNames =
-  /^(?:openai\/|anthropic\/|(?:[a-z-]+\.)?anthropic\.)?(?:gpt-[34]|chatgpt|claude-(?:v?2|instant|3-(?!7)))/;
-
 /**
  * Translates a call of a model whose provider has another API than the client; null where both have the same.
  * `sealSummary`: for a request whose answer is the summary of its conversation.
@@ -25,7 +21,7 @@ export function translationFor(
     provider: model.provider.name,
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,
-    reasoning: model.reasoning ?? !plainNames.test(model.upstreamModel),
+    reasoning: model.reasoning ?? true,
     sampling: model.sampling,
     tokenLimit: limitNameAt(model.provider.base_url),
     streamUsage: model.provider.stream_usage,

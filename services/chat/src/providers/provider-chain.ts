@@ -160,7 +160,8 @@ export class ProviderChain {
         : await translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
     if (translated instanceof AppError) return translated;
     const { body, ignored } = translated;
-    receiver.ignored?.(ignored);
+    const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
+    receiver.ignored?.([...new Set([...ignored, ...lost])]);
     const trace = await record.startAttempt(model, body.length);
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });

@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { lostInAnthropic } from './defaults.ts';
 import { errorWords } from '../error-words.ts';
 import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
@@ -12,6 +13,7 @@ export const anthropic = {
   name: 'messages',
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   readRequest,
+  lostDefaults: lostInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
   keepsErrorBodies: true,

@@ -20,5 +20,13 @@ export function asAnthropic(defaults: Fields): Fields {
   };
 }
 
+/** Names of those that are left out. */
+export function lostInAnthropic(defaults: Fields): string[] {
+  const isTwice = typeof defaults['temperature'] === 'number';
+  return Object.keys(defaults).filter((name) => !taken.has(name) || (name === 'top_p' && isTwice));
+}
+
+const taken = new Set(['max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'stop']);
+
 /** Those of them that are refused beside thinking. */
 export const samplingNames: readonly string[] = ['temperature', 'top_p'];

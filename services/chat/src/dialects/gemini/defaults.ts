@@ -16,3 +16,10 @@ export function asGemini(defaults: Fields): Fields {
     ...(typeof seed === 'number' && { seed }),
   };
 }
+
+/** Names of those that are left out. */
+export function lostInGemini(defaults: Fields): string[] {
+  return Object.keys(defaults).filter((name) => !taken.has(name));
+}
+
+const taken = new Set(['max_completion_tokens', 'max_tokens', 'temperature', 'top_p', 'stop', 'seed']);

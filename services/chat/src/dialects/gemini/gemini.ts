@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { lostInGemini } from './defaults.ts';
 import { errorWords } from './google-error.ts';
 import { readCountRequest } from './count-request.ts';
 import { framesOf, ResponseAssembler } from './other-kind.ts';
@@ -13,6 +14,7 @@ export const gemini = {
   name: 'gemini',
   passedHeaders: [],
   readRequest,
+  lostDefaults: lostInGemini,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
   keepsErrorBodies: true,

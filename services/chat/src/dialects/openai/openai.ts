@@ -14,6 +14,8 @@ export const openai = {
   name: 'chat',
   passedHeaders: [],
   readRequest,
+  // An agent's parameters have its names.
+  lostDefaults: () => [],
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
   keepsErrorBodies: false,

@@ -13,3 +13,10 @@ export function asResponses(defaults: Fields): Fields {
     ...(typeof top_p === 'number' && { top_p }),
   };
 }
+
+/** Names of those that are left out. */
+export function lostInResponses(defaults: Fields): string[] {
+  return Object.keys(defaults).filter((name) => !taken.has(name));
+}
+
+const taken = new Set(['max_completion_tokens', 'max_tokens', 'temperature', 'top_p']);

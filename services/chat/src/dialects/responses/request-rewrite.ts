@@ -99,12 +99,9 @@ function keepNothing(
 }
 
 /** OpenAI refuses to encrypt the thoughts of a model that has none. */
-function reasons({ reasons, model, asksToReason }: Rewrite & AskedState): boolean {
-  return reasons ?? (asksToReason || (reasoningNames.test(model) && !model.includes('chat')));
+function reasons({ reasons, asksToReason }: Rewrite & AskedState): boolean {
+  return reasons ?? asksToReason;
 }
-
-/** OpenAI's names, and the same behind a vendor's. */
-const reasoningNames = /^(?:openai\/)?(?:gpt-(?:[5-9]|\d\d)|o\d|codex)/;
 
 /** Puts the agent's prompt before the instructions of the client. */
 function addInstructions(

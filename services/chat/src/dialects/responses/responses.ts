@@ -1,4 +1,5 @@
 import type { Dialect } from '../dialect.ts';
+import { lostInResponses } from './defaults.ts';
 import { errorWords } from '../error-words.ts';
 import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
@@ -15,6 +16,7 @@ export const responses = {
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,
   readCompaction,
+  lostDefaults: lostInResponses,
   // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
