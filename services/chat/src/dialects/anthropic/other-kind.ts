@@ -1,10 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { JsonSource, writeJson } from '../../wire/json-text.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
 import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { eventOf, firstUsage, frameOf, hasStopped, mergedUsage, stopFrame } from './events.ts';
-import { isCall } from './said-content.ts';
+import { exactInput, isCall } from './said-content.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
@@ -17,10 +18,14 @@ export function framesOf(answer: Buffer): Buffer[] {
   if (error !== null && !isBegun) return [frameOf({ ...whole, type: 'error' })];
   const { content, stop_reason, stop_sequence = null, usage, ...others } = whole;
   if (!Array.isArray(content)) throw new Error('the answer has no content');
+  const blocks = new JsonSource(answer).member('content');
   const message = { ...others, content: [], stop_reason: null, stop_sequence: null, usage: usage ?? {} };
   return [
     frameOf({ type: 'message_start', message }),
-    ...listOf(content).filter(isFields).flatMap(blockFrames),
+    ...listOf(content)
+      .map((block, index) => exactInput(block, () => blocks?.element(index) ?? null))
+      .filter(isFields)
+      .flatMap(blockFrames),
     ...(error === null ? [] : [frameOf({ type: 'error', error: whole['error'] })]),
     frameOf({
       ...{ type: 'message_delta', delta: { stop_reason: stop_reason ?? 'end_turn', stop_sequence } },
@@ -51,7 +56,7 @@ function splitBlock(block: Fields): { start: Fields; deltas: Fields[] } {
     return { start: { ...block, thinking: '', signature: '' }, deltas };
   }
   if (!isCall(block)) return { start: block, deltas: [] };
-  const delta = { type: 'input_json_delta', partial_json: JSON.stringify(input ?? {}) };
+  const delta = { type: 'input_json_delta', partial_json: writeJson(input ?? {}) };
   return { start: { ...block, input: {} }, deltas: [delta] };
 }
 
@@ -116,5 +121,5 @@ function shown({ status, message, code }: ProviderError): Fields {
 }
 
 function bytesOf(answer: Fields): Buffer {
-  return Buffer.from(JSON.stringify(answer));
+  return Buffer.from(writeJson(answer));
 }

@@ -155,6 +155,15 @@ describe('numbers that JavaScript would write in another way', () => {
     expect(String(answers.shown).split(input)).toHaveLength(2);
   });
 
+  it('stay as they are in a whole answer in place of a stream, and in a stream in place of one', () => {
+    const text = `{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"a","input":${input}}]}`;
+    const frames = framesOf(Buffer.from(text));
+    const assembler = new EventAssembler();
+    for (const frame of frames) assembler.add(frame);
+    expect(Buffer.concat(frames).toString()).toContain(JSON.stringify(input));
+    expect(String(assembler.built)).toContain(input);
+  });
+
   it('stay as they are in streams, in pieces and in the start of a call', () => {
     for (const pieces of [['{"id":90071992', '54740993,"ratio":1.0,"big":1e400}'], []]) {
       const builder = new ContentBuilder();

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { writeJson } from '../../wire/json-text.ts';
 import { assertReadable } from '../../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
 import { partsOf } from './content.ts';
@@ -6,6 +7,7 @@ import { objectsIn } from './fields.ts';
 import { publicErrorIn } from './google-error.ts';
 import { PartsBuilder } from './parts-builder.ts';
 import { candidatesIn, frameOf, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { exactResponse } from './said-parts.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
@@ -50,8 +52,9 @@ export class ResponseAssembler implements AnswerAssembler {
   /** Throws if the frame is not the JSON of an object, or too large to be read at once. */
   add(frame: Buffer): void {
     assertReadable(frame);
-    const response = this.#error === null ? responseIn(frame) : null;
-    if (response === null) return;
+    const read = this.#error === null ? responseIn(frame) : null;
+    if (read === null) return;
+    const response = exactResponse(read, frame);
     this.#error = publicErrorIn(response);
     if (this.#error !== null) return;
     const { candidates: _candidates, usageMetadata, ...others } = response;
@@ -99,7 +102,7 @@ function shown({ status, message, code }: ProviderError): Fields {
 }
 
 function bytesOf(answer: Fields): Buffer {
-  return Buffer.from(JSON.stringify(answer));
+  return Buffer.from(writeJson(answer));
 }
 
 function withValues(fields: Fields): Fields {

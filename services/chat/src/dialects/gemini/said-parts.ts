@@ -1,6 +1,7 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { RawJson, writeJson, type JsonSource } from '../../wire/json-text.ts';
+import { JsonSource, RawJson, writeJson } from '../../wire/json-text.ts';
+import { frameData } from '../../wire/sse-frames.ts';
 import type { Said, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
 import { callIn, isSealed, partsOf } from './content.ts';
@@ -91,6 +92,16 @@ export function exactArguments(candidate: Fields, sourceOf: () => JsonSource | n
     return { ...part, [name]: { ...call, args: new RawJson(args) } };
   });
   return { ...candidate, content: { ...(candidate['content'] as Fields), parts } };
+}
+
+/** The same for the response in the frame of a stream. */
+export function exactResponse(response: Fields, frame: Buffer): Fields {
+  const [first, ...others] = listOf(response['candidates']);
+  if (!isFields(first)) return response;
+  const source = (): JsonSource | null =>
+    new JsonSource(Buffer.from(frameData(frame) ?? '')).member('candidates')?.element(0) ?? null;
+  const exact = exactArguments(first, source);
+  return exact === first ? response : { ...response, candidates: [exact, ...others] };
 }
 
 function argumentsText(args: unknown): string {

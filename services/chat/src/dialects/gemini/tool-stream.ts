@@ -1,6 +1,4 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { JsonSource } from '../../wire/json-text.ts';
-import { frameData } from '../../wire/sse-frames.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
 import type { ToolEvent } from '../tool-event.ts';
@@ -8,7 +6,7 @@ import { addedMetadata } from './added-metadata.ts';
 import { partsOf } from './content.ts';
 import { PartsBuilder } from './parts-builder.ts';
 import { frameOf, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
-import { exactArguments, type SaidParts } from './said-parts.ts';
+import { exactResponse, type SaidParts } from './said-parts.ts';
 import { withoutOwn } from './tool-answers.ts';
 
 /** A frame as the client gets it. */
@@ -118,15 +116,6 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     };
     return { frame: frameOf(changed), response: changed };
   }
-}
-
-function exactResponse(response: Fields, frame: Buffer): Fields {
-  const [first, ...others] = listOf(response['candidates']);
-  if (!isFields(first)) return response;
-  const source = (): JsonSource | null =>
-    new JsonSource(Buffer.from(frameData(frame) ?? '')).member('candidates')?.element(0) ?? null;
-  const exact = exactArguments(first, source);
-  return exact === first ? response : { ...response, candidates: [exact, ...others] };
 }
 
 /** A response of which more follows. */
