@@ -3,7 +3,8 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
-import { createKeptThoughts } from '../kept-thoughts/create-kept-thoughts.ts';
+import { KeptThoughts } from '../kept-thoughts/kept-thought-store.ts';
+import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
 import { complete } from './complete-rpc.ts';
 import { completionHandlers, type CompletionDependencies } from './completion-handlers.ts';
@@ -22,12 +23,13 @@ export interface CompletionsOptions {
   turns: Omit<CompletionDependencies, 'tools' | 'thoughts' | 'log' | 'bodyBudget' | 'silenceMs'>;
 }
 
+const mostThoughtsOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
+
 /** Turns of clients, and of services that ask for one. */
-export function createCompletions(shell: Shell, options: CompletionsOptions) {
-  const { log, bodyBudget, signer } = shell;
+export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
   const { pool, keyRing, instance, peers, silenceMs } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
-  const { thoughts, parts } = createKeptThoughts(shell, { pool, keyRing });
+  const thoughts = new KeptThoughts({ pool, keyRing, log });
   const turns = { ...options.turns, tools, thoughts, log };
   const completions = new Completions({ pool, instance, keyRing, log });
   return {
@@ -36,6 +38,9 @@ export function createCompletions(shell: Shell, options: CompletionsOptions) {
       ...countHandlers({ ...turns, bodyBudget }),
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
-    parts: [completions, ...parts],
+    parts: [
+      completions,
+      new KeptRowsCleaning({ pool, log, table: 'chat.thoughts', most: mostThoughtsOfTenant }),
+    ],
   };
 }
