@@ -120,6 +120,10 @@ export class CompletionServer {
           Promise.resolve(ToolSet.of(this.tools, format)),
         call: () => Promise.resolve({ content: 'It was called.', outcome: 'ok' }),
       },
+      thoughts: {
+        find: () => Promise.resolve({ thoughts: new Map(), bytes: 0 }),
+        keep: () => Promise.resolve(),
+      },
       answers: new AnswerBudget(budget),
       bodyBudget: new BodyBudget(budget),
       silenceMs: 100,

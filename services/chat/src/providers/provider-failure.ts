@@ -144,8 +144,8 @@ export class ProviderFailure extends Error {
         return new AppError(
           'provider_error',
           details.message ?? `The provider ${provider} ended its answer early.`,
-          // The code of a connection that broke is our own.
-          { cause: this, publicCode: details.message === undefined ? undefined : publicCode },
+          // The code of a connection that broke is our own, and a long one is no word that a client knows.
+          { cause: this, publicCode: details.message === undefined ? undefined : shortCode(publicCode) },
         );
       case 'aborted':
         return new AppError('client_closed_request', 'The client left before the answer was complete.', {
@@ -217,6 +217,13 @@ function statusError(
       });
   }
 }
+
+function shortCode(code: string | undefined): string | undefined {
+  return code !== undefined && code.length <= maxCodeChars ? code : undefined;
+}
+
+/** Longer than any code that clients know. */
+const maxCodeChars = 64;
 
 function retryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
