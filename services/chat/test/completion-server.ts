@@ -124,6 +124,8 @@ export class CompletionServer {
         find: () => Promise.resolve({ thoughts: new Map(), bytes: 0 }),
         keep: () => Promise.resolve(),
       },
+      // Without a database, no responses are kept.
+      responses: { summaries: null },
       answers: new AnswerBudget(budget),
       bodyBudget: new BodyBudget(budget),
       silenceMs: 100,
