@@ -72,7 +72,7 @@ export function sealOf(
   return signature === '' ? null : { maker, text: signature, isRedacted: false };
 }
 
-/** Of an answer, or of the metadata of a stream. */
+/** The tier of an answer, or of the metadata of a stream. */
 export function tierOf({ serviceTier }: Fields): string | null {
   return textIn((Object(serviceTier) as Fields)['type']);
 }
