@@ -162,19 +162,24 @@ const ofKept = {
   actingUser: true,
 };
 
+/** Shared by routes whose body is a request for a response. */
+const ofRequest = {
+  method: 'POST' as const,
+  dialects: ['responses'] as const,
+  service: 'chat' as const,
+  access: scope('chat'),
+  actingUser: true,
+  passThrough: true,
+  bodyLimit: 20 * MiB,
+  query: z.looseObject({}),
+};
+
 export const routes: readonly Route[] = [
   route({
+    ...ofRequest,
     id: 'responses.create',
-    method: 'POST',
     path: '/v1/responses',
-    dialects: ['responses'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
-    bodyLimit: 20 * MiB,
     passedBody: responseRequest,
-    query: z.looseObject({}),
     response: { ...ok(response), events: true },
     summary: "A response, as OpenAI's Responses API has it",
     description: [
@@ -286,17 +291,10 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
+    ...ofRequest,
     id: 'responses.compact',
-    method: 'POST',
     path: '/v1/responses/compact',
-    dialects: ['responses'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
-    bodyLimit: 20 * MiB,
     passedBody: compactRequest,
-    query: z.looseObject({}),
     response: ok(compaction),
     summary: 'A conversation in short, for later requests',
     description: [
@@ -335,18 +333,11 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
+    ...ofRequest,
     id: 'responses.input_tokens',
-    method: 'POST',
     path: '/v1/responses/input_tokens',
-    dialects: ['responses'],
-    service: 'chat',
-    access: scope('chat'),
-    actingUser: true,
-    passThrough: true,
     counts: true,
-    bodyLimit: 20 * MiB,
     passedBody: inputTokensRequest,
-    query: z.looseObject({}),
     response: ok(inputTokens),
     summary: "The tokens of a response's request, as OpenAI's Responses API counts them",
     description: [
