@@ -15,13 +15,15 @@ export class SealMakers {
   /** By tenant, the least recently used first; each with its oldest seal first. */
   readonly #tenants = new Map<string, Map<string, string>>();
   #size = 0;
+  /** An address is read once: each call asks. */
+  readonly #vendors = new WeakMap<Model, string>();
 
   /** Notes the seals in an answer of a model, or in a frame of one. */
   note(tenantId: string, model: Model, text: Buffer): void {
     const ids = model.api === 'converse' ? [] : sealIdsIn(model.api, text);
     if (ids.length === 0) return;
     const known = this.#of(tenantId);
-    const vendor = vendorOf(model);
+    const vendor = this.#vendorOf(model);
     this.#size -= known.size;
     for (const id of ids) {
       known.delete(id);
@@ -42,12 +44,17 @@ export class SealMakers {
   /** Whether a seal goes to a model. `first`: the model that the client asked for. */
   keeps(tenantId: string, { model, first }: Record<'model' | 'first', Model>): (seal: unknown) => boolean {
     const known = this.#tenants.get(tenantId);
-    const vendor = vendorOf(model);
-    const asked = vendorOf(first);
     return (seal) => {
       const id = sealId(seal);
-      return ((id === null ? undefined : known?.get(id)) ?? asked) === vendor;
+      const maker = (id === null ? undefined : known?.get(id)) ?? this.#vendorOf(first);
+      return maker === this.#vendorOf(model);
     };
+  }
+
+  #vendorOf(model: Model): string {
+    const known = this.#vendors.get(model) ?? vendorOf(model);
+    this.#vendors.set(model, known);
+    return known;
   }
 
   #of(tenantId: string): Map<string, string> {

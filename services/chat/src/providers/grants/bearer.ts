@@ -1,5 +1,5 @@
 import type { Credentials } from '../credentials.ts';
-import { Renewed, type Ask } from './renewed.ts';
+import { grantedCredentials, Renewed, type Ask } from './renewed.ts';
 
 const unauthorized = 401;
 
@@ -7,18 +7,8 @@ const unauthorized = 401;
 export function bearer(ask: Ask<string>, onFailure: (error: Error) => void): Credentials {
   const token = new Renewed(ask, onFailure);
   const headers = (value: string): Record<string, string> => ({ authorization: `Bearer ${value}` });
-  return {
-    headersFor: () => {
-      const value = token.get();
-      return typeof value === 'string' ? headers(value) : value.then(headers);
-    },
-    refused: (status) => {
-      if (status !== unauthorized) return false;
-      token.refused();
-      return true;
-    },
-    close: () => {
-      token.close();
-    },
-  };
+  return grantedCredentials(token, unauthorized, () => {
+    const value = token.get();
+    return typeof value === 'string' ? headers(value) : value.then(headers);
+  });
 }

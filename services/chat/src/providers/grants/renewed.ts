@@ -1,5 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { CredentialsError } from '../credentials.ts';
+import { CredentialsError, type Credentials } from '../credentials.ts';
 
 /** Something that expires, as an issuer grants it. */
 export interface Grant<Value> {
@@ -103,6 +103,25 @@ export class Renewed<Value> {
       throw failure;
     }
   }
+}
+
+/** Credentials by a grant. `refusal`: the status by which a provider refuses it. */
+export function grantedCredentials<Value>(
+  grant: Renewed<Value>,
+  refusal: number,
+  headersFor: Credentials['headersFor'],
+): Credentials {
+  return {
+    headersFor,
+    refused: (status) => {
+      if (status !== refusal) return false;
+      grant.refused();
+      return true;
+    },
+    close: () => {
+      grant.close();
+    },
+  };
 }
 
 /** Messages of libraries may have requests in them. */

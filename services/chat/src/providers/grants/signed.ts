@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { SignatureV4 } from '@smithy/signature-v4';
 import type { Credentials, OutgoingRequest } from '../credentials.ts';
 import type { AwsKeys } from './aws.ts';
-import { Renewed, type Ask } from './renewed.ts';
+import { grantedCredentials, Renewed, type Ask } from './renewed.ts';
 
 const forbidden = 403;
 /** Smaller bodies are hashed at once; larger ones on another thread, 32 MiB in 80 ms without instructions for it. */
@@ -20,27 +20,17 @@ export function signed(
     ...{ service: 'bedrock', region, sha256: NodeSha256, applyChecksum: false },
     credentials: async () => keys.get(),
   });
-  return {
-    headersFor: async ({ path, body }: OutgoingRequest) => {
-      const hash = await hashOf(body);
-      const [pathname = '', query] = path.split('?', 2);
-      const { headers } = await signer.sign({
-        ...{ method: 'POST', protocol: 'https:', hostname: host, path: pathname },
-        query: Object.fromEntries(new URLSearchParams(query)),
-        headers: { host, 'content-type': 'application/json', 'x-amz-content-sha256': hash },
-      });
-      const { host: _host, ...proof } = headers;
-      return proof;
-    },
-    refused: (status) => {
-      if (status !== forbidden) return false;
-      keys.refused();
-      return true;
-    },
-    close: () => {
-      keys.close();
-    },
-  };
+  return grantedCredentials(keys, forbidden, async ({ path, body }: OutgoingRequest) => {
+    const hash = await hashOf(body);
+    const [pathname = '', query] = path.split('?', 2);
+    const { headers } = await signer.sign({
+      ...{ method: 'POST', protocol: 'https:', hostname: host, path: pathname },
+      query: Object.fromEntries(new URLSearchParams(query)),
+      headers: { host, 'content-type': 'application/json', 'x-amz-content-sha256': hash },
+    });
+    const { host: _host, ...proof } = headers;
+    return proof;
+  });
 }
 
 async function hashOf(body: Buffer): Promise<string> {
