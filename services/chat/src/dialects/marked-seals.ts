@@ -1,4 +1,5 @@
 import type { Rewrite } from './dialect.ts';
+import { sealId } from './seals-in.ts';
 
 /**
  * How seals of thoughts begin that translation has put into the API of a client. They go back to their maker by translation,
@@ -13,13 +14,9 @@ export function isMarked(seal: unknown): boolean {
   return typeof seal === 'string' && seal.startsWith(sealMark);
 }
 
-/** The text of a seal that decides where it goes: its end, behind its mark. */
-const textChars = 64;
-
 /** Enough of a seal to decide where it goes; null for none. */
 export function sealTextIn(seal: unknown): string | null {
-  if (typeof seal !== 'string' || seal === '') return null;
-  return isMarked(seal) ? sealMark : seal.slice(-textChars);
+  return isMarked(seal) ? sealMark : sealId(seal);
 }
 
 /**

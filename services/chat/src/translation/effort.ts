@@ -23,12 +23,8 @@ export function effortOf({ isOn, effort, budget }: Reasoning): Effort | null {
   return budget <= budgets.low ? 'low' : budget <= budgets.medium ? 'medium' : 'high';
 }
 
-/** The effort among those that a model takes, or the next one below; else the lowest of them. */
-export function nearestEffort(
-  effort: Effort,
-  known: readonly [Effort, ...Effort[]],
-  order: readonly Effort[],
-): Effort {
-  const most = order.indexOf(effort);
-  return known.findLast((each) => order.indexOf(each) <= most) ?? known[0];
+/** The word for an effort where models know three, and think in any case. */
+export function lowToHigh(effort: Effort): 'low' | 'medium' | 'high' {
+  if (effort === 'none' || effort === 'minimal' || effort === 'low') return 'low';
+  return effort === 'medium' ? 'medium' : 'high';
 }

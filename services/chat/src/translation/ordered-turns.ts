@@ -1,13 +1,21 @@
+import { messagesIds, withFittingIds } from './call-ids.ts';
 import type { Part, TextPart, Tool, Turn } from './conversation.ts';
+import type { Steps } from './steps.ts';
 import { withResultsBehindCalls } from './turn-order.ts';
 
 /** Turns in the order that Anthropic's messages and Bedrock's Converse want. */
+
+/** The turns with ids that fit, in order, and with the thoughts that `maker` takes back. */
+export function* ownTurns(turns: readonly Turn[], maker: string): Steps<Turn[]> {
+  const fitting = yield* withFittingIds(turns, messagesIds);
+  return orderedTurns(fitting.map((turn) => withOwnThoughts(turn, maker)));
+}
 
 /**
  * Results come right behind their calls, in one message and before all else in it. Turns of one side that follow one another
  * become one, but for those of the model. Empty turns are refused.
  */
-export function orderedTurns(turns: readonly Turn[]): Turn[] {
+function orderedTurns(turns: readonly Turn[]): Turn[] {
   const written: Turn[] = [];
   for (const { role, parts } of withResultsBehindCalls(turns.map(withoutEmpty))) {
     const last = written.at(-1);
@@ -19,14 +27,22 @@ export function orderedTurns(turns: readonly Turn[]): Turn[] {
 }
 
 /** The thoughts of a turn that their maker takes back: its own, and none behind everything else that was said. */
-export function withOwnThoughts(turn: Turn, maker: string | null): Turn {
+function withOwnThoughts(turn: Turn, maker: string): Turn {
   const parts = turn.parts.filter((part) => part.kind !== 'thinking' || part.seal?.maker === maker);
   const last = parts.findLastIndex(({ kind }) => kind !== 'thinking');
   return { ...turn, parts: parts.slice(0, last + 1) };
 }
 
-export function withoutThoughts(turn: Turn): Turn {
-  return { ...turn, parts: turn.parts.filter(({ kind }) => kind !== 'thinking') };
+/** Ordered turns without their thoughts, where the model does not take them back. */
+function withoutThoughts(turns: readonly Turn[]): readonly Turn[] {
+  if (!turns.some(({ parts }) => parts.some(isThought))) return turns;
+  return orderedTurns(
+    turns.map((turn) => ({ ...turn, parts: turn.parts.filter((part) => !isThought(part)) })),
+  );
+}
+
+function isThought({ kind }: Part): boolean {
+  return kind === 'thinking';
 }
 
 /** Empty texts are refused. */
@@ -38,8 +54,15 @@ export function isEmpty(part: Part): boolean {
   return (part.kind === 'text' || part.kind === 'refusal') && part.text.trim() === '';
 }
 
-/** System texts at the beginning have a field of their own. A request of nothing else has them as its message. */
-export function splitSystem(turns: readonly Turn[]): { system: TextPart[]; messages: readonly Turn[] } {
+/**
+ * The messages of ordered turns. System texts at the beginning have a field of their own; a request of nothing else has them
+ * as its message.
+ */
+export function splitSystem(
+  ordered: readonly Turn[],
+  { keepsThoughts }: { keepsThoughts: boolean },
+): { system: TextPart[]; messages: readonly Turn[] } {
+  const turns = keepsThoughts ? ordered : withoutThoughts(ordered);
   const found = turns.findIndex(({ role }) => role !== 'system');
   const first = found < 0 ? Math.max(0, turns.length - 1) : found;
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.filter((part) => part.kind === 'text'));

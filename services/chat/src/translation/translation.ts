@@ -131,7 +131,7 @@ class ApiTranslation implements Translation {
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
     const turns =
-      thoughts === undefined
+      thoughts === undefined || thoughts.size === 0
         ? read.turns
         : await inTurn(() => thinkingTurns(read.turns, thoughts, this.#facts));
     const flat = await inSteps(this.#names.flat({ ...read, turns, stream: isStream ?? read.stream }), inTurn);

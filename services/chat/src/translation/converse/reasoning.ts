@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import type { Conversation, Effort } from '../conversation.ts';
-import { effortOf } from '../effort.ts';
+import { effortOf, lowToHigh } from '../effort.ts';
 import type { LeftOut } from '../left-out.ts';
 import { thinkingOf } from '../messages/thinking.ts';
 import { familyOf } from './model-family.ts';
@@ -32,7 +32,8 @@ export function reasoningOf(
   const asked = effortOf(reasoning);
   if (facts.reasoning && family === 'nova') return { ...others, additional: novaFields(asked) };
   if (facts.reasoning && family === 'gpt' && asked !== null)
-    return { ...others, additional: { reasoning_effort: gptEfforts[asked] } };
+    // OpenAI's open models think always.
+    return { ...others, additional: { reasoning_effort: lowToHigh(asked) } };
   if (reasoning.isOn) left.ignoreField('reasoning');
   return others;
 }
@@ -53,14 +54,3 @@ function novaFields(effort: Effort | null): Fields {
   const isLow = effort === 'minimal' || effort === 'low';
   return { reasoningConfig: { type: 'enabled', maxReasoningEffort: isLow ? 'low' : 'medium' } };
 }
-
-/** Efforts of OpenAI's open models, which think always. */
-const gptEfforts: Readonly<Record<Effort, string>> = {
-  none: 'low',
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};

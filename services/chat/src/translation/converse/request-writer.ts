@@ -1,17 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
-import { messagesIds, withFittingIds } from '../call-ids.ts';
 import type { Conversation, Tool } from '../conversation.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
-import {
-  calledTools,
-  orderedTurns,
-  splitSystem,
-  withoutThoughts,
-  withOwnThoughts,
-} from '../ordered-turns.ts';
+import { calledTools, ownTurns, splitSystem } from '../ordered-turns.ts';
 import type { Steps } from '../steps.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';
@@ -26,15 +19,11 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
   const limit = limitOf(conversation, facts);
-  const maker = makerOf(facts);
-  const fitting = yield* withFittingIds(conversation.turns, messagesIds);
-  const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, maker)));
+  const turns = yield* ownTurns(conversation.turns, makerOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
   const tools = toolsIn({ ...conversation, turns }, facts, left);
-  const { system, messages } = splitSystem(
-    reasoning.keepsThoughts ? turns : orderedTurns(turns.map(withoutThoughts)),
-  );
+  const { system, messages } = splitSystem(turns, reasoning);
   const inference = {
     ...(limit !== Infinity && { maxTokens: limit }),
     ...sampling.common,

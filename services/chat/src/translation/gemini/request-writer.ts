@@ -1,8 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../api.ts';
 import { withFittingIds, type IdRule } from '../call-ids.ts';
-import type { Conversation, Effort, Tool } from '../conversation.ts';
-import { budgetOf, effortOf } from '../effort.ts';
+import type { Conversation, Tool } from '../conversation.ts';
+import { budgetOf, effortOf, lowToHigh } from '../effort.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
@@ -54,17 +54,6 @@ function configOf(conversation: Conversation, facts: ModelFacts, left: LeftOut):
   };
 }
 
-/** Levels that Gemini 3 has. */
-const levels: Readonly<Record<Effort, string>> = {
-  none: 'low',
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-};
-
 /** Gemini 3 takes a level, and models before it a budget, of which zero is off. */
 function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
   if (reasoning === null) return {};
@@ -75,7 +64,7 @@ function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOu
   const effort = effortOf(reasoning);
   const shown = reasoning.isOn && { includeThoughts: true };
   if (isThird(facts))
-    return { thinkingConfig: { ...shown, ...(effort !== null && { thinkingLevel: levels[effort] }) } };
+    return { thinkingConfig: { ...shown, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) } };
   const budget = effort === 'none' ? 0 : budgetOf(reasoning);
   return {
     thinkingConfig: { ...shown, ...(budget !== null && { thinkingBudget: Math.min(budget, mostBudget) }) },

@@ -1,16 +1,9 @@
 import type { Conversation, Tool, Turn } from '../conversation.ts';
 import type { ModelFacts } from '../api.ts';
-import { messagesIds, withFittingIds } from '../call-ids.ts';
 import { askingForJson } from '../json-output.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import {
-  calledTools,
-  orderedTurns,
-  splitSystem,
-  withoutThoughts,
-  withOwnThoughts,
-} from '../ordered-turns.ts';
+import { calledTools, ownTurns, splitSystem } from '../ordered-turns.ts';
 import type { Steps } from '../steps.ts';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
@@ -26,11 +19,10 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   const { output, stop, maxTokens, stream } = conversation;
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
-  const fitting = yield* withFittingIds(askingForJson(conversation), messagesIds);
-  const turns = orderedTurns(fitting.map((turn) => withOwnThoughts(turn, 'anthropic')));
+  const turns = yield* ownTurns(askingForJson(conversation), 'anthropic');
   const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
   const isThinking = thinking !== null && thinking['type'] !== 'disabled';
-  const { system, messages } = splitSystem(isThinking ? turns : orderedTurns(turns.map(withoutThoughts)));
+  const { system, messages } = splitSystem(turns, { keepsThoughts: isThinking });
   const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
   return {
     model: facts.name,
