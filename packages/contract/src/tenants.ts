@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, modelId, page, slug, storableText, utcTime, uuid } from './fields.ts';
+import { listOf, page, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
@@ -56,14 +56,23 @@ export const tenant = z.strictObject({
 });
 export type Tenant = z.output<typeof tenant>;
 
+const allowedModel = storableForm(
+  1,
+  256,
+  new RegExp(String.raw`^[^\x00*]*\*?$`),
+  'must not contain NUL, nor * before its end, nor lone surrogates',
+);
+
 const settings = {
   limits: tenantLimits,
   budget: budget.nullable(),
   allowed_models: z
-    .array(modelId)
+    .array(allowedModel)
     .max(1_000)
     .nullable()
-    .describe('`null` allows all models of the catalogue'),
+    .describe(
+      '`null` allows all models of the catalogue. An entry that ends in `*` allows all whose id begins with the rest',
+    ),
   timezone,
   retention_days: z.int().min(1).max(3_650),
 };

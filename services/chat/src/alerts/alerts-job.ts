@@ -88,7 +88,11 @@ export class Alerts {
   }
 
   #ofRefusal(tenantId: string, error: AppError): NewAlert | null {
-    if (error instanceof ModelUnpriced) return this.#unpriced(error.model.provider.name, error.model.id);
+    if (error instanceof ModelUnpriced) {
+      const { provider, pattern, id } = error.model;
+      // No provider has answered to the name, which may be an invented one.
+      return this.#unpriced(provider.name, pattern?.id ?? id);
+    }
     if (!(error instanceof LimitRefusal)) return null;
     const { subjectId, resource, max } = error.limit;
     const limit = nameOf.get(resource);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
 
@@ -39,7 +40,7 @@ describe('a catalogue', () => {
       provider: providers[0],
       upstreamModel: 'small',
       sampling: true,
-      fallbacks: [],
+      ...{ fallbacks: [], aliases: [], list: [], pattern: null },
     });
   });
 
@@ -237,9 +238,9 @@ describe('a catalogue', () => {
   it('finds a model that the tenant may use, by its exact id', () => {
     const catalogue = Catalogue.parse({ providers: [acme], models: [small, { ...small, id: 'large' }] });
     expect(catalogue.find('small', null)?.id).toBe('small');
-    expect(catalogue.find('small', new Set(['small']))?.id).toBe('small');
-    expect(catalogue.find('small', new Set(['large']))).toBeUndefined();
-    expect(catalogue.find('small', new Set())).toBeUndefined();
+    expect(catalogue.find('small', new AllowedModels(['small']))?.id).toBe('small');
+    expect(catalogue.find('small', new AllowedModels(['large']))).toBeUndefined();
+    expect(catalogue.find('small', new AllowedModels([]))).toBeUndefined();
     for (const id of ['', 'Small', 'toString', '__proto__']) expect(catalogue.find(id, null)).toBeUndefined();
   });
 });
@@ -289,7 +290,10 @@ describe('what a request goes to', () => {
 
   it('is the model, then its fallbacks, each once and only those that are allowed', () => {
     expect(ids(modelTarget(catalogue, 'small', null))).toEqual(['small', 'large', 'huge']);
-    expect(ids(modelTarget(catalogue, 'small', new Set(['small', 'huge'])))).toEqual(['small', 'huge']);
+    expect(ids(modelTarget(catalogue, 'small', new AllowedModels(['small', 'huge'])))).toEqual([
+      'small',
+      'huge',
+    ]);
     expect(modelTarget(catalogue, 'huge', null)).toMatchObject({
       agentId: null,
       systemPrompt: null,
@@ -299,7 +303,7 @@ describe('what a request goes to', () => {
 
   it.each([
     ['nobody', null],
-    ['small', new Set(['large'])],
+    ['small', new AllowedModels(['large'])],
     ['agent:helper', null],
   ])('is nothing for %s', (id, allowed) => {
     expect(() => modelTarget(catalogue, id, allowed)).toThrow(
@@ -324,7 +328,7 @@ describe('what a request goes to', () => {
     expect(() => agentTarget(catalogue, { ...agent, status: 'disabled' }, null)).toThrow(
       expect.objectContaining({ code: 'agent_disabled', status: 403 }),
     );
-    for (const allowed of [new Set(['small']), new Set<string>()]) {
+    for (const allowed of [new AllowedModels(['small']), new AllowedModels([])]) {
       expect(() => agentTarget(catalogue, agent, allowed)).toThrow(
         expect.objectContaining({ code: 'model_not_found' }),
       );

@@ -4,6 +4,7 @@ import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import type { Catalogue, Model } from './catalogue.ts';
+import { isPattern } from './model-names.ts';
 import { listIn, modelIn, type UsableModel, type UsableModels } from './model-shapes.ts';
 import { agentRef, modelNotFound, type AgentName } from './target.ts';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
@@ -47,11 +48,12 @@ async function listModels(
   actor: ProvenActor,
 ): Promise<UsableModels> {
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
-  const models = [...catalogue.models.values()].filter(
-    (model) => catalogue.find(model.id, allowedModels) === model,
-  );
+  const models = [...catalogue.models.values()].flatMap(listedNames).flatMap((name): UsableModel[] => {
+    const model = catalogue.find(name, allowedModels);
+    return model === undefined ? [] : [fromModel(model, name)];
+  });
   const list = new BoundedItems<UsableModel>(listBytes);
-  let complete = list.addAll(models, fromModel) === models.length;
+  let complete = list.addAll(models, (model) => model) === models.length;
   for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
@@ -70,14 +72,20 @@ async function getModel(
     const { allowedModels } = await settings.getNow(principal.tenantId, call);
     const model = catalogue.find(id, allowedModels);
     if (model === undefined) throw modelNotFound(id);
-    return fromModel(model);
+    return fromModel(model, id);
   }
   const agent = await agents.resolve(requestActor({ ...call, principal }), ref);
   if (agent?.status !== 'active') throw modelNotFound(id);
   return fromAgent(agent);
 }
 
-function fromModel({ id, provider, max_output_tokens: most }: Model): UsableModel {
+/** The names of an entry that lists have: of a pattern, those that it says. */
+function listedNames({ id, aliases, list }: Model): readonly string[] {
+  return isPattern(id) ? list : [id, ...aliases];
+}
+
+/** A model under the name that the client knows or has asked for. */
+function fromModel({ provider, max_output_tokens: most }: Model, id: string): UsableModel {
   const limit = most === undefined ? {} : { maxOutputTokens: most };
   return { id, object: 'model', created: 0, owned_by: provider.name, ...limit };
 }

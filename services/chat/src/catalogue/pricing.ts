@@ -34,7 +34,7 @@ export class Pricing {
   readonly #catalogue: Catalogue;
   readonly #known: KnownPrices | null;
   /** The prices of each model that were looked up last. */
-  readonly #looked = new Map<string, { minute: number; prices: Prices | null }>();
+  readonly #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
   constructor(catalogue: Catalogue, known: KnownPrices | null) {
     this.#catalogue = catalogue;
@@ -61,7 +61,7 @@ export class Pricing {
     const { inputTokens, outputTokens, toolCalls = {} } = usage;
     const isFree = inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
     if (isFree) return { costPico: 0n, source: null };
-    const model = this.#catalogue.models.get(attempt.model);
+    const model = this.#catalogue.find(attempt.model, null);
     // Another replica's catalogue may mean another model by this id.
     if (model?.provider.name !== attempt.provider || model.upstreamModel !== attempt.upstreamModel)
       return null;
@@ -94,11 +94,11 @@ export class Pricing {
 
   #pricesOf(model: Model, at: Date): Prices | null {
     const minute = Math.floor(at.getTime() / validMs);
-    const last = this.#looked.get(model.id);
+    const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
     const prices = pricesFrom(model, known);
-    this.#looked.set(model.id, { minute, prices });
+    this.#looked.set(model, { minute, prices });
     return prices;
   }
 }

@@ -1,3 +1,4 @@
+import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '../dialects/dialect.ts';
@@ -46,9 +47,9 @@ export function modelNotFound(model: string): AppError {
 }
 
 /** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model that the tenant may not use. */
-export function modelTarget(catalogue: Catalogue, id: string, allowed: ReadonlySet<string> | null): Target {
-  const model = catalogue.find(id, allowed);
-  if (model === undefined) throw modelNotFound(id);
+export function modelTarget(catalogue: Catalogue, name: string, allowed: AllowedModels | null): Target {
+  const model = catalogue.find(name, allowed);
+  if (model === undefined) throw modelNotFound(name);
   return { ...soleTarget(model), chain: chainOf(catalogue, model, model.fallbacks, allowed) };
 }
 
@@ -101,7 +102,7 @@ export function soleTarget(model: Model): Target {
 export function agentTarget(
   catalogue: Catalogue,
   agent: ResolvedAgent,
-  allowed: ReadonlySet<string> | null,
+  allowed: AllowedModels | null,
 ): Target {
   if (agent.status !== 'active')
     throw new AppError('agent_disabled', `The agent ${agent.key} is disabled.`, { param: 'model' });
@@ -130,8 +131,10 @@ function chainOf(
   catalogue: Catalogue,
   first: Model,
   fallbacks: readonly string[],
-  allowed: ReadonlySet<string> | null,
+  allowed: AllowedModels | null,
 ): [Model, ...Model[]] {
-  const others = fallbacks.map((id) => catalogue.find(id, allowed)).filter((model) => model !== undefined);
+  const others = fallbacks
+    .map((name) => catalogue.find(name, allowed))
+    .filter((model) => model !== undefined);
   return [first, ...others.filter((model, index) => model !== first && others.indexOf(model) === index)];
 }

@@ -1,8 +1,9 @@
-import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
-import { Breaker } from './breaker.ts';
+import { isPattern } from '../catalogue/model-names.ts';
+import type { Breaker } from './breaker.ts';
+import { Breakers } from './breakers.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
@@ -17,11 +18,14 @@ export interface Deployment {
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
+  readonly #catalogue: Catalogue;
   readonly #adapters: Map<string, ProviderAdapter>;
-  readonly #deployments = new Map<Model, Deployment>();
+  readonly #breakers = new Breakers();
+  readonly #deployments = new WeakMap<Model, Deployment>();
   readonly seals = new SealMakers();
 
   constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry, log?: Logger) {
+    this.#catalogue = catalogue;
     this.#adapters = new Map(
       catalogue.providers.map((provider) => [
         provider.name,
@@ -33,55 +37,66 @@ export class ProviderRegistry {
         ),
       ]),
     );
-    const breakers = new Map<string, Breaker>();
-    for (const model of catalogue.models.values()) {
-      const key = cacheKey(model.provider.name, model.upstreamModel);
-      const breaker = breakers.get(key) ?? new Breaker();
-      breakers.set(key, breaker);
-      const adapter = this.#adapters.get(model.provider.name);
-      if (adapter === undefined) throw new Error(`no adapter for provider ${model.provider.name}`);
-      this.#deployments.set(model, { adapter, breaker });
-    }
-    observe(metrics, this.#deployments);
+    for (const model of catalogue.models.values()) this.get(model);
+    this.#observe(metrics);
   }
 
   /** `model` must be of the registry's catalogue. */
   get(model: Model): Deployment {
-    const deployment = this.#deployments.get(model);
-    if (deployment === undefined) throw new Error(`no deployment for model ${model.id}`);
-    return deployment;
+    const known = this.#deployments.get(model);
+    if (known !== undefined) return known;
+    const adapter = this.#adapters.get(model.provider.name);
+    if (adapter === undefined) throw new Error(`no adapter for provider ${model.provider.name}`);
+    const made = { adapter, breaker: this.#breakers.of(model) };
+    this.#deployments.set(model, made);
+    return made;
   }
 
-  /** Models whose breaker is open for all tenants. */
+  /** Models whose breaker is open for all tenants; a pattern stands for all names behind it. */
   down(): Model[] {
-    return [...this.#deployments].filter(([, { breaker }]) => breaker.isOpen).map(([model]) => model);
+    return [...this.#catalogue.models.values()].filter((model) => this.#isOpen(model));
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
   }
-}
 
-function observe(metrics: Registry, deployments: ReadonlyMap<Model, Deployment>): void {
-  const labelNames = ['provider', 'model'] as const;
-  const registers = [metrics];
-  const labels = ({ provider, upstreamModel }: Model) => ({ provider: provider.name, model: upstreamModel });
-  new Gauge({
-    name: 'gatehouse_provider_breaker_open',
-    help: '1 while the breaker is open for all tenants, else 0',
-    labelNames,
-    registers,
-    collect() {
-      for (const [model, { breaker }] of deployments) this.set(labels(model), breaker.isOpen ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: 'gatehouse_provider_breaker_open_tenants',
-    help: 'Tenants whose own circuit is open',
-    labelNames,
-    registers,
-    collect() {
-      for (const [model, { breaker }] of deployments) this.set(labels(model), breaker.openTenants);
-    },
-  });
+  #breakersOf(entry: Model): Breaker[] {
+    return isPattern(entry.id) ? [...this.#breakers.behind(entry)] : [this.get(entry).breaker];
+  }
+
+  #isOpen(entry: Model): boolean {
+    return this.#breakersOf(entry).some(({ isOpen }) => isOpen);
+  }
+
+  #observe(metrics: Registry): void {
+    const labelNames = ['provider', 'model'] as const;
+    const registers = [metrics];
+    const labels = ({ provider, upstreamModel }: Model) => ({
+      provider: provider.name,
+      model: upstreamModel,
+    });
+    const models = (): Model[] => [...this.#catalogue.models.values()];
+    const isOpen = (model: Model): boolean => this.#isOpen(model);
+    const openTenants = (model: Model): number =>
+      this.#breakersOf(model).reduce((sum, breaker) => sum + breaker.openTenants, 0);
+    new Gauge({
+      name: 'gatehouse_provider_breaker_open',
+      help: '1 while the breaker is open for all tenants, else 0',
+      labelNames,
+      registers,
+      collect() {
+        for (const model of models()) this.set(labels(model), isOpen(model) ? 1 : 0);
+      },
+    });
+    new Gauge({
+      name: 'gatehouse_provider_breaker_open_tenants',
+      help: 'Tenants whose own circuit is open',
+      labelNames,
+      registers,
+      collect() {
+        for (const model of models()) this.set(labels(model), openTenants(model));
+      },
+    });
+  }
 }

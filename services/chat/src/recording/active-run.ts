@@ -29,8 +29,8 @@ import type { RunTelemetry } from './run-telemetry.ts';
 
 interface OpenAttempt {
   start: AttemptStart;
+  model: Model;
   trace: TraceContext;
-  baseUrl: string;
   /** The price at this time counts. */
   calledAt: Date;
   startedAt: number;
@@ -159,11 +159,10 @@ export class ActiveRun implements AttemptRecord {
       inputTokensGuess: guessTokens(bodyBytes),
     };
     const trace = this.#telemetry.within(this.#trace);
-    const { base_url: baseUrl } = model.provider;
     this.#open = {
       start: attempt,
+      model,
       trace,
-      baseUrl,
       calledAt: new Date(),
       startedAt: monotonicMs(),
       accepted: false,

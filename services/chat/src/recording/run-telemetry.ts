@@ -4,6 +4,7 @@ import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from '../runs/run.ts';
+import type { Model } from '../catalogue/catalogue.ts';
 import { partsOf, type Usage } from '../usage/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
 
@@ -17,8 +18,7 @@ interface Timing {
 export interface EndedAttempt extends Timing {
   run: RunIdentity;
   attempt: AttemptStart & AttemptEnd;
-  /** The address of the provider. */
-  baseUrl: string;
+  model: Pick<Model, 'provider' | 'pattern'>;
 }
 
 export interface EndedRun extends Timing {
@@ -118,7 +118,7 @@ export class RunTelemetry {
     for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
     if (run.streamed && attempt.timeToFirstTokenMs !== null)
       this.#firstToken.observe({ provider }, attempt.timeToFirstTokenMs / 1_000);
-    this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, callAttributes(ended));
+    this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, measuredAttributes(ended));
     this.#tracer?.record({
       context: ended.trace,
       name: `${run.operation} ${attempt.upstreamModel}`,
@@ -223,8 +223,8 @@ function isFailure(status: AttemptStatus): boolean {
 }
 
 /** Attributes of both the span and the metrics of a call. */
-function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttributes {
-  const url = new URL(baseUrl);
+function callAttributes({ run, attempt, model }: EndedAttempt): MeasureAttributes {
+  const url = new URL(model.provider.base_url);
   return {
     'gen_ai.operation.name': run.operation,
     'gen_ai.provider.name': attempt.provider,
@@ -233,6 +233,18 @@ function callAttributes({ run, attempt, baseUrl }: EndedAttempt): MeasureAttribu
     'server.address': url.hostname,
     'server.port': Number(url.port) || (url.protocol === 'https:' ? 443 : 80),
     'error.type': isFailure(attempt.status) ? (attempt.errorCode ?? undefined) : undefined,
+  };
+}
+
+/** Clients invent names behind a pattern, and some providers answer with the name that they got. */
+function measuredAttributes(ended: EndedAttempt): MeasureAttributes {
+  const attributes = callAttributes(ended);
+  const { pattern } = ended.model;
+  if (pattern === null) return attributes;
+  return {
+    ...attributes,
+    'gen_ai.request.model': pattern.upstreamModel,
+    'gen_ai.response.model': undefined,
   };
 }
 

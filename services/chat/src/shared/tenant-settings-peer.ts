@@ -1,3 +1,4 @@
+import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import {
   ActiveTenants,
   settingsOutageMs,
@@ -74,7 +75,7 @@ export class TenantSettingsClient {
     const response = await this.#peer.call('getTenantSettings', request, context);
     const { allowedModels, previewsEnabled, previewMaxChars, retentionDays, limited, status } = response;
     const settings = {
-      allowedModels: allowedModels === undefined ? null : new Set(allowedModels.ids),
+      allowedModels: allowedModels === undefined ? null : new AllowedModels(allowedModels.ids),
       previewChars: previewsEnabled ? previewMaxChars : 0,
       retentionDays,
       limited,
@@ -102,6 +103,6 @@ function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse)
 
 /** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters. */
 function sizeOf({ settings, keyLimits }: Known): number {
-  const models = [...(settings.allowedModels ?? [])].reduce((sum, id) => sum + 2 * id.length + 50, 0);
+  const models = (settings.allowedModels?.entries ?? []).reduce((sum, id) => sum + 2 * id.length + 50, 0);
   return models + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
 }

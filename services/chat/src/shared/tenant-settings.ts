@@ -1,9 +1,10 @@
+import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** The settings of a tenant that chat uses. */
 export interface TenantSettings {
   /** Null when the tenant may use the whole catalogue. */
-  allowedModels: ReadonlySet<string> | null;
+  allowedModels: AllowedModels | null;
   /** Characters of prompt and answer that runs keep; 0 where previews are off. */
   previewChars: number;
   /** How long texts are kept. */

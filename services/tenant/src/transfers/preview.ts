@@ -1,3 +1,4 @@
+import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { TransferPreview } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 import type { DescribedResource, SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
@@ -68,8 +69,8 @@ export function problemsOf(
 ): TargetSide['problems'] {
   const stays = new Set(plan.onConflict === 'skip' ? target.conflicts.map(({ id }) => id) : []);
   const models = new Set(resources.filter(({ id }) => !stays.has(id)).flatMap((resource) => resource.models));
-  const forbidden =
-    allowedModels === null ? [] : [...models].filter((model) => !allowedModels.includes(model));
+  const allowed = allowedModels === null ? null : new AllowedModels(allowedModels);
+  const forbidden = [...models].filter((model) => allowed !== null && !allowed.has(model));
   return [
     ...target.problems,
     ...brokenBySkip(plan, dependencies, target),

@@ -1,0 +1,47 @@
+/** The models that a tenant may use: ids, and patterns such as `claude-*`, for all ids that begin so. */
+export class AllowedModels {
+  readonly entries: readonly string[];
+  /** Entries that are no patterns. */
+  readonly names: ReadonlySet<string>;
+  /** Beginnings of ids, in ascending order. None begins with another, so that one comparison finds the only candidate. */
+  readonly #beginnings: readonly string[];
+
+  constructor(entries: readonly string[]) {
+    this.entries = entries;
+    const names = new Set<string>();
+    const beginnings: string[] = [];
+    for (const entry of entries) {
+      if (entry.endsWith('*')) beginnings.push(entry.slice(0, -1));
+      else names.add(entry);
+    }
+    this.names = names;
+    this.#beginnings = withoutCovered(beginnings.sort());
+  }
+
+  /** Whether an entry is this id, or a pattern of it. */
+  has(id: string): boolean {
+    if (this.names.has(id)) return true;
+    const beginning = this.#lastUpTo(id);
+    return beginning !== undefined && id.startsWith(beginning);
+  }
+
+  /** The last beginning that does not come after `id`. */
+  #lastUpTo(id: string): string | undefined {
+    let [low, high] = [0, this.#beginnings.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#beginnings[middle] ?? '') <= id) low = middle + 1;
+      else high = middle;
+    }
+    return this.#beginnings[low - 1];
+  }
+}
+
+function withoutCovered(ascending: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (const beginning of ascending) {
+    const last = kept.at(-1);
+    if (last === undefined || !beginning.startsWith(last)) kept.push(beginning);
+  }
+  return kept;
+}

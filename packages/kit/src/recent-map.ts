@@ -1,0 +1,23 @@
+import { LRUCache } from 'lru-cache';
+
+/** Values by key. Beyond a number of them, the least recently used is dropped. */
+export class RecentMap<Value extends object> {
+  readonly #entries: LRUCache<string, Value>;
+
+  constructor(max: number) {
+    this.#entries = new LRUCache({ max });
+  }
+
+  values(): Iterable<Value> {
+    return this.#entries.values();
+  }
+
+  /** The value of a key, made where there is none. */
+  getOrMake(key: string, make: () => Value): Value {
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    this.#entries.set(key, made);
+    return made;
+  }
+}

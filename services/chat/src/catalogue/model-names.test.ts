@@ -1,0 +1,143 @@
+import { describe, expect, it } from '@jest/globals';
+import { AllowedModels } from '@gatehouse/contract/allowed-models';
+import { Catalogue } from './catalogue.ts';
+import { Pricing } from './pricing.ts';
+import { modelTarget } from './target.ts';
+import { noUsage } from '../usage/usage.ts';
+
+const providers = [
+  { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1' },
+  { name: 'google', kind: 'google', base_url: 'https://google.example' },
+];
+const entries = [
+  { id: 'claude-opus', provider: 'acme', aliases: ['opus', 'claude-best'] },
+  { id: 'claude-*', provider: 'acme', list: ['claude-sonnet', 'claude-haiku'] },
+  { id: 'claude-3-*', provider: 'acme', upstream_model: 'old/claude-3-*' },
+  { id: 'tuned/*', provider: 'google', upstream_model: 'tunedModels/*' },
+  { id: 'own-*', provider: 'acme', upstream_model: 'llama', fallbacks: ['opus', 'claude-sonnet'] },
+];
+const catalogue = Catalogue.parse({ providers, models: entries });
+const upstreamOf = (name: string, allowed?: string[]): string | undefined =>
+  catalogue.find(name, allowed === undefined ? null : new AllowedModels(allowed))?.upstreamModel;
+
+describe('a name', () => {
+  it.each([
+    ['claude-opus', 'claude-opus'],
+    ['opus', 'claude-opus'],
+    ['claude-best', 'claude-opus'],
+    ['claude-sonnet-5@20260101', 'claude-sonnet-5@20260101'],
+    ['claude-', 'claude-'],
+    ['claude-3-haiku', 'old/claude-3-haiku'],
+    ['claude-3', 'claude-3'],
+    ['tuned/mine', 'tunedModels/mine'],
+    ['own-anything', 'llama'],
+  ])('%s leads to its exact model, else to the longest pattern: %s', (name, upstream) => {
+    expect(upstreamOf(name)).toBe(upstream);
+  });
+
+  it.each([
+    ...['claude-*', 'claude', 'Claude-opus', 'claude-a b', 'claude-\u0000', 'claude-\u00e9', 'claude-?x=1'],
+    ...['claude-#x', 'claude-%2e', 'claude-a\\b', `claude-${'x'.repeat(250)}`, 'claude-a//b', 'claude-a/'],
+    ...['tuned/..', 'tuned/../x', 'tuned/.', 'tuned/a/../../files', 'tuned/', 'own-*'],
+  ])('%j leads nowhere', (name) => {
+    expect(upstreamOf(name)).toBeUndefined();
+  });
+
+  it('behind a pattern keeps its model, which has the settings of the pattern', () => {
+    const found = catalogue.find('claude-3-haiku', null);
+    expect(catalogue.find('claude-3-haiku', null)).toBe(found);
+    expect(found).toMatchObject({ id: 'claude-3-haiku', list: [], reasoning: undefined });
+    expect(found?.pattern).toBe(catalogue.models.get('claude-3-*'));
+  });
+
+  it('behind a pattern may be a fallback or the model for embeddings', () => {
+    const { chain } = modelTarget(catalogue, 'own-x', null);
+    expect(chain.map(({ id }) => id)).toEqual(['own-x', 'claude-opus', 'claude-sonnet']);
+    const embeddings = { model: 'claude-embed' };
+    expect(Catalogue.parse({ providers, models: entries, embeddings }).embeddings).toBe('claude-embed');
+  });
+
+  it('behind a pattern has a price in every process that reads the catalogue', () => {
+    const price = { input_per_mtok: '3', output_per_mtok: '9' };
+    const models = [{ id: 'own-*', provider: 'acme', upstream_model: 'x/*', price }];
+    const pricing = new Pricing(Catalogue.parse({ providers, models }), null);
+    const usage = { ...noUsage, inputTokens: 2 };
+    const costOf = (upstreamModel: string) =>
+      pricing.costOf({ provider: 'acme', model: 'own-x', upstreamModel }, usage, {
+        at: new Date(),
+        serviceTier: null,
+      });
+    expect(costOf('x/x')).toEqual({ costPico: 6_000_000n, source: 'catalogue' });
+    // As in a catalogue of another release.
+    expect(costOf('y/x')).toBeNull();
+  });
+
+  it('costs the same memory however many names clients invent', () => {
+    const first = catalogue.find('claude-first', null);
+    for (let count = 0; count < 1_000; count += 1) catalogue.find(`claude-${count}`, null);
+    expect(catalogue.find('claude-first', null)).not.toBe(first);
+  });
+});
+
+describe('a list of allowed models', () => {
+  it.each([
+    ['opus', ['claude-opus'], true],
+    ['claude-opus', ['opus'], true],
+    ['claude-best', ['opus'], true],
+    ['opus', ['claude-*'], true],
+    // Patterns of the list are about ids, whatever other names begin so.
+    ['opus', ['op*'], false],
+    ['claude-opus', ['op*'], false],
+    ['claude-sonnet', ['claude-sonnet'], true],
+    ['claude-haiku', ['claude-sonnet'], false],
+    ['claude-haiku', ['claude-*'], true],
+    ['claude-3-haiku', ['claude-3-*'], true],
+    ['claude-3-haiku', ['old/*'], false],
+    ['own-x', ['llama'], false],
+    ['tuned/x', ['claude-*'], false],
+    ['tuned/x', ['*'], true],
+    ['opus', [], false],
+  ])('for %s: %j is %s', (name, allowed, expected) => {
+    expect(upstreamOf(name, allowed) !== undefined).toBe(expected);
+  });
+
+  it('counts for fallbacks, too', () => {
+    const { chain } = modelTarget(catalogue, 'own-x', new AllowedModels(['own-*', 'claude-sonnet']));
+    expect(chain.map(({ id }) => id)).toEqual(['own-x', 'claude-sonnet']);
+  });
+});
+
+it('mistakes in names are listed at once', () => {
+  const provider = 'acme';
+  const models = [
+    { id: 'a', provider, aliases: ['b'], list: ['c'] },
+    { id: 'b', provider, upstream_model: 'b-*' },
+    { id: 'c-*', provider, aliases: ['c'], list: ['d', 'c-d-e', 'c-f', 'c- g'] },
+    { id: 'c-d-*', provider, fallbacks: ['c-*', 'c-d-x'] },
+  ];
+  let message = '';
+  try {
+    Catalogue.parse({ providers, models, embeddings: { model: 'nobody' } });
+  } catch (error) {
+    ({ message } = error as Error);
+  }
+  expect(message.split('\n  ').slice(1)).toEqual([
+    'b is there twice',
+    'model a: only a pattern has a list',
+    'model b: upstream_model ends in *, but the id does not',
+    'model c-*: a pattern has no aliases',
+    'model a: c in its list is no name behind it',
+    'model c-*: d in its list is no name behind it',
+    'model c-*: c-d-e in its list is no name behind it',
+    'model c-*: c- g in its list is no name behind it',
+    'model c-d-*: there is no fallback model c-*',
+    'embeddings: there is no model nobody',
+  ]);
+  for (const wrong of [
+    { id: 'a*b' },
+    { id: '*a*' },
+    { id: 'a', aliases: ['b*'] },
+    { id: 'a', aliases: ['agent:b'] },
+  ])
+    expect(() => Catalogue.parse({ providers, models: [{ provider, ...wrong }] })).toThrow(/models\.0\./);
+});

@@ -1,0 +1,72 @@
+/** Names of models: ids and aliases, and patterns for ids that end in `*`. */
+
+/** The longest name of a model, here and at its provider. */
+export const maxNameLength = 256;
+
+export function isPattern(id: string): boolean {
+  return id.endsWith('*');
+}
+
+/** Whether `*`, if it is there at all, ends a text. */
+export function isNameOrPattern(text: string): boolean {
+  return !text.slice(0, -1).includes('*');
+}
+
+/** The id of the catalogue that a name leads to. */
+export interface NameMatch {
+  id: string;
+  /** The part that `*` stands for; null if the id is no pattern. */
+  rest: string | null;
+}
+
+/** Finds the id that a name means: an exact id or alias, else the longest pattern. */
+export class ModelNames {
+  readonly #exact = new Map<string, string>();
+  /** Patterns by the text before their `*`. */
+  readonly #patterns = new Map<string, string>();
+  /** Lengths of these texts, the longest first: a name is compared once for each, however many patterns there are. */
+  readonly #lengths: readonly number[];
+
+  constructor(entries: Iterable<{ id: string; aliases: readonly string[] }>) {
+    for (const { id, aliases } of entries) {
+      if (isPattern(id)) this.#patterns.set(id.slice(0, -1), id);
+      else for (const name of [id, ...aliases]) this.#exact.set(name, id);
+    }
+    this.#lengths = [...new Set([...this.#patterns.keys()].map((beginning) => beginning.length))].sort(
+      (a, b) => b - a,
+    );
+  }
+
+  match(name: string): NameMatch | undefined {
+    const exact = this.#exact.get(name);
+    if (exact !== undefined) return { id: exact, rest: null };
+    if (!isPassedOn(name)) return undefined;
+    for (const length of this.#lengths) {
+      const id = this.#patterns.get(name.slice(0, length));
+      if (id !== undefined && length <= name.length) return { id, rest: name.slice(length) };
+    }
+    return undefined;
+  }
+}
+
+/** The characters of providers' names. A name behind a pattern is the client's text, and goes into paths and bodies. */
+const passedOn = /^[A-Za-z0-9][A-Za-z0-9._:@/+~-]*$/;
+
+function isPassedOn(name: string): boolean {
+  return (
+    name.length <= maxNameLength &&
+    passedOn.test(name) &&
+    !name.startsWith('agent:') &&
+    !/\/(?:\/|$)/.test(name)
+  );
+}
+
+/**
+ * The provider's name of a model behind a pattern: `*` at the end of `upstream` is replaced by the rest. Undefined if it
+ * is too long, or a part of a path that leads elsewhere.
+ */
+export function upstreamBehind(upstream: string, rest: string): string | undefined {
+  const name = isPattern(upstream) ? upstream.slice(0, -1) + rest : upstream;
+  const leadsElsewhere = name.split('/').some((part) => part === '.' || part === '..');
+  return leadsElsewhere || name.length > maxNameLength ? undefined : name;
+}
