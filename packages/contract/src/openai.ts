@@ -336,7 +336,7 @@ export const routes: readonly Route[] = [
     summary: 'OpenAI-compatible embeddings',
     description: [
       'Passes the whole request of the OpenAI API to a provider. Agents cannot create embeddings.',
-      "A model of Google's API gets the texts of `input` and `dimensions`; lists of tokens are not supported there.",
+      "A model of Google's API or of Amazon Bedrock gets the texts of `input` and `dimensions`; lists of tokens are not supported there.",
     ].join('\n'),
     examples: {
       texts: {

@@ -171,7 +171,7 @@ function patternProblems({ id, aliases, list, upstream_model: upstream }: z.outp
 
 /** A model without a provider is reported as such. */
 function canEmbed(model: Model | undefined): boolean {
-  return model === undefined || hasEmbeddings(model.provider, model.api);
+  return model === undefined || hasEmbeddings(model.provider, model);
 }
 
 export class CatalogueError extends Error {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { UpstreamApi } from '../dialects/dialect.ts';
+import { bedrockEmbedder } from '../dialects/bedrock-embedders.ts';
+import type { AnsweringModel, UpstreamApi } from '../dialects/dialect.ts';
 
 /** The providers of the operator's catalogue, each as its kind wants it. */
 
@@ -172,12 +173,15 @@ const embedsIn: Record<Provider['kind'], readonly UpstreamApi[]> = {
   anthropic: [],
   google: ['gemini'],
   vertex: [],
-  bedrock: [],
+  bedrock: ['converse'],
 };
 
-/** Whether a model of the provider may have embeddings in an API. */
-export function hasEmbeddings({ kind }: Pick<Provider, 'kind'>, api: UpstreamApi): boolean {
-  return embedsIn[kind].includes(api);
+/** Whether a model of the provider may have embeddings: those of Bedrock are known by their names. */
+export function hasEmbeddings(
+  { kind }: Pick<Provider, 'kind'>,
+  { api, upstreamModel }: AnsweringModel,
+): boolean {
+  return embedsIn[kind].includes(api) && (kind !== 'bedrock' || bedrockEmbedder(upstreamModel) !== null);
 }
 
 /** The environment variables with secrets that a provider names. */

@@ -65,8 +65,8 @@ export function targetIn(
   if (request.operation === 'chat') return target;
   const refusals = target.chain.map((model) => {
     if (model.api !== api && request.refusalIn === undefined) return otherApi(model);
-    const refusal = model.api === api ? null : request.refusalIn?.(model.api);
-    return refusal ?? (hasEmbeddings(model.provider, model.api) ? null : withoutEmbeddings(model));
+    const refusal = model.api === api ? null : request.refusalIn?.(model);
+    return refusal ?? (hasEmbeddings(model.provider, model) ? null : withoutEmbeddings(model));
   });
   const [first, ...others] = target.chain.filter((_model, index) => refusals[index] === null);
   if (first !== undefined) return { ...target, chain: [first, ...others] };

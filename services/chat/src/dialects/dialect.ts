@@ -136,8 +136,8 @@ export interface CompletionRequest extends RequestHead {
   thinkingTokens(defaults: Fields): readonly number[];
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
-  /** Why it can't be asked in this API, which is not its dialect's; null if it can. Absent if it can be in none. */
-  refusalIn?(api: UpstreamApi): AppError | null;
+  /** Why a model of another API than its dialect's can't be asked; null if it can. Absent if none can. */
+  refusalIn?(model: AnsweringModel): AppError | null;
   /**
    * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
    * Keeps nothing of the request.

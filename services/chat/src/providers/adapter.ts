@@ -24,8 +24,11 @@ export interface ProviderCall {
   /** Called when the provider's success headers arrive. */
   onHeaders: () => void;
   /** The memory for the answer. The caller closes it once the answer is delivered or has failed. */
-  room: AnswerRoom;
+  room: CallRoom;
 }
+
+/** The memory of an answer, as far as its call uses it. */
+export type CallRoom = Pick<AnswerRoom, 'tenantId' | 'reader' | 'hold' | 'waitForClient'>;
 
 /** Takes the frames of a stream as they come. */
 export interface FrameConsumer {

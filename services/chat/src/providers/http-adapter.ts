@@ -5,8 +5,9 @@ import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
 import { CredentialsError, type OutgoingRequest } from './credentials.ts';
+import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { ProviderKind } from './provider-kind.ts';
+import type { ProviderKind, UnaryResponse } from './provider-kind.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
@@ -63,15 +64,10 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {
-    const answers = this.#kind.answersOf(call);
-    const handler = new UnaryHandler({ name: this.#name, ...answers }, call);
-    this.#send(call, handler);
-    const answer = await handler.answer.catch((error: unknown) => this.#seen(error));
-    try {
-      return answers.whole?.(answer) ?? answer;
-    } catch (cause) {
-      throw new ProviderFailure('invalid', this.#name, { cause });
-    }
+    const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
+    if (batch === null) return (await this.#complete(call)).bytes;
+    call.body = null;
+    return completeBatch(batch, { provider: this.#name, call }, (part) => this.#complete(part));
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
@@ -83,6 +79,18 @@ export class HttpAdapter implements ProviderAdapter {
   async close(): Promise<void> {
     this.#kind.credentials.close?.();
     await this.#pool.destroy();
+  }
+
+  async #complete(call: ProviderCall): Promise<UnaryResponse> {
+    const answers = this.#kind.answersOf(call);
+    const handler = new UnaryHandler({ name: this.#name, ...answers }, call);
+    this.#send(call, handler);
+    const answer = await handler.answer.catch((error: unknown) => this.#seen(error));
+    try {
+      return { bytes: answers.whole?.(answer) ?? answer, headers: handler.headers };
+    } catch (cause) {
+      throw new ProviderFailure('invalid', this.#name, { cause });
+    }
   }
 
   /** Rethrows a failure, which says whether the same call may succeed with other credentials. */

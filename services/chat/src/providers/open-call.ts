@@ -5,6 +5,8 @@ import { ProviderFailure } from './provider-failure.ts';
 
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 
+const nothing = { beginning: '', chars: 0 };
+
 /** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
 export class OpenCall {
   readonly #tenantId: string;
@@ -39,7 +41,9 @@ export class OpenCall {
   async failed(error: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(error instanceof ProviderFailure)) throw error;
     if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
-    await this.#record.failAttempt(error, begun);
+    const { usage } = error.details;
+    const paid = usage === undefined ? null : { usage, serviceTier: null, answer: nothing };
+    await this.#record.failAttempt(error, begun ?? paid);
     return error;
   }
 }

@@ -1,5 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { ProviderError } from '../dialects/dialect.ts';
+import type { Usage } from '../usage/usage.ts';
 import type { Blame } from './breaker.ts';
 
 /** Why a provider call returned no answer. */
@@ -46,6 +47,8 @@ export interface FailureDetails {
   retryAfterMs?: number | undefined;
   /** Whether the provider refused credentials that are fetched again for the next call. */
   isStale?: boolean;
+  /** Tokens that the provider has charged for before it failed, where it said so. */
+  usage?: Usage;
   cause?: unknown;
 }
 

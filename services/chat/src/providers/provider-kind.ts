@@ -12,6 +12,41 @@ export interface ProviderKind {
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
   requestOf(call: ApiCall, body: Buffer): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
+  /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
+  batchOf?(call: ApiCall, body: Buffer): EmbeddingBatch | null;
+}
+
+/** A call for vectors that its provider takes in several requests. */
+export interface EmbeddingBatch {
+  /** The requests, each made when it is about to be sent. */
+  parts: Generator<BatchPart>;
+  /** Reads the answer to one. Throws if it can't be read. */
+  read(answer: BatchAnswer): Promise<PartVectors>;
+}
+
+export interface BatchPart {
+  body: Buffer;
+  /** The number of texts in it. */
+  texts: number;
+}
+
+export interface UnaryResponse {
+  bytes: Buffer;
+  headers: ResponseHeaders;
+}
+
+export interface BatchAnswer extends UnaryResponse {
+  /** The number of texts that were sent. */
+  texts: number;
+  /** The tenant whose turns at the event loop a large answer takes. */
+  tenantId: string;
+}
+
+export interface PartVectors {
+  /** The JSON text of each. */
+  vectors: readonly Buffer[];
+  /** Null where the provider does not report it. */
+  inputTokens: number | null;
 }
 
 /** How the answers to a call are read. */

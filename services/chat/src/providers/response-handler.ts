@@ -5,9 +5,9 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
-import type { ProviderCall } from './adapter.ts';
+import type { CallRoom, ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
-import type { AnswerReader, AnswerRoom } from '@gatehouse/kit/answer-budget';
+import type { AnswerReader } from '@gatehouse/kit/answer-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 
@@ -32,7 +32,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
-  readonly #room: AnswerRoom;
+  readonly #room: CallRoom;
   #hasRoom = true;
   #workedMs = 0;
   #rests = false;

@@ -4,7 +4,7 @@ import type { AnswerAssembler } from '../dialects/dialect.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
-import type { AnswerOrigin } from './provider-kind.ts';
+import type { AnswerOrigin, ResponseHeaders } from './provider-kind.ts';
 import { ResponseHandler } from './response-handler.ts';
 import { maxAnswerBytes } from './unary-answer.ts';
 
@@ -14,6 +14,8 @@ const paidFor: ReadonlySet<FailureKind> = new Set(['connection', 'timeout']);
 /** Collects a whole answer, of a stream where the provider sends one unasked. */
 export class UnaryHandler extends ResponseHandler {
   readonly answer: Promise<Buffer>;
+  /** Those of the response, once there is an answer. */
+  headers: ResponseHeaders = {};
   readonly #splitter = new FrameSplitter();
   #chunks = new ChunkList();
   #bytes = 0;
@@ -30,8 +32,9 @@ export class UnaryHandler extends ResponseHandler {
     });
   }
 
-  protected override accept(): void {
+  protected override accept(headers: ResponseHeaders): void {
     // The body is checked once it is parsed.
+    this.headers = headers;
   }
 
   protected override data(chunk: Buffer): void {

@@ -9,6 +9,8 @@ const rewrite: Rewrite = {
   ...{ defaults: {}, maxTokens: null, tools: null },
 };
 
+const by = { api: 'gemini', upstreamModel: 'up' } as const;
+
 function read(body: unknown) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   return readRequest('embeddings', Buffer.from(text), JSON.parse(text));
@@ -30,7 +32,6 @@ async function shown(request: object, answer: object): Promise<Record<string, un
     toolNames: new Set(),
     kept: null,
   });
-  const by = { api: 'gemini', upstreamModel: 'up' } as const;
   const bytes = await view?.whole(Buffer.from(JSON.stringify(answer, null, 1)), 't', by);
   return JSON.parse(String(bytes)) as Record<string, unknown>;
 }
@@ -68,14 +69,17 @@ describe('embeddings of OpenAI’s API, asked of Google’s', () => {
     [{ input: 'a', encoding_format: 'hex' }, 'encoding_format'],
   ])('are refused for %j', (fields, param) => {
     const request = read({ model: 'm', ...fields });
-    expect(request.refusalIn?.('gemini')).toMatchObject({ code: 'unsupported_parameter', param });
+    expect(request.refusalIn?.(by)).toMatchObject({ code: 'unsupported_parameter', param });
   });
 
   it('are asked in no API without embeddings', () => {
     const request = read({ model: 'm', input: ['a'], encoding_format: 'base64', dimensions: 2 });
-    expect(request.refusalIn?.('gemini')).toBeNull();
+    expect(request.refusalIn?.(by)).toBeNull();
     for (const api of ['messages', 'responses'] as const)
-      expect(request.refusalIn?.(api)).toMatchObject({ code: 'unsupported_parameter', param: 'model' });
+      expect(request.refusalIn?.({ ...by, api })).toMatchObject({
+        code: 'unsupported_parameter',
+        param: 'model',
+      });
   });
 });
 

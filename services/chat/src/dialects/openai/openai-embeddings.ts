@@ -1,12 +1,14 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { RequestText } from '../../wire/request-text.ts';
-import type { AnswerView, RequestSource, Share, UpstreamApi } from '../dialect.ts';
-import { asBatch, EmbeddingsView, maxInputs } from './google-embeddings.ts';
+import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../bedrock-embedders.ts';
+import type { AnsweringModel, AnswerView, RequestSource, Share } from '../dialect.ts';
+import { EmbeddingsView, maxInputs } from './embeddings-view.ts';
+import { asBatch } from './google-embeddings.ts';
 import { OpenAiRequest } from './openai-request.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 
-/** A request for embeddings, which models of Google's API can answer, too. */
+/** A request for embeddings, which models of Google's API and of Bedrock can answer, too. */
 export class OpenAiEmbeddings extends OpenAiRequest {
   /** For Google's API. */
   readonly isBatch = true;
@@ -20,16 +22,27 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     this.#fields = fields;
   }
 
-  refusalIn(api: UpstreamApi): AppError | null {
-    if (api !== 'gemini') return unsupported('model', `Models that are asked in ${api} have no embeddings.`);
+  refusalIn({ api, upstreamModel }: AnsweringModel): AppError | null {
+    const embedder = api === 'converse' ? bedrockEmbedder(upstreamModel) : null;
+    if (api !== 'gemini' && embedder === null)
+      return unsupported('model', `The model has no embeddings that are asked for in ${api}.`);
     const { input, encoding_format: format } = this.#fields;
     const texts = Array.isArray(input) ? (input as unknown[]) : [input];
     if (!texts.every((text) => typeof text === 'string'))
       return unsupported('input', 'input must be a text, or a list of texts, for this model.');
     if (texts.length > maxInputs)
       return unsupported('input', `input must have at most ${maxInputs} texts for this model.`);
-    if (!['float', 'base64', undefined, null].includes(format as string | null | undefined))
+    if (!isOneOf(['float', 'base64'], format))
       return unsupported('encoding_format', 'encoding_format must be float or base64 for this model.');
+    return embedder === null ? null : this.#refusalOf(embedder);
+  }
+
+  #refusalOf({ vendor, dimensions }: BedrockEmbedder): AppError | null {
+    const { dimensions: wanted, input_type: inputType } = this.#fields;
+    if (!isOneOf(dimensions, wanted))
+      return unsupported('dimensions', `dimensions must be ${dimensions.join(', ')} for this model.`);
+    if (vendor === 'cohere' && !isOneOf(inputTypes, inputType))
+      return unsupported('input_type', `input_type must be ${inputTypes.join(', ')} for this model.`);
     return null;
   }
 
@@ -42,6 +55,11 @@ export class OpenAiEmbeddings extends OpenAiRequest {
       rewrite.api === 'gemini' ? asBatch(body, rewrite, members) : rewriteRequest(body, rewrite, members),
     );
   }
+}
+
+/** As for any field, null is like none. */
+function isOneOf(known: readonly unknown[], value: unknown): boolean {
+  return value === undefined || value === null || known.includes(value);
 }
 
 function unsupported(param: string, message: string): AppError {

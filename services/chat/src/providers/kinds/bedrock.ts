@@ -7,6 +7,7 @@ import { converseWords } from '../../translation/converse/errors.ts';
 import { named, objectMembers } from '../../wire/json-members.ts';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
+import { bedrockBatch } from './bedrock-embeddings.ts';
 import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
 
@@ -29,6 +30,7 @@ export function bedrock(credentials: Credentials): ProviderKind {
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
+    batchOf: ({ operation, model }, body) => (operation === 'embeddings' ? bedrockBatch(model, body) : null),
   };
 }
 
@@ -51,6 +53,7 @@ function inPath(model: string): string {
 
 function operationOf({ api, operation, stream }: ApiCall): string {
   if (operation === 'count') return 'count-tokens';
+  if (operation === 'embeddings') return 'invoke';
   if (api === 'converse') return stream ? 'converse-stream' : 'converse';
   return stream ? 'invoke-with-response-stream' : 'invoke';
 }

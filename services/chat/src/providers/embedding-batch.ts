@@ -1,0 +1,82 @@
+import { noUsage } from '../usage/usage.ts';
+import type { CallRoom, ProviderCall } from './adapter.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import type { BatchPart, EmbeddingBatch, PartVectors, UnaryResponse } from './provider-kind.ts';
+import { SharedRoom } from './shared-room.ts';
+
+/** Requests of one call that are under way at the same time. */
+const atOnce = 8;
+
+/**
+ * Sends all requests of a call, and joins their answers as OpenAI's API has them, but for what a view adds. The failure of
+ * one ends the others, and has the usage of those that were answered.
+ */
+export async function completeBatch(
+  batch: EmbeddingBatch,
+  { provider, call }: { provider: string; call: ProviderCall },
+  complete: (part: ProviderCall) => Promise<UnaryResponse>,
+): Promise<Buffer> {
+  const { tenantId } = call.room;
+  const room = new SharedRoom(call.room);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const leave = (): void => stopping.abort(call.signal.reason);
+  call.signal.addEventListener('abort', leave, { once: true });
+  if (call.signal.aborted) leave();
+  const answered: PartVectors[] = [];
+  const failures: ProviderFailure[] = [];
+  let sent = 0;
+  const sendOne = async ({ body, texts }: BatchPart, index: number, share: CallRoom): Promise<void> => {
+    if (signal.aborted) throw ProviderFailure.aborted(provider, signal);
+    const response = await complete({ ...call, body, signal, room: share });
+    const part = await batch.read({ ...response, texts, tenantId });
+    if (part.vectors.length !== texts) throw new Error('the answer has not one vector for each text');
+    answered[index] = part;
+    share.hold(0);
+    room.keep(part.vectors.reduce((sum, { length }) => sum + length, 0));
+  };
+  const sendMore = async (): Promise<void> => {
+    const share = room.open();
+    try {
+      // The first failure ends the list for all.
+      for (const part of batch.parts) await sendOne(part, sent++, share);
+    } catch (cause) {
+      const isKnown = cause instanceof ProviderFailure;
+      failures.push(isKnown ? cause : new ProviderFailure('invalid', provider, { cause }));
+      stopping.abort(cause);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, sendMore));
+  call.signal.removeEventListener('abort', leave);
+  const [failure] = failures;
+  if (failure !== undefined) throw withUsage(failure, answered);
+  return joined(answered);
+}
+
+/** Tokens of answers that are lost with those that failed are to be paid for. */
+function withUsage(failure: ProviderFailure, answered: readonly PartVectors[]): ProviderFailure {
+  const tokens = answered.reduce((sum, part) => sum + (part.inputTokens ?? 0), 0);
+  if (tokens === 0) return failure;
+  const { kind, provider, details } = failure;
+  return new ProviderFailure(kind, provider, { ...details, usage: { ...noUsage, inputTokens: tokens } });
+}
+
+function joined(answered: readonly PartVectors[]): Buffer {
+  const pieces: Buffer[] = [];
+  for (const { vectors } of answered)
+    for (const vector of vectors)
+      pieces.push(Buffer.from(`${pieces.length === 0 ? '{"data":[' : ','}{"embedding":`), vector, close);
+  return Buffer.concat([...pieces, Buffer.from(`]${usageText(answered)}}`)]);
+}
+
+const close = Buffer.from('}');
+
+/** Empty unless every answer says how many tokens it has. */
+function usageText(answered: readonly PartVectors[]): string {
+  let tokens = 0;
+  for (const { inputTokens } of answered) {
+    if (inputTokens === null) return '';
+    tokens += inputTokens;
+  }
+  return `,"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+}

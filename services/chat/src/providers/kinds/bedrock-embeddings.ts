@@ -1,0 +1,92 @@
+import { openBracket, skipSpace, textEnd } from '@gatehouse/kit/json-bytes';
+import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../../dialects/bedrock-embedders.ts';
+import { elementsOf, objectMembers } from '../../wire/json-members.ts';
+import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../../wire/json-parts.ts';
+import type { BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
+
+/**
+ * OpenAI's request for embeddings as calls of InvokeModel: Amazon's models take one text each, Cohere's 96. Texts stay as
+ * they are written. Throws for a model that is not known to have embeddings.
+ */
+export function bedrockBatch(model: string, body: Buffer): EmbeddingBatch {
+  const embedder = bedrockEmbedder(model);
+  if (embedder === null) throw new Error(`the model ${model} has no embeddings`);
+  return { parts: partsOf(body, embedder), read: embedder.vendor === 'titan' ? readTitan : readCohere };
+}
+
+function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart> {
+  const members = objectMembers(body);
+  // The last of equal names counts, as for the check of types.
+  const asked = (name: string): string => {
+    const member = members.findLast((each) => each.name === name);
+    return member === undefined ? 'null' : body.toString('utf8', member.valueStart, member.valueEnd);
+  };
+  const input = members.findLast(({ name }) => name === 'input')?.valueStart ?? 0;
+  const [head, end] = bodyAround(embedder, asked);
+  let texts: Buffer[] = [];
+  const part = (): BatchPart => ({
+    body: Buffer.concat([head, ...texts.flatMap((text, index) => (index === 0 ? text : [comma, text])), end]),
+    texts: texts.length,
+  });
+  for (const at of body[input] === openBracket ? elementsOf(body, input) : [input]) {
+    texts.push(body.subarray(at, textEnd(body, at) + 1));
+    if (texts.length < embedder.textsPerCall) continue;
+    yield part();
+    texts = [];
+  }
+  if (texts.length > 0) yield part();
+}
+
+const comma = Buffer.from(',');
+
+/** The text of a body before its texts and behind them. `asked`: the JSON text of a member of the request, or null. */
+function bodyAround(
+  { vendor, dimensionsField }: BedrockEmbedder,
+  asked: (name: string) => string,
+): [Buffer, Buffer] {
+  const wanted = dimensionsField === null ? 'null' : asked('dimensions');
+  const dimensions = wanted === 'null' ? '' : `,"${dimensionsField}":${wanted}`;
+  if (vendor === 'titan') return [Buffer.from('{"inputText":'), Buffer.from(`${dimensions}}`)];
+  const named = asked('input_type');
+  const purpose = named === 'null' ? JSON.stringify(inputTypes[0]) : named;
+  const fields = `"input_type":${purpose},"embedding_types":["float"]${dimensions}`;
+  return [Buffer.from('{"texts":['), Buffer.from(`],${fields}}`)];
+}
+
+async function readTitan({ bytes, headers, tenantId }: BatchAnswer): Promise<PartVectors> {
+  const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+  const vector = members?.get('embedding');
+  const tokens = members?.get('inputTextTokenCount');
+  return {
+    vectors: vector === undefined ? [] : [vectorIn(bytes, vector)],
+    inputTokens:
+      countOf(tokens && (await parsedPart(bytes, tokens, tenantId))) ??
+      countOf(Number(headers[tokensHeader])),
+  };
+}
+
+/** Vectors stand in a list, or in one for each of their types. */
+async function readCohere({ bytes, headers, texts, tenantId }: BatchAnswer): Promise<PartVectors> {
+  const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+  const given = members?.get('embeddings');
+  const types = given && (await memberRanges(bytes, given, tenantId));
+  const list = types ? types.get('float') : given;
+  const vectors = list && (await elementRanges(bytes, list, { tenantId, max: texts + 1 }));
+  return {
+    vectors: (vectors ?? []).map((vector) => vectorIn(bytes, vector)),
+    inputTokens: countOf(Number(headers[tokensHeader])),
+  };
+}
+
+/** Bedrock's count of the tokens of a call of InvokeModel. */
+const tokensHeader = 'x-amzn-bedrock-input-token-count';
+
+function countOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/** The text of a vector, copied so that the rest of the answer is freed. Throws for a value that is none. */
+function vectorIn(bytes: Buffer, { from, until }: Range): Buffer {
+  if (bytes[skipSpace(bytes, from)] !== openBracket) throw new Error('a vector is no list');
+  return Buffer.from(bytes.subarray(from, until));
+}
