@@ -7,10 +7,9 @@ import { jsonText, sendJsonText } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import type { Model } from '../catalogue/catalogue.ts';
-import { addedTexts, type Target } from '../catalogue/target.ts';
-import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
-import { dialects, type ApiName } from '../dialects/dialects.ts';
+import { addedTexts } from '../catalogue/target.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { countAtProvider } from '../providers/count-call.ts';
@@ -19,11 +18,12 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { requestActor } from '../shared/actor.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { withTools, type ToolDependencies, type TurnTools } from '../tools/tools.ts';
+import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { headerText, passedHeaders } from './client-headers.ts';
 import { continuedText } from './continued-request-http.ts';
+import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies {
   settings: TenantSettingsClient;
@@ -33,9 +33,6 @@ export interface CountDependencies extends TargetDependencies, ToolDependencies 
   answers: AnswerBudget;
   bodyBudget: BodyBudget;
 }
-
-/** A dialect with counts of tokens. */
-type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
 
 /** Estimates, which share a tokenizer with the ends of runs: one tenant has one of them under way. */
 const estimatesInFlight = { perKey: 1, maxWaiting: 1_000 };
@@ -58,15 +55,6 @@ export function countHandlers(dependencies: CountDependencies): Record<string, R
 type CountingDependencies = CountDependencies & { estimates: FairQueue };
 type CountingCall = Omit<RawCall, 'dialect'> & { dialect: CountingDialect };
 
-/** A request as it would go to a provider. */
-interface Counted {
-  dialect: CountingDialect;
-  request: CompletionRequest;
-  source: RequestSource;
-  target: Target;
-  tools: TurnTools | null;
-}
-
 /**
  * Counts a request that the same client may send. It is no run, so limits of requests, concurrency and budgets do not
  * hold it; the key has a bound of its own.
@@ -82,31 +70,31 @@ async function count(
   await dependencies.limiter.count({ tenantId, apiKeyId });
   const counted = await readCounted(dependencies, incoming, response, call);
   const { dialect, target, source } = counted;
-  const [first, ...others] = target.chain;
-  const send = (text: Buffer, headers: Record<string, string>): void => {
-    sendJsonText(response, 200, text, { [requestIdHeader]: call.requestId, ...headers });
-  };
-  if (first.api !== dialect.name) {
-    const tokens = await dependencies.estimates.run(tenantId, () => estimate(counted));
-    send(jsonText(dialect.counts.answerWith(tokens)), {
-      ...{ 'x-gateway-model': headerText(first.id), 'x-gateway-estimated': 'true' },
-    });
-    return;
-  }
+  const models = hasCounts(counted, target.chain[0]) ? target.chain : [];
   const room = dependencies.answers.open(tenantId);
   try {
-    const { model, bytes } = await countAtProvider(dependencies.providers, {
-      models: [first, ...others.filter(({ api }) => api === dialect.name)],
-      format: dialect.counts,
+    const known = await countAtProvider(dependencies.providers, {
+      models: models.filter((model) => hasCounts(counted, model)),
       tenantId,
-      bodyFor: (model) =>
-        bodyFor(counted, model, dependencies.providers.seals.keeps(tenantId, { model, first })),
-      headers: passedHeaders(incoming, dialect),
+      requestFor: (model) =>
+        countRequest(counted, model, {
+          tenantId,
+          headers: passedHeaders(incoming, dialect),
+          keepsSeal: dependencies.providers.seals.keeps(tenantId, { model, first: target.chain[0] }),
+        }),
       trace: call.trace,
       signal: leaving(response),
       room,
     });
-    send(bytes, { 'x-gateway-provider': model.provider.name, 'x-gateway-model': headerText(model.id) });
+    const { bytes, headers } =
+      known === null
+        ? await dependencies.estimates.run(tenantId, () => estimate(counted))
+        : { bytes: known.bytes, headers: { 'x-gateway-provider': known.model.provider.name } };
+    sendJsonText(response, 200, bytes, {
+      [requestIdHeader]: call.requestId,
+      'x-gateway-model': headerText((known?.model ?? target.chain[0]).id),
+      ...headers,
+    });
   } catch (error) {
     throw error instanceof ProviderFailure ? error.toAppError() : error;
   } finally {
@@ -161,34 +149,25 @@ async function readRequest(
   );
 }
 
-/** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
-function bodyFor(
-  { source, target, tools }: Counted,
-  { upstreamModel }: Model,
-  keepsSeal: (seal: unknown) => boolean,
-): Buffer {
-  return source.rewritten({
-    keepsSeal,
-    model: upstreamModel,
-    counts: true,
-    includeUsage: false,
-    systemPrompt: target.systemPrompt,
-    reference: null,
-    defaults: {},
-    maxTokens: null,
-    tools: tools === null ? null : { definitions: tools.definitions.text, messages: [], choice: null },
-  });
-}
-
 /** Tokens of a picture or a file in an estimate: the most that Anthropic's documentation has for a picture. */
 const attachmentTokens = 1_600;
 
-async function estimate({ request, source, target, tools }: Counted): Promise<number> {
+async function estimate({
+  dialect,
+  request,
+  source,
+  target,
+  tools,
+}: Counted): Promise<{ bytes: Buffer; headers: Record<string, string> }> {
   const prompt = request.promptSample([
     ...addedTexts(target),
     ...(tools === null ? [] : [tools.definitions.sample]),
   ]);
   const { attachments } = request.asked({});
   source.release();
-  return (await estimateTokens(prompt)) + attachments.count * attachmentTokens;
+  const tokens = (await estimateTokens(prompt)) + attachments.count * attachmentTokens;
+  return {
+    bytes: jsonText(dialect.counts.answerWith(tokens)),
+    headers: { 'x-gateway-estimated': 'true' },
+  };
 }

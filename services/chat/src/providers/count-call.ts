@@ -1,9 +1,9 @@
 import { sleep } from '@gatehouse/kit/clock';
-import { isFields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { CountFormat } from '../dialects/dialect.ts';
+import { saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -13,21 +13,29 @@ const maxCountBytes = 64 * 1024;
 
 /** A request whose tokens providers count. */
 export interface CountCall {
-  /** In the order in which they are asked; all of one API. */
+  /** In the order in which they are asked. */
   models: readonly Model[];
-  format: CountFormat;
   tenantId: string;
-  /** The request in the terms of a model's provider. */
-  bodyFor: (model: Model) => Buffer;
-  /** Headers of the client that the API passes on. */
-  headers: Readonly<Record<string, string>>;
+  /** Null where the model's API can't express the request. */
+  requestFor: (model: Model) => Promise<CountRequest | null>;
   trace: TraceContext;
   /** Aborts when the count is no longer wanted. */
   signal: AbortSignal;
   room: AnswerRoom;
 }
 
-/** A count as its provider wrote it. */
+/** A request in the terms of a model's provider. */
+export interface CountRequest {
+  body: Buffer;
+  /** Headers of the client that the API passes on. */
+  headers: Readonly<Record<string, string>>;
+  /** The count as its client gets it; null for an answer that is none. */
+  answerIn(bytes: Buffer, fields: Fields): Buffer | null;
+  /** The failure in the words of the client's API. */
+  failed(failure: ProviderFailure): ProviderFailure;
+}
+
+/** A count in the API of its client. */
 export interface Count {
   model: Model;
   bytes: Buffer;
@@ -36,16 +44,22 @@ export interface Count {
 /**
  * Asks the first model's provider for a count, again where that may help, and then those of the others. Models whose
  * breaker is open come last, but counts say nothing about the health of completions, so breakers don't learn of them.
- * Nothing is recorded: a count is no run. Throws the failure of the last call.
+ * Nothing is recorded: a count is no run. Null if no model can count the request. Throws the failure of the last call.
  */
-export async function countAtProvider(providers: ProviderRegistry, call: CountCall): Promise<Count> {
+export async function countAtProvider(providers: ProviderRegistry, call: CountCall): Promise<Count | null> {
   let failure: ProviderFailure | null = null;
   const isOpen = (model: Model): boolean => providers.get(model).breaker.isOpenFor(call.tenantId);
   for (const model of call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)))) {
+    if (providers.missing.has(model, 'count')) continue;
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
       const outcome = await attempt(providers, model, call);
+      if (outcome === null) break;
       if (!(outcome instanceof ProviderFailure)) return outcome;
+      if (saysUncounted(model, outcome)) {
+        providers.missing.note(model, 'count');
+        break;
+      }
       failure = outcome;
       if (!failure.fallbackHelps) throw failure;
       const delay = repeats.after(failure);
@@ -54,35 +68,39 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
       if (call.signal.aborted) throw ProviderFailure.aborted(model.provider.name, call.signal);
     }
   }
-  throw failure ?? new Error('the call has no model');
+  if (failure !== null) throw failure;
+  return null;
 }
 
 async function attempt(
   providers: ProviderRegistry,
   model: Model,
-  { format, bodyFor, headers, trace, signal, room }: CountCall,
-): Promise<Count | ProviderFailure> {
+  { requestFor, trace, signal, room }: CountCall,
+): Promise<Count | ProviderFailure | null> {
   const { name } = model.provider;
+  const request = await requestFor(model);
+  if (request === null) return null;
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
-  const body = bodyFor(model);
+  const { body, headers } = request;
   const { adapter } = providers.get(model);
   const called = { api: model.api, operation: 'count', model: model.upstreamModel, stream: false } as const;
   const call = { ...called, headers, body, trace, signal, room };
   try {
     const bytes = await adapter.complete({ ...call, onHeaders: () => undefined });
-    return isCount(bytes, format) ? { model, bytes } : new ProviderFailure('invalid', name);
+    const answer = countIn(bytes, request);
+    return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {
-    if (error instanceof ProviderFailure) return error;
+    if (error instanceof ProviderFailure) return request.failed(error);
     throw error;
   }
 }
 
-function isCount(bytes: Buffer, format: CountFormat): boolean {
-  if (bytes.length > maxCountBytes) return false;
+function countIn(bytes: Buffer, request: CountRequest): Buffer | null {
+  if (bytes.length > maxCountBytes) return null;
   try {
     const answer: unknown = JSON.parse(bytes.toString('utf8'));
-    return isFields(answer) && format.isCount(answer);
+    return isFields(answer) ? request.answerIn(bytes, answer) : null;
   } catch {
-    return false;
+    return null;
   }
 }

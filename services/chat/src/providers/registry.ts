@@ -7,6 +7,7 @@ import { Breakers } from './breakers.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
+import { MissingMethods } from './missing-methods.ts';
 import { kindOf } from './provider-kinds.ts';
 import { SealMakers } from './seal-makers.ts';
 
@@ -23,6 +24,7 @@ export class ProviderRegistry {
   readonly #breakers = new Breakers();
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly seals = new SealMakers();
+  readonly missing = new MissingMethods();
 
   constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry, log?: Logger) {
     this.#catalogue = catalogue;

@@ -34,6 +34,21 @@ export interface ProviderFormat {
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;
+  /** Absent where providers count no tokens. */
+  counts?: CountedFormat;
+}
+
+/** Counts of the tokens of requests, as providers have them. */
+export interface CountedFormat {
+  /** The request for a count of one that `writeRequest` has made. */
+  request(request: Fields, facts: ModelFacts): object;
+  /** The name of the number in a provider's answer. */
+  tokens: string;
+}
+
+/** The members of a request that a count has, too. */
+export function countedMembers(request: Fields, names: readonly string[]): Fields {
+  return Object.fromEntries(Object.entries(request).filter(([name]) => names.includes(name)));
 }
 
 /** A summary as its client gets it. */

@@ -48,6 +48,8 @@ export interface Translation {
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
   whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
   stream(): StreamTranslation;
+  /** The name of the number in a provider's count of tokens; null where its API has none. */
+  readonly countName: string | null;
   /** An error that concerns the request, in the words and codes by which the client mends it. */
   error(error: ProviderError): ProviderError;
 }
@@ -59,6 +61,8 @@ interface TranslatedRequest {
   isStream?: boolean;
   /** Thoughts of its earlier answers that its client has no place for. */
   thoughts?: KnownThoughts;
+  /** Whether the provider counts the tokens of the request instead of answering it, where its API can. */
+  isCount?: boolean;
 }
 
 /** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their seals. */
@@ -121,7 +125,7 @@ class ApiTranslation implements Translation {
 
   async request(
     body: Buffer,
-    { tenantId, isStream, thoughts }: TranslatedRequest,
+    { tenantId, isStream, thoughts, isCount = false }: TranslatedRequest,
   ): Promise<{ body: Buffer; ignored: string[] }> {
     const inTurn = turnsOf(body, tenantId);
     const text = await inTurn(() => body.toString());
@@ -136,7 +140,8 @@ class ApiTranslation implements Translation {
         : await inTurn(() => thinkingTurns(read.turns, thoughts, this.#facts));
     const flat = await inSteps(this.#names.flat({ ...read, turns, stream: isStream ?? read.stream }), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
-    const written = await inSteps(writtenIn(request), inTurn);
+    const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
+    const written = await inSteps(writtenIn(counted ?? request), inTurn);
     return { body: written, ignored: left.ignored };
   }
 
@@ -201,6 +206,10 @@ class ApiTranslation implements Translation {
         return collector?.calls ?? [];
       },
     };
+  }
+
+  get countName(): string | null {
+    return this.#upstream.counts?.tokens ?? null;
   }
 
   error(error: ProviderError): ProviderError {

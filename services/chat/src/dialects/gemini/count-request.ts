@@ -35,7 +35,10 @@ class GeminiCountRequest extends GeminiRequest {
   }
 }
 
-/** Additions of an agent have a place in a whole request only, so contents alone become one. */
+/**
+ * Additions of an agent have a place in a whole request only, so contents alone become one. Translation reads the request for
+ * content itself.
+ */
 function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]): Buffer {
   const wholes = named(members, wholeName).filter(
     ({ valueStart, valueEnd }) => body.toString('latin1', valueStart, valueEnd) !== 'null',
@@ -43,13 +46,15 @@ function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]
   const last = wholes.at(-1);
   if (last === undefined) {
     const rewritten = rewriteRequest(body, rewrite, members);
+    if (rewrite.isTranslated === true) return rewritten;
     return rewrite.systemPrompt === null && rewrite.tools === null
       ? rewritten
       : wrapped(rewritten, named(members, 'model').length > 0 ? null : rewrite.model);
   }
+  const text = rewriteRequest(body.subarray(last.valueStart, last.valueEnd), rewrite);
+  if (rewrite.isTranslated === true) return text;
   const edits: Edit[] = [];
   for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
-  const text = rewriteRequest(body.subarray(last.valueStart, last.valueEnd), rewrite);
   for (const { valueStart: at, valueEnd: until } of wholes) edits.push({ at, until, text });
   return applyChanges(body, members, { edits, added: [] });
 }

@@ -40,7 +40,7 @@ function splitterOf({ api }: ApiCall): () => StreamSplitter {
 
 /** Models are counted by their own id, not by that of a profile for several regions. */
 function modelOf({ model, operation }: ApiCall): string {
-  return operation === 'count' ? model.replace(/^[a-z-]+\.(?=anthropic\.)/, '') : model;
+  return operation === 'count' ? model.replace(/^[a-z-]+\.(?=(?:anthropic|amazon)\.)/, '') : model;
 }
 
 /** As signatures have it (SigV4, `UriEncode`): a model's name is one segment. */

@@ -1,10 +1,17 @@
-import type { ProviderFormat } from '../api.ts';
+import { countedMembers, type ProviderFormat } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { ConverseSource } from './event-source.ts';
 import { writeRequest } from './request-writer.ts';
+
+/** See `CountTokens` (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseTokensRequest.html). */
+const counted = ['messages', 'system', 'toolConfig', 'additionalModelRequestFields'];
 
 /** Bedrock's Converse, in which providers are called and no client asks. */
 export const converse = {
   ...{ writeRequest, readAnswer },
   eventSource: (facts) => new ConverseSource(facts),
+  counts: {
+    request: (request) => ({ input: { converse: countedMembers(request, counted) } }),
+    tokens: 'inputTokens',
+  },
 } satisfies ProviderFormat;

@@ -13,4 +13,8 @@ export const gemini = {
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
+  counts: {
+    request: (request, { name }) => ({ generateContentRequest: { model: `models/${name}`, ...request } }),
+    tokens: 'totalTokens',
+  },
 } satisfies TranslatedApi;

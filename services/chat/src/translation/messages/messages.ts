@@ -1,4 +1,4 @@
-import type { TranslatedApi } from '../api.ts';
+import { countedMembers, type TranslatedApi } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { clientWords } from './errors.ts';
@@ -7,10 +7,13 @@ import { MessageWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 
+const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tools', 'output_config'];
+
 /** Anthropic's messages. */
 export const messages = {
   thoughtIds: null,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
+  counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
 } satisfies TranslatedApi;

@@ -1,4 +1,4 @@
-import type { TranslatedApi } from '../api.ts';
+import { countedMembers, type TranslatedApi } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
 import { clientWords } from './errors.ts';
@@ -8,12 +8,18 @@ import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 import { SummaryWriter, writeSummary } from './summary-writer.ts';
 
+const counted = [
+  ...['model', 'input', 'instructions', 'reasoning', 'text'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls'],
+];
+
 /** OpenAI's responses. */
 export const responses = {
   thoughtIds: null,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: () => new ResponseWriter(),
+  counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
   summaries: (seal) => ({
     writeAnswer: (answer) => writeSummary(answer, seal),
     eventWriter: () => new SummaryWriter(seal),

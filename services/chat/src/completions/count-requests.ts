@@ -1,0 +1,96 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
+import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
+import type { ApiName } from '../dialects/dialects.ts';
+import { translatedFailure, translationFor } from '../providers/call-translation.ts';
+import type { CountRequest } from '../providers/count-call.ts';
+import type { TurnTools } from '../tools/tools.ts';
+import type { Translation } from '../translation/translation.ts';
+
+/** A dialect with counts of tokens. */
+export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
+
+/** A request as it would go to a provider. */
+export interface Counted {
+  dialect: CountingDialect;
+  request: CompletionRequest;
+  source: RequestSource;
+  target: Target;
+  tools: TurnTools | null;
+}
+
+interface CountOptions {
+  tenantId: string;
+  /** Headers of the client that its API passes on. */
+  headers: Readonly<Record<string, string>>;
+  keepsSeal: (seal: unknown) => boolean;
+}
+
+/** Whether the providers of a model's API count tokens. */
+export function hasCounts({ dialect }: Counted, model: Model): boolean {
+  const translation = translationFor(dialect.name, model);
+  return translation === null || translation.countName !== null;
+}
+
+/** A count of a request by the provider of a model, which is translated for one of another API; null if it can't be. */
+export async function countRequest(
+  counted: Counted,
+  model: Model,
+  options: CountOptions,
+): Promise<CountRequest | null> {
+  const { counts, name } = counted.dialect;
+  const translation = translationFor(name, model);
+  const body = bodyFor(counted, model, { ...options, isTranslated: translation !== null });
+  if (translation === null)
+    return {
+      body,
+      headers: options.headers,
+      answerIn: (bytes, fields) => (counts.isCount(fields) ? bytes : null),
+      failed: (failure) => failure,
+    };
+  const translated = await translatedCount(translation, body, options.tenantId);
+  return translated === null
+    ? null
+    : {
+        body: translated,
+        headers: {},
+        answerIn: (_bytes, fields) => {
+          const tokens = fields[translation.countName ?? ''];
+          return typeof tokens === 'number' ? Buffer.from(JSON.stringify(counts.answerWith(tokens))) : null;
+        },
+        failed: (failure) => translatedFailure(failure, translation),
+      };
+}
+
+/** Null for a request that the model's API can't express. */
+async function translatedCount(
+  translation: Translation,
+  body: Buffer,
+  tenantId: string,
+): Promise<Buffer | null> {
+  try {
+    return (await translation.request(body, { tenantId, isCount: true })).body;
+  } catch (error) {
+    if (error instanceof AppError) return null;
+    throw error;
+  }
+}
+
+/** An agent's parameters are left out: they are no part of a prompt, and providers refuse them here. */
+function bodyFor(
+  { dialect, source, target, tools }: Counted,
+  { upstreamModel, reasoning }: Model,
+  { keepsSeal, isTranslated }: Pick<CountOptions, 'keepsSeal'> & { isTranslated: boolean },
+): Buffer {
+  return source.rewritten({
+    ...{ keepsSeal, isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
+    counts: true,
+    includeUsage: false,
+    systemPrompt: target.systemPrompt,
+    reference: null,
+    defaults: {},
+    maxTokens: null,
+    tools: tools === null ? null : { definitions: tools.definitions.text, messages: [], choice: null },
+  });
+}

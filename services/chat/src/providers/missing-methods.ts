@@ -1,0 +1,34 @@
+import type { Model } from '../catalogue/catalogue.ts';
+import type { ProviderFailure } from './provider-failure.ts';
+
+/** Methods of an API that not all its servers have. */
+export type OptionalMethod = 'count' | 'compact';
+
+/** Methods that models were found to lack, so that they are not asked for again until the catalogue changes. */
+export class MissingMethods {
+  readonly #models: Record<OptionalMethod, WeakSet<Model>> = { count: new WeakSet(), compact: new WeakSet() };
+
+  has(model: Model, method: OptionalMethod): boolean {
+    return this.#models[method].has(model);
+  }
+
+  note(model: Model, method: OptionalMethod): void {
+    this.#models[method].add(model);
+  }
+}
+
+/** Whether a failure says that there is no such method: a server may also mean its model by 404. */
+export function saysUnknownMethod({ kind, details }: ProviderFailure, or404 = false): boolean {
+  const { status } = details;
+  return kind === 'status' && (status === 405 || status === 501 || (or404 && status === 404));
+}
+
+/** Bedrock's words for a model without CountTokens. */
+const withoutCounts = /\bcounting tokens\b|\bCountTokens\b/i;
+
+/** Whether a failure says that the tokens of a model can't be counted. */
+export function saysUncounted(model: Model, failure: ProviderFailure): boolean {
+  const { status, message = '' } = failure.details;
+  const isWord = model.provider.kind === 'bedrock' && status === 400 && withoutCounts.test(message);
+  return isWord || saysUnknownMethod(failure);
+}
