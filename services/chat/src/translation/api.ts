@@ -14,6 +14,8 @@ export type TranslatedApi = ClientFormat & ProviderFormat;
 /** An API as its clients use it. */
 export interface ClientFormat {
   fieldNames: FieldNames;
+  /** The name of the member by which objects of a request say that the prompt is to be cached; absent where none do. */
+  cacheHint?: string;
   /** The ids of calls that thoughts are known by where clients have no place for seals; null where they do. */
   thoughtIds: IdRule | null;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
@@ -34,6 +36,8 @@ export interface ProviderFormat {
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;
+  /** Whether a model takes places up to which its prompt is cached. */
+  hasCachePoints?(facts: ModelFacts): boolean;
   /** Absent where providers count no tokens. */
   counts?: CountedFormat;
 }

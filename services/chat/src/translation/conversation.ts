@@ -28,12 +28,18 @@ export type Part =
   /** The model's words where it refuses. */
   | { kind: 'refusal'; text: string };
 
-export interface TextPart {
+/** A part or a tool up to which the provider is asked to cache the prompt. */
+export interface CachePoint {
+  /** For how long; absent where it is not asked to. */
+  cacheTtl?: '5m' | '1h';
+}
+
+export interface TextPart extends CachePoint {
   kind: 'text';
   text: string;
 }
 
-export interface MediaPart {
+export interface MediaPart extends CachePoint {
   kind: 'image' | 'file' | 'audio';
   source: MediaSource;
   /** The name of a file. */
@@ -48,7 +54,7 @@ export type MediaSource =
   /** `charset`: of a text that is not in UTF-8. */
   | { data: string; mediaType: string; charset?: string };
 
-export interface CallPart {
+export interface CallPart extends CachePoint {
   kind: 'call';
   id: string;
   name: string;
@@ -59,7 +65,7 @@ export interface CallPart {
   namespace: string | null;
 }
 
-export interface ResultPart {
+export interface ResultPart extends CachePoint {
   kind: 'result';
   callId: string;
   parts: (TextPart | MediaPart)[];
@@ -81,7 +87,7 @@ export interface Seal {
   isRedacted: boolean;
 }
 
-export interface Tool {
+export interface Tool extends CachePoint {
   name: string;
   namespace: string | null;
   description: string | null;

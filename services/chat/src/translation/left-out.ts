@@ -33,10 +33,13 @@ export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown
 /** Fields of a request that its target has no place for. */
 export class LeftOut {
   readonly #names: FieldNames;
+  readonly #kept: string | null;
   readonly #ignored = new Set<string>();
 
-  constructor(names: FieldNames) {
+  /** `kept`: a hint of objects that the target has a place for; null where it has none. */
+  constructor(names: FieldNames, kept: string | null = null) {
     this.#names = names;
+    this.#kept = kept;
   }
 
   /** Names of hints that were left out, as the client has them. `...` stands for those that are too many. */
@@ -50,6 +53,10 @@ export class LeftOut {
     else if (!this.#ignored.has(headerName(name))) this.#ignored.add('...');
   }
 
+  keeps(name: string): boolean {
+    return name === this.#kept;
+  }
+
   /**
    * The members of an object that its reader takes. All others that are given are left out as hints, so that a reader sees
    * none that it does not name here. `path`: the client's name of the object; empty for one whose members are known by their
@@ -61,7 +68,7 @@ export class LeftOut {
     for (const [name, member] of Object.entries(value)) {
       if (member === null) continue;
       if (names.includes(name as Name)) taken[name] = member;
-      else this.ignore(path === '' ? name : `${path}.${name}`);
+      else if (!this.keeps(name)) this.ignore(path === '' ? name : `${path}.${name}`);
     }
     return taken as Members<Name>;
   }

@@ -17,7 +17,7 @@ interface Translated {
 /** `request`: its fields, or its JSON text. */
 export function translator(
   from: DialectName,
-  to: DialectName,
+  to: DialectName | 'converse',
 ): (request: Fields | string, model?: Partial<ModelFacts>) => Promise<Translated> {
   return async (request, model = {}) => {
     const text = typeof request === 'string' ? request : JSON.stringify(request);

@@ -130,7 +130,8 @@ class ApiTranslation implements Translation {
     const inTurn = turnsOf(body, tenantId);
     const text = await inTurn(() => body.toString());
     const fields = await inTurn(() => JSON.parse(text) as Fields);
-    const left = new LeftOut(this.#client.fieldNames);
+    const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
+    const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const asked = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);

@@ -4,6 +4,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversatio
 import type { LeftOut } from '../left-out.ts';
 import { lateInput } from '../messages/content-writer.ts';
 import { isEmpty } from '../ordered-turns.ts';
+import type { CachePoints } from './cache-points.ts';
 import { MediaWriter } from './media-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';
 
@@ -15,6 +16,7 @@ interface Message {
 interface Options {
   facts: ModelFacts;
   left: LeftOut;
+  points: CachePoints;
 }
 
 /**
@@ -27,7 +29,10 @@ export function writeMessages(turns: readonly Turn[], options: Options): Message
   const messages: Message[] = [];
   for (const turn of turns) {
     const role = turn.role === 'system' && !takesSystem ? 'user' : turn.role;
-    const content = turn.parts.flatMap((part) => writer.blocks(part, role));
+    const content = turn.parts.flatMap((part) => [
+      ...writer.blocks(part, role),
+      ...('cacheTtl' in part ? options.points.behind(part) : []),
+    ]);
     const last = messages.at(-1);
     if (content.length === 0) continue;
     if (last?.role === role) last.content.push(...content);

@@ -1,5 +1,6 @@
 import { countedMembers, type ProviderFormat } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
+import { hasCachePoints } from './cache-points.ts';
 import { ConverseSource } from './event-source.ts';
 import { writeRequest } from './request-writer.ts';
 
@@ -8,7 +9,7 @@ const counted = ['messages', 'system', 'toolConfig', 'additionalModelRequestFiel
 
 /** Bedrock's Converse, in which providers are called and no client asks. */
 export const converse = {
-  ...{ writeRequest, readAnswer },
+  ...{ writeRequest, readAnswer, hasCachePoints },
   eventSource: (facts) => new ConverseSource(facts),
   counts: {
     request: (request) => ({ input: { converse: countedMembers(request, counted) } }),

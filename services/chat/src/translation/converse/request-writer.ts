@@ -6,6 +6,7 @@ import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
 import { calledTools, ownTurns, splitSystem } from '../ordered-turns.ts';
 import type { Steps } from '../steps.ts';
+import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';
 import { reasoningOf } from './reasoning.ts';
@@ -22,8 +23,10 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   const turns = yield* ownTurns(conversation.turns, makerOf(facts));
   const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
   const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
-  const tools = toolsIn({ ...conversation, turns }, facts, left);
+  const points = new CachePoints({ ...conversation, turns }, facts, left);
+  const tools = toolsIn({ ...conversation, turns }, { facts, left, points });
   const { system, messages } = splitSystem(turns, reasoning);
+  const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...points.behind(part)]);
   const inference = {
     ...(limit !== Infinity && { maxTokens: limit }),
     ...sampling.common,
@@ -36,8 +39,8 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   };
   const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
   return {
-    messages: writeMessages(messages, { facts, left }),
-    ...(system.length > 0 && { system: system.map(({ text }) => ({ text })) }),
+    messages: writeMessages(messages, { facts, left, points }),
+    ...(system.length > 0 && { system: systemBlocks }),
     ...(hasMembers(inference) && { inferenceConfig: inference }),
     ...(tools.config !== null && { toolConfig: tools.config }),
     ...(hasMembers(additional) && { additionalModelRequestFields: additional }),
@@ -83,26 +86,25 @@ function samplingIn(
 /** A conversation with calls needs definitions, also where no tool may be called. */
 function toolsIn(
   { tools, choice, parallel, turns }: Conversation,
-  facts: ModelFacts,
-  left: LeftOut,
+  { facts, left, points }: { facts: ModelFacts; left: LeftOut; points: CachePoints },
 ): { config: Fields | null; additional: Fields } {
   const called = calledTools(turns);
   const isOff = tools.length === 0 || choice === 'none';
   if (parallel === false && (isOff || familyOf(facts) !== 'claude')) left.ignoreField('parallel');
   if (isOff && called.length === 0) return { config: null, additional: {} };
   const isClaude = familyOf(facts) === 'claude';
-  const write = (tool: Tool): Fields => writeTool(tool, isClaude, left);
+  const write = (tool: Tool): Fields[] => [writeTool(tool, isClaude, left), ...points.behindTool(tool)];
   if (isOff) {
     // Converse itself can't forbid calls: models other than Claude get a tool of no use in place of theirs.
     const known = tools.length > 0 ? tools : called;
     return isClaude
-      ? { config: { tools: known.map(write) }, additional: { tool_choice: { type: 'none' } } }
-      : { config: { tools: [write(noTool)] }, additional: {} };
+      ? { config: { tools: known.flatMap(write) }, additional: { tool_choice: { type: 'none' } } }
+      : { config: { tools: write(noTool) }, additional: {} };
   }
   const forced = choiceOf(choice);
   const serial = parallel === false && isClaude;
   return {
-    config: { tools: tools.map(write), ...(forced !== null && { toolChoice: forced }) },
+    config: { tools: tools.flatMap(write), ...(forced !== null && { toolChoice: forced }) },
     // A type beside that of Converse is refused as a conflict, and needed without.
     additional: serial
       ? { tool_choice: { ...(forced === null && { type: 'auto' }), disable_parallel_tool_use: true } }

@@ -4,6 +4,7 @@ import { textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut, Members } from '../left-out.ts';
 import { dataSource } from '../media.ts';
+import { cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readMarked } from '../seals.ts';
 import type { Steps } from '../steps.ts';
 
@@ -18,7 +19,7 @@ interface Place {
 export function* readContent(content: unknown, place: Place): Steps<Part[]> {
   const parts: Part[] = [];
   for (const [index, block] of listOfBlocks(content).entries()) {
-    parts.push(...partsOf(block, index, place));
+    parts.push(...withCachePoint(partsOf(block, index, place), block));
     yield;
   }
   return parts;
@@ -28,7 +29,7 @@ export function* readContent(content: unknown, place: Place): Steps<Part[]> {
 export function systemParts(content: unknown, at: string, left: LeftOut): TextPart[] {
   return listOfBlocks(content).map((block, index) => {
     if (typeOf(block) !== 'text') throw left.refused(`${at}[${index}].type`);
-    return textPart(block, left);
+    return { ...textPart(block, left), ...cachePointOf(block) };
   });
 }
 

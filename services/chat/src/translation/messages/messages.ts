@@ -4,6 +4,7 @@ import { writeAnswer } from './answer-writer.ts';
 import { clientWords } from './errors.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
+import { cacheHint } from './cache-hint.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
 import { writeRequest } from './request-writer.ts';
 
@@ -12,6 +13,7 @@ const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tool
 /** Anthropic's messages. */
 export const messages = {
   thoughtIds: null,
+  cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),

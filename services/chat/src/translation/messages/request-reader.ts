@@ -5,6 +5,7 @@ import { booleanIn, numberIn, stopIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut, Members } from '../left-out.ts';
 import type { Steps } from '../steps.ts';
+import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readContent, systemParts } from './content-reader.ts';
 
 export const fieldNames: FieldNames = {
@@ -42,7 +43,7 @@ export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): 
   const fields = left.members(given, '', [...translated, ...decisive, 'thread']);
   const choice = left.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
   const isSerial = booleanIn(choice['disable_parallel_tool_use']);
-  const turns = yield* turnsOf(fields, source, left);
+  const turns = yield* turnsOf({ fields, given }, source, left);
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, index, { source, left }));
@@ -78,7 +79,11 @@ const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
 /** Claude Code begins with a block that changes with each session, which would break the caches of providers. */
 const billingHeader = /^x-anthropic-billing-header:/;
 
-function* turnsOf(fields: Given, source: JsonSource, left: LeftOut): Steps<Turn[]> {
+function* turnsOf(
+  { fields, given }: { fields: Given; given: Fields },
+  source: JsonSource,
+  left: LeftOut,
+): Steps<Turn[]> {
   const parts = systemParts(fields['system'] ?? [], 'system', left).filter(
     ({ text }) => !billingHeader.test(text),
   );
@@ -96,6 +101,8 @@ function* turnsOf(fields: Given, source: JsonSource, left: LeftOut): Steps<Turn[
     yield;
   }
   assertNotBegun(turns, left);
+  const last = turns.at(-1);
+  if (last !== undefined) last.parts = withCachePoint(last.parts, given);
   return turns;
 }
 
@@ -110,12 +117,12 @@ function assertNotBegun(turns: readonly Turn[], left: LeftOut): void {
 }
 
 function toolOf(tool: unknown, index: number, { source, left }: { source: JsonSource; left: LeftOut }): Tool {
-  const names = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control'] as const;
+  const names = ['type', 'name', 'description', 'input_schema', 'strict', cacheHint] as const;
   const fields = left.members(tool, 'tools', names);
   const type = textIn(fields.type) ?? 'custom';
   if (type !== 'custom')
     throw left.refused(`tools[${index}].type`, `The model has no tool of the type ${type.slice(0, 64)}.`);
-  if (fields.cache_control !== undefined) left.ignore('cache_control');
+  if (fields[cacheHint] !== undefined && !left.keeps(cacheHint)) left.ignore(cacheHint);
   return {
     name: textIn(fields['name']) ?? '',
     namespace: null,
@@ -125,6 +132,7 @@ function toolOf(tool: unknown, index: number, { source, left }: { source: JsonSo
       : null,
     isFreeform: false,
     isStrict: booleanIn(fields['strict']),
+    ...cachePointOf(tool),
   };
 }
 
