@@ -12,6 +12,9 @@ type Sides = Pick<Transfer, 'sourceTenantId' | 'targetTenantId'>;
 const maxRows = 500;
 const maxBytes = 8_000_000;
 
+/** The text for a row, among those for the ids of `$2`. A join might compare all of them with all rows. */
+const movedOf = (texts: string): string => `(${texts}::bytea[])[array_position($2::uuid[], id)]`;
+
 /** From now on, the transaction spans the tenants of its transfer. */
 export async function asSystem(db: Queryable): Promise<void> {
   await db.query('set local role webhook_system');
@@ -57,9 +60,7 @@ export async function moveMessages(
   texts: readonly (Buffer | null)[],
 ): Promise<void> {
   await db.query(
-    `update webhook.channel_messages as m set tenant_id = $1, text = moved.text
-     from unnest($2::uuid[], $3::bytea[]) as moved (id, text)
-     where m.id = moved.id and m.id = any ($2::uuid[])`,
+    `update webhook.channel_messages set tenant_id = $1, text = ${movedOf('$3')} where id = any ($2::uuid[])`,
     [targetTenantId, messages.map(({ id }) => id), texts],
   );
 }
@@ -137,9 +138,8 @@ export async function moveCalls(
 ): Promise<void> {
   const ids = calls.map(({ id }) => id);
   await db.query(
-    `update webhook.calls as c set tenant_id = $1, request = moved.request, result = moved.result
-     from unnest($2::uuid[], $3::bytea[], $4::bytea[]) as moved (id, request, result)
-     where c.id = moved.id and c.id = any ($2::uuid[])`,
+    `update webhook.calls set tenant_id = $1, request = ${movedOf('$3')}, result = ${movedOf('$4')}
+     where id = any ($2::uuid[])`,
     [targetTenantId, ids, calls.map(({ request }) => request), calls.map(({ result }) => result)],
   );
   await db.query(
