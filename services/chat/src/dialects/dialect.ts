@@ -118,6 +118,8 @@ export interface CompletionRequest extends RequestHead {
   readonly toolNames: readonly unknown[];
   /** Ids of the calls of tools in its conversation, in their order. */
   readonly callIds: readonly string[];
+  /** The texts up to and with the first message of the user, the last 64 at most; empty without such a message. */
+  readonly firstTexts: readonly string[];
   /** The text of the newest user message or embedding input, at most `maxChars`, for previews. */
   inputPreview(maxChars: number): string;
   /** The newest message of the user: its index, and the text of its parts. Null if there is none with text. */

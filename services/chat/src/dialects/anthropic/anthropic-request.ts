@@ -4,7 +4,7 @@ import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
 import { sealTextIn } from '../marked-seals.ts';
-import { sessionNamed } from '../session.ts';
+import { sessionNamed, throughFirst } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
@@ -52,6 +52,15 @@ export class AnthropicRequest implements CompletionRequest {
   get callIds(): readonly string[] {
     const blocks = this.#messages.flatMap(({ content }) => blocksOf(content));
     return blocks.filter(isCall).flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
+  }
+
+  get firstTexts(): readonly string[] {
+    const first = throughFirst(this.#messages, ({ role }) => role === 'user');
+    return first.length === 0
+      ? []
+      : [this.#fields['system'], ...first.map(({ content }) => content)].map((content) =>
+          contentText(content),
+        );
   }
 
   inputPreview(maxChars: number): string {

@@ -21,6 +21,7 @@ export class GeminiEmbeddings implements CompletionRequest {
   readonly session = null;
   readonly toolNames = [];
   readonly callIds = [];
+  readonly firstTexts = [];
   readonly #body: Buffer;
   readonly #contents: readonly Fields[];
 

@@ -4,6 +4,7 @@ import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import type { TokenClass } from '../../usage/usage.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestInPath, RequestSource, Share } from '../dialect.ts';
+import { throughFirst } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
 import { asGemini } from './defaults.ts';
@@ -50,6 +51,11 @@ export class GeminiRequest implements CompletionRequest {
     return parts.map((part) => textOf(callIn(part)?.['id'])).filter((id) => id !== '');
   }
 
+  get firstTexts(): readonly string[] {
+    const first = throughFirst(this.#contents, isOfUser);
+    return first.length === 0 ? [] : [this.#system, ...first.map((content) => partsText(partsOf(content)))];
+  }
+
   inputPreview(maxChars: number): string {
     const newest = this.#contents.findLast(isOfUser) ?? this.#contents.at(-1);
     return cutText(spokenText(partsOf(newest), '\n'), maxChars);
@@ -69,8 +75,7 @@ export class GeminiRequest implements CompletionRequest {
       if (typeof text === 'string') sample.add(text);
       else sample.addSample(text);
     }
-    const system = valueOf(this.#fields, 'systemInstruction');
-    sample.add(typeof system === 'string' ? system : partsText(partsOf(system)));
+    sample.add(this.#system);
     for (const content of this.#contents) sample.add(partsText(partsOf(content)));
     addDefinitions(sample, this.#declarations);
     return sample.built;
@@ -114,6 +119,12 @@ export class GeminiRequest implements CompletionRequest {
       ...(asked.includes('AUDIO') ? (['outputAudio'] as const) : []),
       ...(asked.includes('IMAGE') ? (['outputImage'] as const) : []),
     ];
+  }
+
+  /** The text of the system instruction. */
+  get #system(): string {
+    const system = valueOf(this.#fields, 'systemInstruction');
+    return typeof system === 'string' ? system : partsText(partsOf(system));
   }
 
   get #contents(): readonly Fields[] {

@@ -2,7 +2,7 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
-import { sessionNamed } from '../session.ts';
+import { sessionNamed, throughFirst } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
@@ -48,6 +48,11 @@ export class OpenAiRequest implements CompletionRequest {
   get callIds(): readonly string[] {
     const messages = listOf(this.#fields['messages']).filter(isFields);
     return messages.flatMap((message) => listOf(message['tool_calls']).filter(isFields).map(idOf));
+  }
+
+  get firstTexts(): readonly string[] {
+    const messages = listOf(this.#fields['messages']).filter(isFields);
+    return throughFirst(messages, ({ role }) => role === 'user').map(messageText);
   }
 
   inputPreview(maxChars: number): string {

@@ -14,7 +14,7 @@ import type {
 import { saysSomething } from '../error-words.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
-import { sessionNamed } from '../session.ts';
+import { sessionNamed, throughFirst } from '../session.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { CompactedView } from './compacted-view.ts';
@@ -81,6 +81,11 @@ export class ResponsesRequest implements CompletionRequest {
     return this.#items.filter(isCall).map((item) => textOf(item['call_id']));
   }
 
+  get firstTexts(): readonly string[] {
+    const first = throughFirst(this.#items, isOfUser);
+    return first.length === 0 ? [] : [...this.#instructions, ...first.map(itemText)];
+  }
+
   inputPreview(maxChars: number): string {
     const newest = this.#items.findLast(({ role }) => role === 'user') ?? this.#items.at(-1);
     return cutText(spokenText(newest ?? {}, '\n'), maxChars);
@@ -99,9 +104,7 @@ export class ResponsesRequest implements CompletionRequest {
       if (typeof text === 'string') sample.add(text);
       else sample.addSample(text);
     }
-    const { instructions } = this.#fields;
-    if (typeof instructions === 'string') sample.add(instructions);
-    else for (const item of inputItems(instructions)) sample.add(itemText(item));
+    for (const text of this.#instructions) sample.add(text);
     for (const item of this.#items) addItem(sample, item);
     addDefinitions(sample, this.#tools);
     return sample.built;
@@ -176,6 +179,11 @@ export class ResponsesRequest implements CompletionRequest {
     return new RequestText(this.#body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
     );
+  }
+
+  get #instructions(): readonly string[] {
+    const { instructions } = this.#fields;
+    return typeof instructions === 'string' ? [instructions] : inputItems(instructions).map(itemText);
   }
 
   /** Seals by the place of their item. */
