@@ -40,7 +40,7 @@ describe('a catalogue', () => {
       provider: providers[0],
       upstreamModel: 'small',
       sampling: true,
-      ...{ fallbacks: [], aliases: [], list: [], pattern: null },
+      ...{ fallbacks: [], aliases: [], list: [], pattern: null, weight: 1, others: [] },
     });
   });
 

@@ -1,11 +1,12 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
 import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
-import { apisOf, hasEmbeddings, name, provider, type Provider } from './provider-schema.ts';
+import { apisOf, hasEmbeddings, name, oneOf, provider, weight, type Provider } from './provider-schema.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
 
@@ -17,6 +18,16 @@ const modelName = z
   .refine((id) => !id.startsWith('agent:'), 'must not begin with "agent:", which names agents');
 const exactName = modelName.refine((id) => !id.includes('*'), 'must have no *');
 
+const upstreamName = z.string().min(1).max(maxNameLength).refine(isNameOrPattern, onlyAtEnd);
+
+/** A model at one of several providers, among which its calls are divided. */
+const deployment = z.strictObject({
+  provider: name,
+  /** The name of the model unless given. */
+  upstream_model: upstreamName.optional(),
+  weight,
+});
+
 const model = z.strictObject({
   /** With `*` at its end, it stands for every name that begins so, and that no other model has. */
   id: modelName.refine(isNameOrPattern, onlyAtEnd),
@@ -24,10 +35,15 @@ const model = z.strictObject({
   aliases: z.array(exactName).max(20).default([]),
   /** Names behind the pattern that lists of models have. */
   list: z.array(exactName).max(1_000).default([]),
-  provider: name,
+  provider: name.optional(),
+  /** In place of one provider. */
+  deployments: z.array(deployment).min(1).max(16).optional(),
   /** The provider's own name of the model; the id unless given. In both, `*` stands for the same text. */
-  upstream_model: z.string().min(1).max(maxNameLength).refine(isNameOrPattern, onlyAtEnd).optional(),
-  /** One of those that its provider's kind has; the first of them unless given. */
+  upstream_model: upstreamName.optional(),
+  /**
+   * One of those that its provider's kind has; the first of them unless given. A deployment whose kind has it not is asked
+   * in the first of its own.
+   */
   api: z.enum(['chat', 'responses', 'messages', 'gemini', 'converse']).optional(),
   /** Whether it thinks before it answers; unless given, models are known by their names. */
   reasoning: z.boolean().optional(),
@@ -41,18 +57,38 @@ const model = z.strictObject({
 
 const document = z.strictObject({
   providers: z.array(provider).min(1).max(1_000),
-  models: z.array(model).min(1).max(10_000),
+  models: z
+    .array(model.refine(...oneOf('provider', 'deployments')))
+    .min(1)
+    .max(10_000),
   /** The model that memory uses for semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
 });
 
-/** A model of the catalogue, with its provider. */
-export interface Model extends Omit<z.output<typeof model>, 'provider' | 'upstream_model' | 'api'> {
+/** A model of the catalogue at one provider. */
+export interface Model extends Omit<
+  z.output<typeof model>,
+  'provider' | 'deployments' | 'upstream_model' | 'api'
+> {
   provider: Provider;
   api: UpstreamApi;
   upstreamModel: string;
-  /** The entry of the catalogue that a name behind its pattern is found by; null for an entry. */
+  /** Its share of the calls beside that of the others. */
+  weight: number;
+  /** The further deployments of the model; none for each of them. */
+  others: readonly Model[];
+  /** The deployment in the catalogue that a name behind its pattern is found by; null for one of the catalogue. */
   pattern: Model | null;
+}
+
+/** A model at each of its providers. */
+export function deploymentsOf(model: Model): readonly [Model, ...Model[]] {
+  return [model, ...model.others];
+}
+
+/** The name of a deployment, also in another catalogue. */
+export function deploymentName({ provider, upstreamModel }: Model): string {
+  return cacheKey(provider.name, upstreamModel);
 }
 
 /** Names behind patterns whose models are kept: clients invent names. */
@@ -60,8 +96,10 @@ const maxNamed = 1_000;
 
 export class Catalogue {
   readonly providers: readonly Provider[];
-  /** By id, in the order of the file; patterns are among them. */
+  /** By id, in the order of the file, each at the first of its deployments; patterns are among them. */
   readonly models: ReadonlyMap<string, Model>;
+  /** Whether calls of some model are divided. */
+  readonly divides: boolean;
   /** The name of the model for embeddings of memory; null if there is none. */
   readonly embeddings: string | null;
   readonly #names: ModelNames;
@@ -75,6 +113,7 @@ export class Catalogue {
   ) {
     this.providers = providers;
     this.models = models;
+    this.divides = [...models.values()].some(({ others }) => others.length > 0);
     this.embeddings = embeddings;
     this.#names = new ModelNames(models.values());
   }
@@ -96,27 +135,16 @@ export class Catalogue {
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
     const names = new ModelNames(models);
     const resolved = new Map<string, Model>();
-    for (const { provider: providerName, upstream_model, api: named, ...rest } of models) {
-      const found = byName.get(providerName);
-      if (found === undefined) problems.push(`model ${rest.id}: there is no provider ${providerName}`);
-      else {
-        const apis = apisOf[found.kind];
-        const api = named ?? apis[0];
-        if (!apis.includes(api))
-          problems.push(`model ${rest.id}: providers of kind ${found.kind} have no API ${api}`);
-        const upstreamModel = upstream_model ?? rest.id;
-        // Names behind a pattern are known one by one.
-        const reasoning = rest.reasoning ?? (isPattern(rest.id) ? undefined : knownReasoning(upstreamModel));
-        const entry = { ...rest, api, provider: found, upstreamModel, reasoning, pattern: null };
-        resolved.set(rest.id, entry);
-      }
-      for (const fallback of rest.fallbacks) {
+    for (const entry of models) {
+      const [first, ...others] = deployed(entry, byName, problems);
+      if (first !== undefined) resolved.set(entry.id, { ...first, others });
+      for (const fallback of entry.fallbacks) {
         if (names.match(fallback) === undefined)
-          problems.push(`model ${rest.id}: there is no fallback model ${fallback}`);
+          problems.push(`model ${entry.id}: there is no fallback model ${fallback}`);
       }
-      for (const listed of rest.list) {
-        if (names.match(listed)?.id !== rest.id)
-          problems.push(`model ${rest.id}: ${listed} in its list is no name behind it`);
+      for (const listed of entry.list) {
+        if (names.match(listed)?.id !== entry.id)
+          problems.push(`model ${entry.id}: ${listed} in its list is no name behind it`);
       }
     }
     if (embeddings !== undefined) {
@@ -139,10 +167,11 @@ export class Catalogue {
     const match = this.#names.match(name);
     const entry = match === undefined ? undefined : this.models.get(match.id);
     if (match === undefined || entry === undefined || match.rest === null) return entry;
-    const upstreamModel = upstreamBehind(entry.upstreamModel, match.rest);
-    return upstreamModel === undefined
-      ? undefined
-      : this.#named.getOrMake(name, () => modelBehind(entry, name, upstreamModel));
+    const { rest } = match;
+    const isKnown = deploymentsOf(entry).every(
+      ({ upstreamModel }) => upstreamBehind(upstreamModel, rest) !== undefined,
+    );
+    return isKnown ? this.#named.getOrMake(name, () => modelBehind(entry, name, rest)) : undefined;
   }
 }
 
@@ -154,24 +183,66 @@ function mayUse(allowed: AllowedModels, { id, aliases }: Model): boolean {
   return allowed.has(id) || aliases.some((alias) => allowed.names.has(alias));
 }
 
-function modelBehind(pattern: Model, id: string, upstreamModel: string): Model {
+function modelBehind(pattern: Model, id: string, rest: string): Model {
+  const upstreamModel = upstreamBehind(pattern.upstreamModel, rest) ?? id;
   const reasoning = pattern.reasoning ?? knownReasoning(upstreamModel);
-  return { ...pattern, id, list: [], upstreamModel, reasoning, pattern };
+  const others = pattern.others.map((other) => modelBehind(other, id, rest));
+  return { ...pattern, id, list: [], upstreamModel, reasoning, others, pattern };
 }
 
-function patternProblems({ id, aliases, list, upstream_model: upstream }: z.output<typeof model>): string[] {
+function patternProblems({
+  id,
+  aliases,
+  list,
+  upstream_model: named,
+  deployments = [],
+}: z.output<typeof model>): string[] {
+  const upstreams = [named, ...deployments.map(({ upstream_model: own }) => own)];
   const wrong = isPattern(id)
     ? { 'a pattern has no aliases': aliases.length > 0 }
     : {
         'only a pattern has a list': list.length > 0,
-        'upstream_model ends in *, but the id does not': isPattern(upstream ?? ''),
+        'upstream_model ends in *, but the id does not': upstreams.some((upstream) =>
+          isPattern(upstream ?? ''),
+        ),
       };
   return Object.entries(wrong).flatMap(([problem, is]) => (is ? [`model ${id}: ${problem}`] : []));
 }
 
+/** A model at each of its providers. Adds what is wrong to `problems`. */
+function deployed(
+  { provider: sole, deployments, upstream_model: named, api: asked, ...rest }: z.output<typeof model>,
+  providers: ReadonlyMap<string, Provider>,
+  problems: string[],
+): Model[] {
+  const entries = deployments ?? [{ provider: sole ?? '', weight: 1 }];
+  const found = entries.flatMap(({ provider: providerName, weight, upstream_model: own }) => {
+    const provider = providers.get(providerName);
+    if (provider === undefined) {
+      problems.push(`model ${rest.id}: there is no provider ${providerName}`);
+      return [];
+    }
+    const [first, ...others] = apisOf[provider.kind];
+    const api = asked === undefined || (deployments !== undefined && !others.includes(asked)) ? first : asked;
+    const upstreamModel = own ?? named ?? rest.id;
+    // Names behind a pattern are known one by one.
+    const reasoning = rest.reasoning ?? (isPattern(rest.id) ? undefined : knownReasoning(upstreamModel));
+    return [{ ...rest, api, provider, upstreamModel, reasoning, weight, others: [], pattern: null }];
+  });
+  const kinds = [...new Set(found.map(({ provider: { kind } }) => kind))];
+  if (asked !== undefined && kinds.length > 0 && !kinds.some((kind) => apisOf[kind].includes(asked)))
+    problems.push(`model ${rest.id}: providers of kind ${kinds.join(', ')} have no API ${asked}`);
+  const names = found.map(({ provider, upstreamModel }) => `${upstreamModel} of ${provider.name}`);
+  problems.push(...repeated(names).map((problem) => `model ${rest.id}: ${problem}`));
+  return found;
+}
+
 /** A model without a provider is reported as such. */
 function canEmbed(model: Model | undefined): boolean {
-  return model === undefined || hasEmbeddings(model.provider, model);
+  return (
+    model === undefined ||
+    deploymentsOf(model).every((deployment) => hasEmbeddings(deployment.provider, deployment))
+  );
 }
 
 export class CatalogueError extends Error {

@@ -1,4 +1,4 @@
-import type { Catalogue, Model } from './catalogue.ts';
+import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
 import { loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import {
@@ -61,10 +61,13 @@ export class Pricing {
     const { inputTokens, outputTokens, toolCalls = {} } = usage;
     const isFree = inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
     if (isFree) return { costPico: 0n, source: null };
-    const model = this.#catalogue.find(attempt.model, null);
+    const named = this.#catalogue.find(attempt.model, null);
+    const model = (named === undefined ? [] : deploymentsOf(named)).find(
+      ({ provider, upstreamModel }) =>
+        provider.name === attempt.provider && upstreamModel === attempt.upstreamModel,
+    );
     // Another replica's catalogue may mean another model by this id.
-    if (model?.provider.name !== attempt.provider || model.upstreamModel !== attempt.upstreamModel)
-      return null;
+    if (model === undefined) return null;
     const prices = this.#pricesOf(model, at);
     const list = prices?.lists.get(tierOf(serviceTier));
     const ofTokens = list === undefined ? null : costAt(list, usage);

@@ -7,6 +7,8 @@ import type { AnsweringModel, UpstreamApi } from '../dialects/dialect.ts';
 export const name = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/, 'must be lower-case letters, digits, _ and -');
+/** The share of a member of several that calls are divided among. */
+export const weight = z.int().min(1).max(1_000).default(1);
 const waitMs = z.int().min(1).max(3_600_000);
 
 const address = z
@@ -138,7 +140,7 @@ const bedrock = z
   }));
 
 /** A check that an object has one of some members, and its message. */
-function oneOf(...names: string[]): [(entry: object) => boolean, string] {
+export function oneOf(...names: string[]): [(entry: object) => boolean, string] {
   const given = (entry: object): number =>
     names.filter((each) => Reflect.get(entry, each) !== undefined).length;
   return [(entry) => given(entry) === 1, `must have one of ${names.join(', ')}`];

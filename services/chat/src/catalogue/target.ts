@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
-import type { Catalogue, Model } from './catalogue.ts';
+import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -19,6 +19,8 @@ export type AgentName = Pick<ResolvedAgent, 'key' | 'created'>;
 /** The models for a request in the order they are tried, and what an agent adds. */
 export interface Target {
   chain: readonly [Model, ...Model[]];
+  /** The name of the session that stays together, as `affinityOf` makes it; null where none is known or needed. */
+  affinity: string | null;
   agentId: string | null;
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
@@ -46,11 +48,26 @@ export function modelNotFound(model: string): AppError {
   });
 }
 
+/** The choice of deployments for a request. */
+export interface Choosing {
+  affinity: string | null;
+  /** The deployments of a model in the order in which they are called. */
+  ordered: (model: Model) => readonly Model[];
+}
+
+/** All deployments as the file has them. */
+export const asListed: Choosing = { affinity: null, ordered: deploymentsOf };
+
 /** A catalogue model with its fallbacks. Throws `model_not_found`, also for a model that the tenant may not use. */
-export function modelTarget(catalogue: Catalogue, name: string, allowed: AllowedModels | null): Target {
+export function modelTarget(
+  catalogue: Catalogue,
+  name: string,
+  allowed: AllowedModels | null,
+  choosing = asListed,
+): Target {
   const model = catalogue.find(name, allowed);
   if (model === undefined) throw modelNotFound(name);
-  return { ...soleTarget(model), chain: chainOf(catalogue, model, model.fallbacks, allowed) };
+  return targetOf([model, ...fallbacksOf(catalogue, model.fallbacks, allowed)], choosing);
 }
 
 /**
@@ -91,9 +108,24 @@ export function atProvider(target: Target, { name }: Provider): Target {
 }
 
 /** A catalogue model without its fallbacks. */
-export function soleTarget(model: Model): Target {
+export function soleTarget(model: Model, choosing = asListed): Target {
+  return targetOf([model], choosing);
+}
+
+/** The target with the deployments of its first model at a provider before the others of that model. */
+export function startingAt(target: Target, name: string): Target {
+  const { id } = target.chain[0];
+  const isThere = ({ id: own, provider }: Model): boolean => own === id && provider.name === name;
+  const [first, ...others] = target.chain.toSorted((a, b) => Number(isThere(b)) - Number(isThere(a)));
+  return first === undefined ? target : { ...target, chain: [first, ...others] };
+}
+
+/** The deployments of each model in turn, and no agent. */
+function targetOf(models: readonly Model[], { affinity, ordered }: Choosing): Target {
+  const [first, ...others] = [...new Set(models)].flatMap(ordered);
+  if (first === undefined) throw new Error('a model has no deployment');
   return {
-    ...{ chain: [model], agentId: null, systemPrompt: null, defaults: {} },
+    ...{ chain: [first, ...others], affinity, agentId: null, systemPrompt: null, defaults: {} },
     ...{ memory: null, reference: null, tools: null },
   };
 }
@@ -103,6 +135,7 @@ export function agentTarget(
   catalogue: Catalogue,
   agent: ResolvedAgent,
   allowed: AllowedModels | null,
+  choosing = asListed,
 ): Target {
   if (agent.status !== 'active')
     throw new AppError('agent_disabled', `The agent ${agent.key} is disabled.`, { param: 'model' });
@@ -110,12 +143,11 @@ export function agentTarget(
   if (model === undefined) throw modelNotFound(agent.model);
   const fallbacks = agent.modelFallbacks.length > 0 ? agent.modelFallbacks : model.fallbacks;
   return {
-    chain: chainOf(catalogue, model, fallbacks, allowed),
+    ...targetOf([model, ...fallbacksOf(catalogue, fallbacks, allowed)], choosing),
     agentId: agent.id,
     systemPrompt: agent.systemPrompt === '' ? null : agent.systemPrompt,
     defaults: agent.parameters,
     memory: agent.memory?.enabled === true ? agent.memory : null,
-    reference: null,
     tools: toolSettings(agent),
   };
 }
@@ -127,14 +159,6 @@ function toolSettings({ tools, memory }: ResolvedAgent): Target['tools'] {
   return { maxIterations, maxCostPico: maxCostPico === undefined ? null : BigInt(maxCostPico), analyser };
 }
 
-function chainOf(
-  catalogue: Catalogue,
-  first: Model,
-  fallbacks: readonly string[],
-  allowed: AllowedModels | null,
-): [Model, ...Model[]] {
-  const others = fallbacks
-    .map((name) => catalogue.find(name, allowed))
-    .filter((model) => model !== undefined);
-  return [first, ...others.filter((model, index) => model !== first && others.indexOf(model) === index)];
+function fallbacksOf(catalogue: Catalogue, names: readonly string[], allowed: AllowedModels | null): Model[] {
+  return names.map((name) => catalogue.find(name, allowed)).filter((model) => model !== undefined);
 }

@@ -60,7 +60,8 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
       return completions.once(call, async (store, act) => {
         const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
-        const asking = { api: 'chat', request, actor, settings: ofTenant } as const;
+        const sessionId = asAgent?.sessionId ?? null;
+        const asking = { api: 'chat', request, actor, settings: ofTenant, sessionId } as const;
         const target = plain(await findTarget(dependencies, asking));
         const turn = {
           request,

@@ -7,11 +7,10 @@ import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { passedHeaders } from './client-headers.ts';
+import { passedHeaders, sessionOf } from './client-headers.ts';
 import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { CompletionRequest, Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
-import { sessionNamed } from '../dialects/session.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
@@ -181,7 +180,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
   const actor = requestActor({ ...call, principal });
   const sessionId = arrival.sessionId ?? given.session;
-  const asked = { api: dialect.name, actor, settings };
+  const asked = { api: dialect.name, actor, settings, sessionId };
   const {
     request,
     target: found,
@@ -238,19 +237,4 @@ function wantsToolEvents(incoming: IncomingMessage): boolean {
   const value = incoming.headers['x-stream-events'];
   if (value === undefined || value === 'tools') return value === 'tools';
   throw new AppError('invalid_value', 'X-Stream-Events must be "tools".', { param: 'X-Stream-Events' });
-}
-
-/** Names of clients for the same; values that are no name are passed over. */
-const ownSessionHeaders = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-session-affinity'];
-
-/** The optional `X-Session-Id`, which groups runs into a conversation, or a header in its place. */
-function sessionOf({ headers }: IncomingMessage): string | null {
-  const value = headers['x-session-id'];
-  if (value === undefined)
-    return ownSessionHeaders.map((name) => sessionNamed(headers[name])).find((name) => name !== null) ?? null;
-  const named = sessionNamed(value);
-  if (named !== null) return named;
-  throw new AppError('invalid_value', 'X-Session-Id must be 1 to 255 printable ASCII characters.', {
-    param: 'X-Session-Id',
-  });
 }

@@ -1,10 +1,10 @@
 import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
-import type { Target } from '../catalogue/target.ts';
+import { startingAt, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
 import type { RequestState, StateFormat } from '../dialects/state-format.ts';
-import type { KeptResponses, NamedItem } from '../kept-responses/kept-response-store.ts';
+import type { KeptResponses, NamedItem, Reader } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
@@ -113,6 +113,18 @@ async function namedItems(
   );
 }
 
+/** The target of a request, from the deployment at the provider that made the response which it goes on from. */
+export async function continuedTarget(
+  responses: KeptResponses,
+  target: Target,
+  { previousId, reader }: { previousId: string | null; reader: Reader },
+): Promise<Target> {
+  const [{ id }, second] = target.chain;
+  if (previousId === null || second?.id !== id) return target;
+  const provider = await responses.providerOf(previousId, reader);
+  return provider === null ? target : startingAt(target, provider);
+}
+
 /** The models of a request, and the request with everything that it names, in a dialect whose answers are kept. */
 export async function continuedRequest(
   responses: KeptResponses,
@@ -121,10 +133,11 @@ export async function continuedRequest(
   const { tenantId, userId } = principal;
   const { state: format } = dialect;
   const { state } = given;
-  const target = await findFor(given);
+  const found = await findFor(given);
   if (format === undefined || state === undefined)
-    return { request: given, target, keep: null, previousId: null, text: body };
+    return { request: given, target: found, keep: null, previousId: null, text: body };
   const { previousId, references, places } = state;
+  const target = await continuedTarget(responses, found, { previousId, reader: { tenantId, userId, days } });
   const provider = target.chain[0].provider.name;
   const { own, text } = await continuedText(responses, {
     ...{ body, share, principal, days, state, format, provider },
@@ -138,5 +151,5 @@ export async function continuedRequest(
     : null;
   if (text === body) return { request: given, target, keep, previousId, text };
   const request = await read(text);
-  return { request, target: await findFor(request), keep, previousId, text };
+  return { request, target: startingAt(await findFor(request), provider), keep, previousId, text };
 }

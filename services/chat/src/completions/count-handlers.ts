@@ -21,8 +21,8 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
-import { headerText, passedHeaders } from './client-headers.ts';
-import { continuedText } from './continued-request-http.ts';
+import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
+import { continuedTarget, continuedText } from './continued-request-http.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies {
@@ -117,14 +117,22 @@ async function readCounted(
   const given = await readRequest(body, tenantId, { ...call, dialect });
   const actor = requestActor({ ...call, principal });
   const settings = await dependencies.settings.getForKey(principal, call);
-  const target = await findNamedTarget(dependencies, { request: given, actor, settings });
   const { state: format } = dialect;
   const { state } = given;
+  const days = keptDays(settings);
+  const target = await continuedTarget(
+    dependencies.responses,
+    await findNamedTarget(dependencies, {
+      ...{ request: given, actor, settings },
+      sessionId: sessionOf(incoming) ?? given.session,
+    }),
+    { previousId: state?.previousId ?? null, reader: { tenantId, userId: principal.userId, days } },
+  );
   const { text } =
     format === undefined || state === undefined
       ? { text: body }
       : await continuedText(dependencies.responses, {
-          ...{ body, share, principal, days: keptDays(settings), state, format },
+          ...{ body, share, principal, days, state, format },
           provider: target.chain[0].provider.name,
         });
   const request = text === body ? given : await readRequest(text, tenantId, { ...call, dialect });

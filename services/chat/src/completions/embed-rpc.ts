@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
-import { soleTarget } from '../catalogue/target.ts';
+import { soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { Actor } from '../shared/actor.ts';
@@ -36,7 +36,7 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         actor,
         settings: ofTenant,
         // Without fallbacks: vectors of another model could not be compared with those that are stored.
-        target: { ...soleTarget(model), agentId },
+        target: { ...soleTarget(model, inTurn(dependencies)), agentId },
         channel: memoryChannel,
         signal: signalUntil(context),
       });
@@ -46,6 +46,11 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
     },
   };
+}
+
+/** The same model everywhere, so that its vectors can be compared. Texts are no conversation. */
+function inTurn({ providers }: EmbedDependencies): Choosing {
+  return { affinity: null, ordered: (model) => providers.ordered(model, null) };
 }
 
 function callerOf(context: RpcContext, agentId: string): Actor {

@@ -169,6 +169,13 @@ export class KeptResponses {
     };
   }
 
+  /** The provider that made a response; null for one that is not there, or not the reader's. */
+  async providerOf(responseId: string, reader: Reader): Promise<string | null> {
+    const id = runIdOf(responseId);
+    const [row] = id === null ? [] : await findResponses(this.#pool, [id], reader);
+    return row?.provider ?? null;
+  }
+
   /** Null for a response that is not there, or not the reader's. */
   async find(responseId: string, reader: Reader): Promise<KeptResponse | null> {
     const id = runIdOf(responseId);

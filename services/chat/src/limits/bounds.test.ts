@@ -13,6 +13,7 @@ const model = Catalogue.parse({
 
 const target = (fields: Partial<Target> = {}): Target => ({
   chain: [model],
+  affinity: null,
   agentId: null,
   systemPrompt: null,
   memory: null,

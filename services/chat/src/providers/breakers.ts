@@ -1,6 +1,5 @@
-import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import type { Model } from '../catalogue/catalogue.ts';
+import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
 
 /** Names behind patterns whose breakers are kept: clients invent names. A dropped one starts over, closed. */
@@ -12,7 +11,7 @@ export class Breakers {
   readonly #named = new RecentMap<{ model: Model; breaker: Breaker }>(maxNamed);
 
   of(model: Model): Breaker {
-    const key = cacheKey(model.provider.name, model.upstreamModel);
+    const key = deploymentName(model);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     if (model.pattern !== null)

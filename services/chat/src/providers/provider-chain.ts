@@ -113,7 +113,10 @@ export class ProviderChain {
           this.#options.record.passOver(model, outcome);
           break;
         }
-        if (!(outcome instanceof ProviderFailure)) return outcome;
+        if (!(outcome instanceof ProviderFailure)) {
+          providers.answered(model, target);
+          return outcome;
+        }
         failure = outcome;
         if (receiver.begun || !failure.fallbackHelps) throw failure;
         const delay = repeats.after(failure);

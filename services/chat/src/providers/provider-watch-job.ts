@@ -1,4 +1,6 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { deploymentName } from '../catalogue/catalogue.ts';
 import type { ProviderRegistry } from './registry.ts';
 
 const everyMs = 1_000;
@@ -25,8 +27,9 @@ export class ProviderWatch {
 
   #round(): Promise<number> {
     const down = this.#registry.down();
-    for (const { provider, id } of down) if (!this.#down.has(id)) this.#onDown(provider.name, id);
-    this.#down = new Set(down.map(({ id }) => id));
+    const named = new Map(down.map((model) => [cacheKey(model.id, deploymentName(model)), model]));
+    for (const [name, { provider, id }] of named) if (!this.#down.has(name)) this.#onDown(provider.name, id);
+    this.#down = new Set(named.keys());
     return Promise.resolve(everyMs);
   }
 }

@@ -1,9 +1,11 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
 import type { Breaker } from './breaker.ts';
 import { Breakers } from './breakers.ts';
+import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
@@ -23,6 +25,7 @@ export class ProviderRegistry {
   readonly #adapters: Map<string, ProviderAdapter>;
   readonly #breakers = new Breakers();
   readonly #deployments = new WeakMap<Model, Deployment>();
+  readonly #choices = new Choices();
   readonly seals = new SealMakers();
   readonly missing = new MissingMethods();
 
@@ -39,7 +42,7 @@ export class ProviderRegistry {
         ),
       ]),
     );
-    for (const model of catalogue.models.values()) this.get(model);
+    for (const deployment of this.#entries) this.get(deployment);
     this.#observe(metrics);
   }
 
@@ -54,13 +57,34 @@ export class ProviderRegistry {
     return made;
   }
 
-  /** Models whose breaker is open for all tenants; a pattern stands for all names behind it. */
+  /** The deployments of a model in the order in which a session goes to them. */
+  ordered(model: Model, affinity: string | null): readonly Model[] {
+    const members = deploymentsOf(model).map((deployment) => ({
+      ...{ deployment, name: deploymentName(deployment), weight: deployment.weight },
+    }));
+    return this.#choices.order(groupOf(model), members, affinity).map(({ deployment }) => deployment);
+  }
+
+  /** A model of a chain has answered a session, which stays with that deployment. */
+  answered(model: Model, { chain, affinity }: { chain: readonly Model[]; affinity: string | null }): void {
+    const deployments = chain.filter(({ id }) => id === model.id);
+    if (affinity === null || deployments.length < 2) return;
+    const wasFirst = deployments[0] === model;
+    this.#choices.served(groupOf(model), deploymentName(model), { affinity, wasFirst });
+  }
+
+  /** Deployments whose breaker is open for all tenants; a pattern stands for all names behind it. */
   down(): Model[] {
-    return [...this.#catalogue.models.values()].filter((model) => this.#isOpen(model));
+    return this.#entries.filter((deployment) => this.#isOpen(deployment));
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
+  }
+
+  /** The deployments of the catalogue. */
+  get #entries(): Model[] {
+    return [...this.#catalogue.models.values()].flatMap(deploymentsOf);
   }
 
   #breakersOf(entry: Model): Breaker[] {
@@ -78,7 +102,7 @@ export class ProviderRegistry {
       provider: provider.name,
       model: upstreamModel,
     });
-    const models = (): Model[] => [...this.#catalogue.models.values()];
+    const models = (): Model[] => this.#entries;
     const isOpen = (model: Model): boolean => this.#isOpen(model);
     const openTenants = (model: Model): number =>
       this.#breakersOf(model).reduce((sum, breaker) => sum + breaker.openTenants, 0);
@@ -101,4 +125,9 @@ export class ProviderRegistry {
       },
     });
   }
+}
+
+/** The deployments of a model, among which sessions are divided. */
+function groupOf({ id }: Model): string {
+  return cacheKey('deployments', id);
 }

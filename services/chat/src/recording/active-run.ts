@@ -58,8 +58,8 @@ export class ActiveRun implements AttemptRecord {
   readonly #arrivedAt: number;
   readonly #admission: Admission;
   readonly #attempts: Attempt[] = [];
-  /** Models that were passed over, by their ids. */
-  readonly #passedOver = new Map<string, Attempt>();
+  /** Models that were passed over. */
+  readonly #passedOver = new Map<Model, Attempt>();
   readonly #tools: ToolSpan[] = [];
   #open: OpenAttempt | null = null;
   #firstTokenAt: number | null = null;
@@ -140,7 +140,7 @@ export class ActiveRun implements AttemptRecord {
       usage: noUsage,
       cost: this.#pricing.costOf(call, noUsage, { at: new Date(), serviceTier: null }),
     };
-    this.#passedOver.set(model.id, passedOver);
+    this.#passedOver.set(model, passedOver);
   }
 
   /** Adds the models that were passed over behind the calls: without a call there is no run. */

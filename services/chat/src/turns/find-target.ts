@@ -1,5 +1,6 @@
 import { textLimits } from '@gatehouse/events/run-event';
-import type { Catalogue } from '../catalogue/catalogue.ts';
+import { affinityOf } from '../catalogue/affinity.ts';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import {
   agentRef,
   agentTarget,
@@ -11,11 +12,13 @@ import {
 } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 
 export interface TargetDependencies {
   catalogue: Catalogue;
+  providers: ProviderRegistry;
   agents: {
     /** The agent with this id or key; null when the caller can't see one. */
     resolve: (actor: ProvenActor, ref: string) => Promise<ResolvedAgent | null>;
@@ -27,23 +30,31 @@ export interface TargetDependencies {
  * agent. Throws 404 `model_not_found`, and 400 if none is.
  */
 export async function findTarget(
-  { catalogue, agents }: TargetDependencies,
-  asked: { api: ApiName; request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
+  dependencies: TargetDependencies,
+  asked: Asked & { api: ApiName },
 ): Promise<Target> {
-  return targetIn(asked.api, await findNamedTarget({ catalogue, agents }, asked), asked.request);
+  return targetIn(asked.api, await findNamedTarget(dependencies, asked), asked.request);
+}
+
+interface Asked {
+  request: CompletionRequest;
+  actor: ProvenActor;
+  settings: TenantSettings;
+  sessionId: string | null;
 }
 
 /** The models behind a request's `model`, in any API. Throws 404 `model_not_found`. */
 export async function findNamedTarget(
-  { catalogue, agents }: TargetDependencies,
-  asked: { request: CompletionRequest; actor: ProvenActor; settings: TenantSettings },
+  { catalogue, agents, providers }: TargetDependencies,
+  { request, actor, settings, sessionId }: Asked,
 ): Promise<Target> {
-  const { request, actor, settings } = asked;
+  const affinity = catalogue.divides ? affinityOf(actor.tenantId, sessionId, request) : null;
+  const choosing = { affinity, ordered: (model: Model) => providers.ordered(model, affinity) };
   const ref = agentRef(request.model);
-  if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels);
+  if (ref === null) return modelTarget(catalogue, request.model, settings.allowedModels, choosing);
   if (request.operation !== 'chat' || request.model.length > textLimits.request_model)
     throw modelNotFound(request.model);
   const agent = await agents.resolve(actor, ref);
   if (agent === null) throw modelNotFound(request.model);
-  return agentTarget(catalogue, agent, settings.allowedModels);
+  return agentTarget(catalogue, agent, settings.allowedModels, choosing);
 }
