@@ -49,6 +49,8 @@ export interface FailureDetails {
   isStale?: boolean;
   /** Tokens that the provider has charged for before it failed, where it said so. */
   usage?: Usage;
+  /** Whether all keys for the call rest, so that another call would have none either. */
+  isResting?: boolean;
   cause?: unknown;
 }
 
@@ -79,6 +81,7 @@ export class ProviderFailure extends Error {
 
   /** Whether the same call may succeed if it is repeated. */
   get retryable(): boolean {
+    if (this.details.isResting === true) return false;
     if (this.kind === 'status') return retryableStatus(this.details.status ?? 0);
     return this.kind === 'unreachable' || this.kind === 'connection' || this.kind === 'timeout';
   }

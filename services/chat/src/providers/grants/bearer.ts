@@ -5,10 +5,16 @@ const unauthorized = 401;
 
 /** Tokens in the header `Authorization`, renewed ahead. */
 export function bearer(ask: Ask<string>, onFailure: (error: Error) => void): Credentials {
-  const token = new Renewed(ask, onFailure);
-  const headers = (value: string): Record<string, string> => ({ authorization: `Bearer ${value}` });
+  return inHeaders(new Renewed(ask, onFailure), (token) => ({ authorization: `Bearer ${token}` }));
+}
+
+/** A token in headers. */
+export function inHeaders(
+  token: Renewed<string>,
+  headersOf: (token: string) => Record<string, string>,
+): Credentials {
   return grantedCredentials(token, unauthorized, () => {
     const value = token.get();
-    return typeof value === 'string' ? headers(value) : value.then(headers);
+    return typeof value === 'string' ? headersOf(value) : value.then(headersOf);
   });
 }

@@ -1,0 +1,187 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Choices, Member } from './choice.ts';
+import type { Credentials } from './credentials.ts';
+import { KeyRests, type CallOf, type Rest } from './key-rests.ts';
+import { ProviderFailure } from './provider-failure.ts';
+
+/** A key as the catalogue has it. */
+export interface KeySource {
+  credentials: Credentials;
+  readonly weight: number;
+  /** Changes with the text of the key; reads a file again if that was long ago. Absent for keys that stay. */
+  version?: () => number;
+}
+
+/** A key of a pool. */
+export interface PoolKey extends KeySource, Member {
+  /** From 1, by which logs, metrics and events name it. */
+  position: number;
+  rests: KeyRests;
+}
+
+export interface KeyPoolOptions {
+  provider: string;
+  keys: readonly KeySource[];
+  choices: Choices;
+  /** Called when the provider begins to refuse a key. */
+  onFailing: (position: number, status: number | null) => void;
+  now?: () => number;
+}
+
+export interface KeyedCall extends CallOf {
+  affinity: string | null;
+}
+
+/** The statuses by which a provider refuses a key, and not the request. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 429]);
+const unauthorized = 401;
+
+/** The keys of one provider. Each replica has its own state, since no answer depends on it. */
+export class KeyPool {
+  readonly provider: string;
+  readonly #keys: readonly PoolKey[];
+  readonly #versions = new Map<PoolKey, number>();
+  readonly #failing = new Set<PoolKey>();
+  readonly #choices: Choices;
+  readonly #onFailing: KeyPoolOptions['onFailing'];
+  readonly #now: () => number;
+
+  constructor({ provider, keys, choices, onFailing, now = monotonicMs }: KeyPoolOptions) {
+    this.provider = provider;
+    this.#keys = keys.map((key, index) => ({
+      ...{ ...key, position: index + 1, name: String(index + 1), rests: new KeyRests(now) },
+    }));
+    this.#choices = choices;
+    this.#onFailing = onFailing;
+    this.#now = now;
+  }
+
+  /** Begins a call, in whose turn the keys are tried in the order of its session. */
+  turn(call: KeyedCall): KeyTurn {
+    for (const key of this.#keys) this.#renew(key);
+    return new KeyTurn(this, call, this.#choices.order(this.#group, this.#keys, call.affinity));
+  }
+
+  /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
+  states(model: string): { position: number; reason: Rest['reason'] | null; restsForMs: number | null }[] {
+    return this.#keys.map(({ position, rests }) => {
+      const rest = rests.ofAny(model);
+      return {
+        position,
+        reason: rest?.reason ?? null,
+        restsForMs: rest === null ? null : rest.until - this.#now(),
+      };
+    });
+  }
+
+  accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
+    key.rests.accepted(call);
+    if (key.rests.of(call) === null) this.#failing.delete(key);
+    if (affinity !== null && this.#keys.length > 1)
+      this.#choices.served(this.#group, key.name, { affinity, wasFirst });
+  }
+
+  /** Lets a key rest after a failure. Returns whether it may be used again at once, since another is in its place. */
+  async refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): Promise<boolean> {
+    const status = kind === 'credentials' ? unauthorized : (details.status ?? unauthorized);
+    if (details.isStale === true && (await this.#isReplaced(key))) return true;
+    key.rests.refused(call, { status, retryAfterMs: details.retryAfterMs });
+    if (status !== 429 && !this.#failing.has(key)) {
+      this.#failing.add(key);
+      this.#onFailing(key.position, details.status ?? null);
+    }
+    return false;
+  }
+
+  /** The failure of a call for which no key is left: the soonest time at which one may be used, else that all are refused. */
+  exhausted(call: CallOf): ProviderFailure {
+    const rests = this.#keys.map((key) => key.rests.of(call));
+    if (rests.every((rest) => rest?.reason === 'refused'))
+      return new ProviderFailure('status', this.provider, { status: unauthorized, isResting: true });
+    const now = this.#now();
+    const soonest = Math.min(
+      ...rests.filter((rest) => rest?.reason !== 'refused').map((rest) => rest?.until ?? now),
+    );
+    const retryAfterMs = Math.max(0, soonest - now);
+    return new ProviderFailure('status', this.provider, { status: 429, retryAfterMs, isResting: true });
+  }
+
+  close(): void {
+    for (const { credentials } of this.#keys) credentials.close?.();
+  }
+
+  get #group(): string {
+    return cacheKey('keys', this.provider);
+  }
+
+  /** A key that rests is not used, so that nothing else would notice a new one in its place. */
+  #renew(key: PoolKey): void {
+    const version = key.version?.();
+    if (version === undefined || version === this.#versions.get(key)) return;
+    if (this.#versions.has(key)) key.rests.clear();
+    this.#versions.set(key, version);
+  }
+
+  async #isReplaced(key: PoolKey): Promise<boolean> {
+    const before = key.version?.();
+    const request = { path: '/', headers: {}, body: Buffer.alloc(0) };
+    await Promise.resolve(key.credentials.headersFor(request)).catch(() => undefined);
+    this.#renew(key);
+    return key.version?.() !== before;
+  }
+}
+
+/** The keys of one call, one after the other. */
+export class KeyTurn {
+  /** The key to use; null where all rest. */
+  key: PoolKey | null;
+  readonly #pool: KeyPool;
+  readonly #call: KeyedCall;
+  readonly #order: readonly PoolKey[];
+  readonly #tried = new Set<PoolKey>();
+
+  constructor(pool: KeyPool, call: KeyedCall, order: readonly PoolKey[]) {
+    this.#pool = pool;
+    this.#call = call;
+    this.#order = order;
+    this.key = this.#next();
+  }
+
+  /** The position of the key that the session goes to, whether it rests or not. */
+  get first(): number | null {
+    return this.#order[0]?.position ?? null;
+  }
+
+  /** The failure of a call for which all keys rest. */
+  get exhausted(): ProviderFailure {
+    return this.#pool.exhausted(this.#call);
+  }
+
+  /** Sends a call with one key after the other until one is accepted, or the failure says nothing of keys. */
+  async sent<Given>(send: (key: PoolKey | null) => Promise<Given>): Promise<Given> {
+    for (;;) {
+      const { key } = this;
+      if (key === null) throw this.exhausted;
+      try {
+        const given = await send(key);
+        this.#pool.accepted(key, this.#call, key === this.#order[0]);
+        return given;
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const isReplaced = !this.#tried.has(key) && (await this.#pool.refused(key, this.#call, error));
+        this.#tried.add(key);
+        if (!isReplaced) this.key = this.#next();
+      }
+    }
+  }
+
+  #next(): PoolKey | null {
+    return this.#order.find((key) => !this.#tried.has(key) && key.rests.of(this.#call) === null) ?? null;
+  }
+}
+
+function isRefusal(error: unknown): error is ProviderFailure {
+  if (!(error instanceof ProviderFailure)) return false;
+  return error.kind === 'credentials' || (error.kind === 'status' && refusals.has(error.details.status ?? 0));
+}
