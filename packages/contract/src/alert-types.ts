@@ -69,6 +69,10 @@ export const alertData = {
     target_tenant_id: uuid,
   }),
   'provider.down': z.object(deployment),
+  'provider_key.failing': z.object({
+    provider: z.string(),
+    key: z.int().min(1).describe('Position of the key in the catalogue'),
+  }),
   'model.unpriced': z.object(deployment),
   'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),
 } as const satisfies Record<string, z.ZodObject>;
@@ -91,4 +95,9 @@ export const tenantAlertTypes = [
 ] as const;
 
 /** Types that the owner can subscribe to. */
-export const ownerAlertTypes = ['provider.down', 'model.unpriced', 'tenant.budget_threshold'] as const;
+export const ownerAlertTypes = [
+  'provider.down',
+  'provider_key.failing',
+  'model.unpriced',
+  'tenant.budget_threshold',
+] as const;

@@ -51,7 +51,7 @@ export class CompletionServer {
     const secrets = Object.fromEntries(
       known.providers.flatMap(secretsOf).map((named) => [named, 'provider-key']),
     );
-    const providers = new ProviderRegistry(known, secrets, registry);
+    const providers = new ProviderRegistry({ catalogue: known, secrets, metrics: registry });
     const server = createServer();
     const made = new CompletionServer(server, providers);
     const handlers = completionHandlers(await made.#dependencies(known, registry));

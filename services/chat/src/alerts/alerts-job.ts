@@ -74,6 +74,12 @@ export class Alerts {
       this.#raise({ id: newId(), tenant_id: null, type: 'provider.down', data: { provider, model } });
   }
 
+  /** A provider has begun to refuse a key, which is named by its position. */
+  providerKeyFailing(provider: string, key: number): void {
+    if (this.#throttle.passes(`provider_key.failing/${provider}/${key}`))
+      this.#raise({ id: newId(), tenant_id: null, type: 'provider_key.failing', data: { provider, key } });
+  }
+
   async stop(): Promise<void> {
     await this.#writes.stop();
   }

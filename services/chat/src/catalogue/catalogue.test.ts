@@ -110,7 +110,7 @@ describe('a catalogue', () => {
       expect.stringContaining('providers.1.region: must be lower-case letters, digits and -'),
       expect.stringContaining('providers.1: must have one of api_key_env'),
       expect.stringContaining('providers.2.kind'),
-      'providers.3: must have one of api_key_env, access_key, web_identity, default_credentials',
+      'providers.3: must have one of api_key_env, keys, access_key, web_identity, default_credentials',
       expect.stringContaining('providers.4.entra.tenant_id'),
       expect.stringContaining('providers.5.credentials_file'),
     ]);

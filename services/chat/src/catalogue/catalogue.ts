@@ -6,7 +6,16 @@ import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
-import { apisOf, hasEmbeddings, name, oneOf, provider, weight, type Provider } from './provider-schema.ts';
+import {
+  apisOf,
+  hasEmbeddings,
+  hasPool,
+  name,
+  oneOf,
+  provider,
+  weight,
+  type Provider,
+} from './provider-schema.ts';
 
 /** The operator's catalogue: which providers there are and which models tenants may name. */
 
@@ -113,7 +122,7 @@ export class Catalogue {
   ) {
     this.providers = providers;
     this.models = models;
-    this.divides = [...models.values()].some(({ others }) => others.length > 0);
+    this.divides = [...models.values()].some(({ others }) => others.length > 0) || providers.some(hasPool);
     this.embeddings = embeddings;
     this.#names = new ModelNames(models.values());
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { noUsage } from '../usage/usage.ts';
 import { Catalogue, CatalogueError, deploymentsOf } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
+import { secretsOf } from './provider-schema.ts';
 
 const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1' };
 const small = { id: 'small', provider: 'acme' };
@@ -56,6 +57,32 @@ describe('a catalogue whose calls are divided', () => {
       },
     ]);
     expect(Catalogue.parse({ providers: [acme], models: [small] }).divides).toBe(false);
+  });
+
+  it('has several keys for a provider, each from a variable or a file', () => {
+    const keys = [{ env: 'A', weight: 2 }, { file: '/run/key' }];
+    const azure = { name: 'azure', kind: 'azure', base_url: 'https://contoso.test', keys };
+    const bedrock = { name: 'bedrock', kind: 'bedrock', region: 'eu', keys: [{ env: 'B' }] };
+    const made = Catalogue.parse({ providers: [{ ...acme, keys }, azure, bedrock], models: [small] });
+    expect(made.providers[0]).toMatchObject({ keys: [keys[0], { file: '/run/key', weight: 1 }] });
+    expect(made.providers.flatMap(secretsOf)).toEqual(['A', 'A', 'B']);
+    expect(made.divides).toBe(true);
+    const wrong = (fields: object): string[] => problemsOf([{ ...acme, ...fields }], [small]);
+    expect(wrong({ keys, api_key_env: 'A' })).toEqual([
+      'providers.0: must not have both api_key_env and keys',
+    ]);
+    for (const none of [
+      [],
+      Array(65).fill(keys[0]),
+      [{ weight: 1 }],
+      [{ env: 'A', file: 'f' }],
+      [{ key: 'sk' }],
+    ])
+      expect(wrong({ keys: none }).length).toBeGreaterThan(0);
+    const both = { ...azure, api_key_env: 'A' };
+    expect(problemsOf([both], [{ ...small, provider: 'azure' }])).toEqual([
+      'providers.0: must have one of api_key_env, keys, entra',
+    ]);
   });
 
   it('lists all problems of deployments', () => {

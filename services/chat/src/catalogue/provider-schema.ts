@@ -19,6 +19,20 @@ const address = z
 /** Name of an environment variable that holds a secret. */
 const variable = z.string().min(1).max(256);
 
+/** The file of a token, a key or credentials, which is read again when they are renewed. */
+const file = z.string().min(1).max(4_096);
+
+/** Keys among which calls are divided, in place of one. */
+const keys = z
+  .array(
+    z
+      .strictObject({ env: variable.optional(), file: file.optional(), weight })
+      .refine(...oneOf('env', 'file')),
+  )
+  .min(1)
+  .max(64)
+  .optional();
+
 /** A part of host names and paths. */
 const place = z
   .string()
@@ -41,10 +55,15 @@ const withKey = {
   base_url: address,
   /** Absent for servers that want no key. */
   api_key_env: variable.optional(),
+  keys,
 };
 
-/** The file of a token or of credentials, which is read again when they are renewed. */
-const file = z.string().min(1).max(4_096);
+const oneKey = [
+  (entry: { api_key_env?: string | undefined; keys?: unknown }) =>
+    entry.api_key_env === undefined || entry.keys === undefined,
+  'must not have both api_key_env and keys',
+] as const;
+
 /** One of a path. */
 const segment = z
   .string()
@@ -75,10 +94,11 @@ const azure = z
       .regex(/^[0-9A-Za-z.-]{1,40}$/, 'must be a version such as 2024-10-21')
       .optional(),
     api_key_env: variable.optional(),
+    keys,
     /** Tokens of Microsoft Entra in place of a key. */
     entra: entra.optional(),
   })
-  .refine(...oneOf('api_key_env', 'entra'));
+  .refine(...oneOf('api_key_env', 'keys', 'entra'));
 
 const vertex = z
   .strictObject({
@@ -113,6 +133,7 @@ const bedrock = z
     base_url: address.optional(),
     /** A key of Bedrock's own. */
     api_key_env: variable.optional(),
+    keys,
     /** Keys of AWS that sign requests. */
     access_key: z
       .strictObject({ id_env: variable, secret_env: variable, session_token_env: variable.optional() })
@@ -133,7 +154,7 @@ const bedrock = z
     /** The credentials of the surroundings, as AWS's SDKs look for them. */
     default_credentials: z.literal(true).optional(),
   })
-  .refine(...oneOf('api_key_env', 'access_key', 'web_identity', 'default_credentials'))
+  .refine(...oneOf('api_key_env', 'keys', 'access_key', 'web_identity', 'default_credentials'))
   .transform((entry) => ({
     ...entry,
     base_url: entry.base_url ?? `https://bedrock-runtime.${entry.region}.amazonaws.com`,
@@ -148,9 +169,9 @@ export function oneOf(...names: string[]): [(entry: object) => boolean, string] 
 
 export const provider = z.discriminatedUnion('kind', [
   /** Every server with OpenAI's wire format. */
-  z.strictObject({ ...withKey, kind: z.literal('openai') }),
-  z.strictObject({ ...withKey, kind: z.literal('anthropic') }),
-  z.strictObject({ ...withKey, kind: z.literal('google') }),
+  z.strictObject({ ...withKey, kind: z.literal('openai') }).refine(...oneKey),
+  z.strictObject({ ...withKey, kind: z.literal('anthropic') }).refine(...oneKey),
+  z.strictObject({ ...withKey, kind: z.literal('google') }).refine(...oneKey),
   azure,
   vertex,
   bedrock,
@@ -186,12 +207,22 @@ export function hasEmbeddings(
   return embedsIn[kind].includes(api) && (kind !== 'bedrock' || bedrockEmbedder(upstreamModel) !== null);
 }
 
+/** Whether a provider has several keys, or may have. */
+export function hasPool(entry: Provider): boolean {
+  return entry.kind !== 'vertex' && entry.keys !== undefined;
+}
+
 /** The environment variables with secrets that a provider names. */
 export function secretsOf(entry: Provider): string[] {
   return namesOf(entry).filter((named) => named !== undefined);
 }
 
 function namesOf(entry: Provider): (string | undefined)[] {
+  const pool = entry.kind === 'vertex' ? [] : (entry.keys ?? []).map(({ env }) => env);
+  return [...pool, ...soleNamesOf(entry)];
+}
+
+function soleNamesOf(entry: Provider): (string | undefined)[] {
   switch (entry.kind) {
     case 'vertex':
       return [];

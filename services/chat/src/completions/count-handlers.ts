@@ -76,11 +76,15 @@ async function count(
     const known = await countAtProvider(dependencies.providers, {
       models: models.filter((model) => hasCounts(counted, model)),
       tenantId,
-      requestFor: (model) =>
+      affinity: target.affinity,
+      requestFor: (model, turn) =>
         countRequest(counted, model, {
           tenantId,
           headers: passedHeaders(incoming, dialect),
-          keepsSeal: dependencies.providers.seals.keeps(tenantId, { model, first: target.chain[0] }),
+          keepsSeal: dependencies.providers.seals.keeps(tenantId, {
+            by: { model, key: turn?.key?.position ?? null },
+            first: { model: target.chain[0], key: turn?.first ?? null },
+          }),
         }),
       trace: call.trace,
       signal: leaving(response),

@@ -1,5 +1,6 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Operation, UpstreamApi } from '../dialects/dialect.ts';
+import type { Credentials } from './credentials.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 
@@ -18,6 +19,8 @@ export interface ProviderCall {
   headers: Readonly<Record<string, string>>;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
   body: Buffer | null;
+  /** In place of those of the provider. */
+  credentials?: Credentials | undefined;
   trace: TraceContext;
   /** Aborted when the client leaves: the connection to the provider is closed at once. */
   signal: AbortSignal;

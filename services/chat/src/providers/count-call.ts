@@ -3,6 +3,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
+import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
@@ -16,8 +17,10 @@ export interface CountCall {
   /** In the order in which they are asked. */
   models: readonly Model[];
   tenantId: string;
-  /** Null where the model's API can't express the request. */
-  requestFor: (model: Model) => Promise<CountRequest | null>;
+  /** As in a target. */
+  affinity: string | null;
+  /** Null where the model's API can't express the request. `turn`: the keys of a provider with several. */
+  requestFor: (model: Model, turn: KeyTurn | null) => Promise<CountRequest | null>;
   trace: TraceContext;
   /** Aborts when the count is no longer wanted. */
   signal: AbortSignal;
@@ -75,18 +78,26 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
 async function attempt(
   providers: ProviderRegistry,
   model: Model,
-  { requestFor, trace, signal, room }: CountCall,
+  { requestFor, trace, signal, room, tenantId, affinity }: CountCall,
 ): Promise<Count | ProviderFailure | null> {
   const { name } = model.provider;
-  const request = await requestFor(model);
-  if (request === null) return null;
+  const { adapter, keys } = providers.get(model);
+  // Providers limit counts apart from completions, so a key may rest for one of them.
+  const turn = keys?.turn({ model: `count ${model.upstreamModel}`, tenantId, affinity }) ?? null;
+  const firstKey = turn?.key ?? null;
+  const asked = await requestFor(model, turn);
+  if (asked === null) return null;
+  let request = asked;
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
-  const { body, headers } = request;
-  const { adapter } = providers.get(model);
   const called = { api: model.api, operation: 'count', model: model.upstreamModel, stream: false } as const;
-  const call = { ...called, headers, body, trace, signal, room };
+  const call = { ...called, trace, signal, room, onHeaders: () => undefined };
+  const withKey = async (key: PoolKey | null): Promise<Buffer> => {
+    if (key !== firstKey) request = (await requestFor(model, turn)) ?? asked;
+    const { body, headers } = request;
+    return adapter.complete({ ...call, headers, body, credentials: key?.credentials });
+  };
   try {
-    const bytes = await adapter.complete({ ...call, onHeaders: () => undefined });
+    const bytes = await (turn === null ? withKey(null) : turn.sent(withKey));
     const answer = countIn(bytes, request);
     return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {

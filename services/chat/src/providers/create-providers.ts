@@ -12,7 +12,13 @@ export interface ProvidersOptions {
 
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders({ registry, log }: Shell, { config, alerts }: ProvidersOptions) {
-  const providers = new ProviderRegistry(config.catalogue, config.providerSecrets, registry, log);
+  const providers = new ProviderRegistry({
+    catalogue: config.catalogue,
+    secrets: config.providerSecrets,
+    metrics: registry,
+    log,
+    onKeyFailing: (provider, key) => alerts.providerKeyFailing(provider, key),
+  });
   return {
     providers,
     answers: answerBudget(registry),

@@ -35,8 +35,3 @@ export class CredentialsError extends Error {
 export function fixedHeaders(headers: Record<string, string>): Credentials {
   return { headersFor: () => headers };
 }
-
-/** A key in a header of its own, or none. `scheme`: what stands before it. */
-export function keyHeader(name: string, key: string | undefined, scheme = ''): Credentials {
-  return fixedHeaders(key === undefined ? {} : { [name]: scheme + key });
-}

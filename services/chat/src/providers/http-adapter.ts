@@ -4,7 +4,7 @@ import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts';
-import { CredentialsError, type OutgoingRequest } from './credentials.ts';
+import { CredentialsError, type Credentials, type OutgoingRequest } from './credentials.ts';
 import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderKind, UnaryResponse } from './provider-kind.ts';
@@ -73,7 +73,7 @@ export class HttpAdapter implements ProviderAdapter {
   async stream(call: ProviderCall): Promise<ProviderStream> {
     const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
     this.#send(call, handler);
-    return handler.opened.catch((error: unknown) => this.#seen(error));
+    return handler.opened.catch((error: unknown) => this.#seen(error, call));
   }
 
   async close(): Promise<void> {
@@ -85,7 +85,7 @@ export class HttpAdapter implements ProviderAdapter {
     const answers = this.#kind.answersOf(call);
     const handler = new UnaryHandler({ name: this.#name, ...answers }, call);
     this.#send(call, handler);
-    const answer = await handler.answer.catch((error: unknown) => this.#seen(error));
+    const answer = await handler.answer.catch((error: unknown) => this.#seen(error, call));
     try {
       return { bytes: answers.whole?.(answer) ?? answer, headers: handler.headers };
     } catch (cause) {
@@ -94,12 +94,16 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   /** Rethrows a failure, which says whether the same call may succeed with other credentials. */
-  #seen(error: unknown): never {
+  #seen(error: unknown, call: ProviderCall): never {
     if (!(error instanceof ProviderFailure)) throw error;
     const { kind, details } = error;
     const status = kind === 'status' ? (details.status ?? 0) : 0;
-    if (!isRefusal(status) || this.#kind.credentials.refused?.(status) !== true) throw error;
+    if (!isRefusal(status) || this.#credentialsOf(call).refused?.(status) !== true) throw error;
     throw new ProviderFailure(kind, this.#name, { ...details, isStale: true });
+  }
+
+  #credentialsOf({ credentials }: ProviderCall): Credentials {
+    return credentials ?? this.#kind.credentials;
   }
 
   #send(call: ProviderCall, handler: ResponseHandler): void {
@@ -111,7 +115,7 @@ export class HttpAdapter implements ProviderAdapter {
       handler.stop(new ProviderFailure(kind, this.#name, { cause }));
     };
     try {
-      const proof = this.#kind.credentials.headersFor(request);
+      const proof = this.#credentialsOf(call).headersFor(request);
       if (!(proof instanceof Promise)) {
         this.#dispatch(call, request, proof, handler);
         return;

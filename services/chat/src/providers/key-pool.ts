@@ -171,6 +171,8 @@ export class KeyTurn {
         if (!isRefusal(error)) throw error;
         const isReplaced = !this.#tried.has(key) && (await this.#pool.refused(key, this.#call, error));
         this.#tried.add(key);
+        // Parts of the call that were answered are paid for, which its failure says.
+        if (error.details.usage !== undefined) throw error;
         if (!isReplaced) this.key = this.#next();
       }
     }

@@ -66,7 +66,9 @@ function setUp(x_simulator: object, fields: object = {}) {
     ],
     models: chain.map((id, index) => ({ id, provider: id, fallbacks: chain.slice(index + 1) })),
   });
-  registry = new ProviderRegistry(catalogue, { KEY: providerKey }, createRegistry('test'));
+  registry = new ProviderRegistry({
+    ...{ catalogue, secrets: { KEY: providerKey }, metrics: createRegistry('test') },
+  });
   const body = { model: 'broken', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));
   const request = dialects.chat.readRequest('chat', bytes, body);

@@ -2,6 +2,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
+import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { CallThoughts, KnownThoughts } from '../translation/sealed-thoughts.ts';
 import type { TranslatedAnswer, Translation } from '../translation/translation.ts';
@@ -26,6 +27,8 @@ import {
   translationFor,
 } from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
+import type { Credentials } from './credentials.ts';
+import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
@@ -117,9 +120,9 @@ export class ProviderChain {
           providers.answered(model, target);
           return outcome;
         }
-        failure = outcome;
-        if (receiver.begun || !failure.fallbackHelps) throw failure;
-        const delay = repeats.after(failure);
+        failure = sooner(failure, outcome);
+        if (receiver.begun || !outcome.fallbackHelps) throw outcome;
+        const delay = repeats.after(outcome);
         if (delay === null) break;
         if (!(await this.#pause(delay))) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
       }
@@ -135,19 +138,45 @@ export class ProviderChain {
     return later.every((model) => providers.get(model).breaker.isOpenFor(tenantId));
   }
 
-  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure | AppError> {
-    const { api, request, source, target, record, receiver, maxTokens, tenantId, thoughts } = this.#options;
+  async #attempt(model: Model, { adapter, keys }: Deployment): Promise<Answer | ProviderFailure | AppError> {
+    const { api, request, target, record, receiver, tenantId } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
-    const asksUsage = request.stream && model.provider.stream_usage;
+    const { affinity } = target;
+    const turn = keys?.turn({ model: model.upstreamModel, tenantId, affinity }) ?? null;
+    if (turn?.key === null) return turn.exhausted;
     const translation = request.operation === 'chat' ? translationFor(api, model, request.sealSummary) : null;
+    const prepared = await this.#prepared(model, translation, turn);
+    if (prepared instanceof AppError) return prepared;
+    const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
+    receiver.ignored?.([...new Set([...prepared.ignored, ...lost])]);
+    const trace = await record.startAttempt(model, prepared.body.length);
+    if (this.#isAborted()) {
+      await record.endAttempt({ status: 'not_sent', usage: noUsage });
+      return ProviderFailure.aborted(model.provider.name, receiver.signal);
+    }
+    const calling = { adapter, turn, translation, trace, body: prepared.body };
+    return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
+  }
+
+  /** The request for a model, and a key of it; the 400 of one that its API can't express. */
+  async #prepared(
+    model: Model,
+    translation: Translation | null,
+    turn: KeyTurn | null,
+  ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
+    const { api, request, source, target, maxTokens, tenantId, thoughts } = this.#options;
+    const asksUsage = request.stream && model.provider.stream_usage;
     const asked = orRefusal(() =>
       source.rewritten({
         api: translation === null ? model.api : api,
         isTranslated: translation !== null,
         model: model.upstreamModel,
         reasons: model.reasoning,
-        keepsSeal: this.#options.providers.seals.keeps(tenantId, { model, first: target.chain[0] }),
+        keepsSeal: this.#options.providers.seals.keeps(tenantId, {
+          by: { model, key: turn?.key?.position ?? null },
+          first: { model: target.chain[0], key: turn?.first ?? null },
+        }),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -157,35 +186,42 @@ export class ProviderChain {
       }),
     );
     if (asked instanceof AppError) return asked;
-    const translated =
-      translation === null
-        ? { body: asked, ignored: [] }
-        : await translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
-    if (translated instanceof AppError) return translated;
-    const { body, ignored } = translated;
-    const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
-    receiver.ignored?.([...new Set([...ignored, ...lost])]);
-    const trace = await record.startAttempt(model, body.length);
-    if (this.#isAborted()) {
-      await record.endAttempt({ status: 'not_sent', usage: noUsage });
-      return ProviderFailure.aborted(model.provider.name, receiver.signal);
-    }
-    const call: ProviderCall = {
+    return translation === null
+      ? { body: asked, ignored: [] }
+      : translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
+  }
+
+  /** Makes the call, with one key after the other where the provider has several. */
+  #sent<Given>(model: Model, calling: Calling, send: (call: ProviderCall) => Promise<Given>): Promise<Given> {
+    const { turn } = calling;
+    const withKey = async (key: PoolKey | null): Promise<Given> =>
+      send(await this.#call(model, calling, key?.credentials));
+    return turn === null ? withKey(null) : turn.sent(withKey);
+  }
+
+  async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
+    const { request, receiver, headers } = this.#options;
+    const { translation, turn, trace } = calling;
+    if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
+    // Nothing keeps a request that is sent: for another key it is written again.
+    const prepared =
+      calling.body === null ? await this.#prepared(model, translation, turn) : { body: calling.body };
+    calling.body = null;
+    if (prepared instanceof AppError) throw prepared;
+    return {
       room: receiver.openRoom(),
       api: model.api,
       operation: request.compaction === 'path' && translation === null ? 'compact' : request.operation,
       isBatch: request.isBatch,
       model: model.upstreamModel,
       stream: request.stream,
-      headers: translation === null ? this.#options.headers : {},
-      body,
+      headers: translation === null ? headers : {},
+      body: prepared.body,
+      credentials,
       trace,
       signal: receiver.signal,
       onHeaders: () => this.#accepted(model),
     };
-    return request.stream
-      ? this.#attemptStream(model, { adapter, call, translation })
-      : this.#attemptObject(model, { adapter, call, translation });
   }
 
   /** A method, since its result changes between two awaits. */
@@ -199,15 +235,13 @@ export class ProviderChain {
     if (request.stream) receiver.streamAccepted(model);
   }
 
-  async #attemptObject(
-    model: Model,
-    { adapter, call, translation }: Calling,
-  ): Promise<ObjectAnswer | ProviderFailure> {
+  async #attemptObject(model: Model, calling: Calling): Promise<ObjectAnswer | ProviderFailure> {
+    const { adapter, translation } = calling;
     const { tenantId, keepsText } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model);
     try {
-      const given = await adapter.complete(call);
+      const given = await this.#sent(model, calling, (call) => adapter.complete(call));
       // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
       const isReadLater = translation !== null && model.api === 'converse';
       const read = (bytes: Buffer): Promise<WholeAnswer> =>
@@ -221,7 +255,7 @@ export class ProviderChain {
       if (ofClient instanceof ProviderFailure) return await open.failed(ofClient, metered);
       const { bytes, thoughts } = ofClient;
       const answer = metered ?? (await read(bytes));
-      if (translation === null) this.#options.providers.seals.note(tenantId, model, bytes);
+      if (translation === null) this.#noteSeals(model, calling, bytes);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
@@ -246,19 +280,17 @@ export class ProviderChain {
     }
   }
 
-  async #attemptStream(
-    model: Model,
-    { adapter, call, translation }: Calling,
-  ): Promise<StreamAnswer | ProviderFailure> {
-    const { request, source, keepsText, providers, tenantId } = this.#options;
+  async #attemptStream(model: Model, calling: Calling): Promise<StreamAnswer | ProviderFailure> {
+    const { adapter, translation } = calling;
+    const { request, source, keepsText } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model);
     const translated = translation?.stream() ?? null;
     const reader = this.#formatOf(model, translation).streamReader(request.choices, keepsText);
     try {
-      const given = await adapter.stream(call);
+      const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const see = (frame: Buffer): void => providers.seals.note(tenantId, model, frame);
+      const see = (frame: Buffer): void => this.#noteSeals(model, calling, frame);
       const stream = new FramePipe(name, frames, reader, translated === null ? see : null);
       await stream.open();
       source.release();
@@ -270,6 +302,11 @@ export class ProviderChain {
         hasBegun(reader, translated) ? meteredOf(reader, translated) : null,
       );
     }
+  }
+
+  #noteSeals(model: Model, { turn }: Calling, text: Buffer): void {
+    const { providers, tenantId } = this.#options;
+    providers.seals.note(tenantId, { model, key: turn?.key?.position ?? null }, text);
   }
 
   /** The format of an answer once it is translated, which embeddings are later. */
@@ -293,7 +330,11 @@ export class ProviderChain {
 
 interface Calling {
   adapter: ProviderAdapter;
-  call: ProviderCall;
+  /** The keys of the call; null where the provider has one, or none. */
+  turn: KeyTurn | null;
+  trace: TraceContext;
+  /** The request; null once it was sent. */
+  body: Buffer | null;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
 }
@@ -326,6 +367,13 @@ function ofClient(error: unknown, translation: Translation | null): unknown {
   return translation !== null && error instanceof ProviderFailure
     ? translatedFailure(error, translation)
     : error;
+}
+
+/** The failure to report: the later one, or the one by which keys of either may be used sooner. */
+function sooner(last: ProviderFailure | null, next: ProviderFailure): ProviderFailure {
+  const waits = ({ details }: ProviderFailure): number =>
+    details.isResting === true ? (details.retryAfterMs ?? Infinity) : -1;
+  return last !== null && waits(next) > waits(last) && waits(last) >= 0 ? last : next;
 }
 
 function tokenLimitOf({ provider, max_output_tokens: ofModel = Infinity }: Model, most: number): TokenLimit {

@@ -1,13 +1,15 @@
 import type { Provider } from '../catalogue/provider-schema.ts';
-import { fixedHeaders, keyHeader, type Secrets } from './credentials.ts';
+import { CredentialsError, fixedHeaders, type Credentials, type Secrets } from './credentials.ts';
 import { awsKeys } from './grants/aws.ts';
 import { bearer } from './grants/bearer.ts';
 import { entraTokens } from './grants/entra.ts';
+import { fileKey } from './grants/file-key.ts';
 import { googleTokens } from './grants/google.ts';
 import { signed } from './grants/signed.ts';
 import { azure } from './kinds/azure.ts';
 import { bedrock } from './kinds/bedrock.ts';
 import { byApi } from './kinds/by-api.ts';
+import type { KeySource } from './key-pool.ts';
 import { vertex } from './kinds/vertex.ts';
 import type { ProviderKind } from './provider-kind.ts';
 
@@ -22,34 +24,69 @@ export function kindOf(
 ): ProviderKind {
   const secret = (named: string | undefined): string | undefined =>
     named === undefined ? undefined : secrets[named];
-  const key = provider.kind === 'vertex' ? undefined : secret(provider.api_key_env);
+  if (provider.kind === 'vertex')
+    return vertex(provider, bearer(googleTokens(provider.credentials_file), onFailure));
+  const ofKey = fixedHeaders(keyHeaders(provider.kind, secret(provider.api_key_env)));
   switch (provider.kind) {
     case 'openai':
-      return byApi(keyHeader('authorization', key, 'Bearer '));
     case 'anthropic':
-      return byApi(
-        fixedHeaders({
-          ...(key !== undefined && { 'x-api-key': key }),
-          // Clients name another version where they know one.
-          'anthropic-version': '2023-06-01',
-        }),
-      );
     case 'google':
-      return byApi(keyHeader('x-goog-api-key', key));
+      return byApi(ofKey);
     case 'azure':
       return azure(
         provider,
         provider.entra === undefined
-          ? keyHeader('api-key', key)
+          ? ofKey
           : bearer(entraTokens(provider.entra, secret(provider.entra.client_secret_env)), onFailure),
       );
-    case 'vertex':
-      return vertex(provider, bearer(googleTokens(provider.credentials_file), onFailure));
-    case 'bedrock':
-      return bedrock(
-        provider.api_key_env === undefined
-          ? signed(provider, awsKeys(provider, secrets), onFailure)
-          : keyHeader('authorization', key, 'Bearer '),
-      );
+    case 'bedrock': {
+      const hasKey = provider.api_key_env !== undefined || provider.keys !== undefined;
+      return bedrock(hasKey ? ofKey : signed(provider, awsKeys(provider, secrets), onFailure));
+    }
   }
 }
+
+/** Kinds of providers that take a key. */
+export type KeyedKind = Exclude<Provider['kind'], 'vertex'>;
+
+/** The headers by which a kind of provider takes a key; undefined for servers that want none. */
+export function keyHeaders(kind: KeyedKind, key: string | undefined): Record<string, string> {
+  switch (kind) {
+    case 'openai':
+    case 'bedrock':
+      return key === undefined ? {} : { authorization: `Bearer ${key}` };
+    case 'anthropic':
+      return {
+        ...(key !== undefined && { 'x-api-key': key }),
+        // Clients name another version where they know one.
+        'anthropic-version': '2023-06-01',
+      };
+    case 'google':
+      return key === undefined ? {} : { 'x-goog-api-key': key };
+    case 'azure':
+      return key === undefined ? {} : { 'api-key': key };
+  }
+}
+
+/** The keys of a provider's pool; none for a provider without one. See `kindOf`. */
+export function poolKeysOf(
+  provider: Provider,
+  secrets: Secrets,
+  onFailure: (error: Error) => void,
+): KeySource[] {
+  if (provider.kind === 'vertex') return [];
+  const { kind, keys = [] } = provider;
+  return keys.map(({ env, file, weight }) => {
+    if (file !== undefined) return { ...fileKey(file, (key) => keyHeaders(kind, key), onFailure), weight };
+    const key = env === undefined ? undefined : secrets[env];
+    const credentials = key === undefined ? unset : fixedHeaders(keyHeaders(kind, key));
+    return { credentials, weight };
+  });
+}
+
+/** A key whose variable is not set. */
+const unset: Credentials = {
+  headersFor: () => {
+    throw new CredentialsError('the variable with the key is not set');
+  },
+};

@@ -3,44 +3,65 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
+import { hasPool, type Provider } from '../catalogue/provider-schema.ts';
 import type { Breaker } from './breaker.ts';
 import { Breakers } from './breakers.ts';
 import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
+import { KeyPool, type KeySource } from './key-pool.ts';
 import { MissingMethods } from './missing-methods.ts';
-import { kindOf } from './provider-kinds.ts';
+import { kindOf, poolKeysOf } from './provider-kinds.ts';
 import { SealMakers } from './seal-makers.ts';
 
 /** A model at its provider. */
 export interface Deployment {
   adapter: ProviderAdapter;
   breaker: Breaker;
+  /** Null for a provider without several keys. */
+  keys: KeyPool | null;
+}
+
+export interface RegistryOptions {
+  catalogue: Catalogue;
+  secrets: Secrets;
+  metrics: Registry;
+  log?: Logger;
+  /** Called when a provider begins to refuse a key of its pool, which is named by its position. */
+  onKeyFailing?: (provider: string, position: number) => void;
 }
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
   readonly #catalogue: Catalogue;
   readonly #adapters: Map<string, ProviderAdapter>;
+  readonly #pools: Map<string, KeyPool>;
   readonly #breakers = new Breakers();
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly #choices = new Choices();
   readonly seals = new SealMakers();
   readonly missing = new MissingMethods();
 
-  constructor(catalogue: Catalogue, secrets: Secrets, metrics: Registry, log?: Logger) {
+  constructor(options: RegistryOptions) {
+    const { catalogue, secrets, metrics, log } = options;
     this.#catalogue = catalogue;
+    const onFailure = (provider: Provider) => (err: Error) => {
+      log?.warn({ provider: provider.name, err }, 'failed to renew credentials for a provider');
+    };
     this.#adapters = new Map(
       catalogue.providers.map((provider) => [
         provider.name,
-        new HttpAdapter(
-          provider,
-          kindOf(provider, secrets, (err) => {
-            log?.warn({ provider: provider.name, err }, 'failed to renew credentials for a provider');
-          }),
-        ),
+        new HttpAdapter(provider, kindOf(provider, secrets, onFailure(provider))),
       ]),
+    );
+    this.#pools = new Map(
+      catalogue.providers
+        .filter(hasPool)
+        .map((provider) => [
+          provider.name,
+          this.#poolOf(provider, poolKeysOf(provider, secrets, onFailure(provider)), options),
+        ]),
     );
     for (const deployment of this.#entries) this.get(deployment);
     this.#observe(metrics);
@@ -52,7 +73,8 @@ export class ProviderRegistry {
     if (known !== undefined) return known;
     const adapter = this.#adapters.get(model.provider.name);
     if (adapter === undefined) throw new Error(`no adapter for provider ${model.provider.name}`);
-    const made = { adapter, breaker: this.#breakers.of(model) };
+    const keys = this.#pools.get(model.provider.name) ?? null;
+    const made = { adapter, breaker: this.#breakers.of(model), keys };
     this.#deployments.set(model, made);
     return made;
   }
@@ -78,7 +100,16 @@ export class ProviderRegistry {
     return this.#entries.filter((deployment) => this.#isOpen(deployment));
   }
 
+  #poolOf({ name }: Provider, keys: readonly KeySource[], { log, onKeyFailing }: RegistryOptions): KeyPool {
+    const onFailing = (position: number, status: number | null): void => {
+      log?.warn({ provider: name, key: position, status }, 'a provider refuses a key, which rests');
+      onKeyFailing?.(name, position);
+    };
+    return new KeyPool({ provider: name, keys, choices: this.#choices, onFailing });
+  }
+
   async close(): Promise<void> {
+    for (const pool of this.#pools.values()) pool.close();
     await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
   }
 

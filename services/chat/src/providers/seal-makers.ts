@@ -2,6 +2,12 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { sealId, sealIdsIn } from '../dialects/seals-in.ts';
 
+/** A model, and the position of the key that it was called with; null without a pool of keys. */
+export interface SealMaker {
+  model: Model;
+  key: number | null;
+}
+
 /** Some days of a busy tenant; an id takes about 100 bytes. */
 const maxSealsEach = 20_000;
 const maxSeals = 500_000;
@@ -18,12 +24,13 @@ export class SealMakers {
   /** An address is read once: each call asks. */
   readonly #vendors = new WeakMap<Model, string>();
 
-  /** Notes the seals in an answer of a model, or in a frame of one. */
-  note(tenantId: string, model: Model, text: Buffer): void {
+  /** Notes the seals in an answer, or in a frame of one. */
+  note(tenantId: string, by: SealMaker, text: Buffer): void {
+    const { model } = by;
     const ids = model.api === 'converse' ? [] : sealIdsIn(model.api, text);
     if (ids.length === 0) return;
     const known = this.#of(tenantId);
-    const vendor = this.#vendorOf(model);
+    const vendor = this.#makerOf(by);
     this.#size -= known.size;
     for (const id of ids) {
       known.delete(id);
@@ -41,14 +48,19 @@ export class SealMakers {
     }
   }
 
-  /** Whether a seal goes to a model. `first`: the model that the client asked for. */
-  keeps(tenantId: string, { model, first }: Record<'model' | 'first', Model>): (seal: unknown) => boolean {
+  /** Whether a seal goes to a model with a key. `first`: those that the client asks first. */
+  keeps(tenantId: string, { by, first }: Record<'by' | 'first', SealMaker>): (seal: unknown) => boolean {
     const known = this.#tenants.get(tenantId);
     return (seal) => {
       const id = sealId(seal);
-      const maker = (id === null ? undefined : known?.get(id)) ?? this.#vendorOf(first);
-      return maker === this.#vendorOf(model);
+      const maker = (id === null ? undefined : known?.get(id)) ?? this.#makerOf(first);
+      return maker === this.#makerOf(by);
     };
+  }
+
+  #makerOf({ model, key }: SealMaker): string {
+    const vendor = this.#vendorOf(model);
+    return key === null || isVendorWide(model) ? vendor : `${vendor} ${key}`;
   }
 
   #vendorOf(model: Model): string {
@@ -75,4 +87,9 @@ function vendorOf({ api, provider }: Model): string {
   const { hostname } = new URL(provider.base_url);
   const way = ways.find(([of, hosts]) => of === api && hosts.test(hostname));
   return way?.[2] ?? `${api} ${provider.name}`;
+}
+
+/** Whether seals are good with every key: those of OpenAI's API are read by the account alone that made them. */
+function isVendorWide({ api }: Model): boolean {
+  return api !== 'responses';
 }

@@ -95,7 +95,7 @@ async function setUp(
     models: [{ id: 'm', provider: 'acme' }],
   });
   const registry = createRegistry('test');
-  providers = new ProviderRegistry(catalogue, { KEY: providerKey }, registry);
+  providers = new ProviderRegistry({ catalogue, secrets: { KEY: providerKey }, metrics: registry });
   const steps: string[] = [];
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));

@@ -14,6 +14,7 @@ const rates: ReadonlyMap<string, Rate> = new Map([
   ['run.failed', { everyS: minute, about: ['agent_id'] }],
   // Each replica of chat has a breaker of its own.
   ['provider.down', { everyS: 10 * minute, about: ['provider', 'model'] }],
+  ['provider_key.failing', { everyS: 10 * minute, about: ['provider', 'key'] }],
   ['model.unpriced', { everyS: day, about: ['provider', 'model'] }],
 ]);
 
