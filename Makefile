@@ -56,11 +56,12 @@ lint-structure:
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint
 
-gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, and the chart's table of values
+gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI document, the chart's table of values, and the table of what reaches models
 	cd proto && $(WITH_TOOLS) buf generate
 	@$(WITH_TOOLS) node packages/contract/openapi/generate.ts
 	@$(WITH_TOOLS) node charts/services.ts
 	@$(WITH_TOOLS) node charts/readme.ts
+	@$(WITH_TOOLS) node services/chat/test/write-capabilities.ts
 
 bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, each dialect with each API, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts

@@ -30,6 +30,14 @@ export default {
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
+    'services/chat': {
+      entry: [
+        'src/{main,migrate,bootstrap,service,config}.ts',
+        'test/**/*.test.ts',
+        'src/**/*.test.ts',
+        'test/write-capabilities.ts',
+      ],
+    },
     'services/edge': {
       entry: ['src/{main,service,config}.ts', 'console/*.js', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
