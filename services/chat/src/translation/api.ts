@@ -20,9 +20,11 @@ export interface ClientFormat {
   thoughtIds: IdRule | null;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
-  /** Writes an answer that is not broken. */
-  writeAnswer(answer: Answer): string;
-  eventWriter(): EventWriter;
+  /** The members of a request that its answers repeat; absent where they repeat none. */
+  askedMembers?(fields: Fields, source: JsonSource): Fields;
+  /** Writes an answer that is not broken. `asked`: members of the request that it repeats. */
+  writeAnswer(answer: Answer, asked?: Fields): string;
+  eventWriter(asked?: Fields): EventWriter;
   /** An error that concerns the request, in the words and codes by which clients of this API mend it. */
   clientWords(error: ProviderError): ProviderError;
   /** Answers that are summaries of their conversations; absent where clients can't ask for them. */

@@ -111,6 +111,7 @@ class ApiTranslation implements Translation {
   readonly #facts: ModelFacts;
   readonly #summaries: SummaryFormat | null;
   readonly #names = new ToolNames();
+  #asked: Fields = {};
 
   constructor(
     client: ClientFormat,
@@ -132,7 +133,9 @@ class ApiTranslation implements Translation {
     const fields = await inTurn(() => JSON.parse(text) as Fields);
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
     const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
-    const asked = await inSteps(this.#client.readRequest(fields, new JsonSource(body), left), inTurn);
+    const source = new JsonSource(body);
+    const asked = await inSteps(this.#client.readRequest(fields, source, left), inTurn);
+    this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
     const turns =
@@ -159,7 +162,7 @@ class ApiTranslation implements Translation {
     const collector = this.#collector();
     for (const part of answer.parts) collector?.part(part);
     return {
-      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer))),
+      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer, this.#asked))),
       thoughts: collector?.calls ?? [],
     };
   }
@@ -167,7 +170,7 @@ class ApiTranslation implements Translation {
   stream(): StreamTranslation {
     const source = this.#upstream.eventSource(this.#facts);
     const restorer = new CallRestorer(this.#names);
-    const writer = (this.#summaries ?? this.#client).eventWriter();
+    const writer = (this.#summaries ?? this.#client).eventWriter(this.#asked);
     const said = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
     const collector = this.#collector();

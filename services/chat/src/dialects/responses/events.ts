@@ -21,8 +21,12 @@ export function eventOf(frame: Buffer): ResponseEvent | null {
   return { type: typeof type === 'string' ? type : (name ?? ''), fields };
 }
 
-export function frameOf(fields: Fields & { type: string }): Buffer {
-  return Buffer.from(`event: ${fields.type}\ndata: ${JSON.stringify(fields)}\n\n`);
+/** `write`: for fields with JSON texts in them. */
+export function frameOf(
+  fields: Fields & { type: string },
+  write: (fields: Fields) => string = JSON.stringify,
+): Buffer {
+  return Buffer.from(`event: ${fields.type}\ndata: ${write(fields)}\n\n`);
 }
 
 /** The response in an event that has one. */

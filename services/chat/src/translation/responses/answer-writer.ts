@@ -7,18 +7,26 @@ import { markedSeal } from '../seals.ts';
 import { writeUsage } from './usage.ts';
 
 /** See `AnswerApi`. */
-export function writeAnswer(answer: Answer): string {
-  return writeResponse(answer, (id) =>
-    answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index))),
-  );
+export function writeAnswer(answer: Answer, asked: Fields = {}): string {
+  const outputOf = (id: string): Fields[] =>
+    answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index)));
+  return writeResponse(answer, outputOf, asked);
 }
 
-/** An answer with other items. `outputOf`: the items of the response with an id. */
-export function writeResponse(answer: Answer, outputOf: (id: string) => Fields[]): string {
+/**
+ * An answer with other items. `outputOf`: the items of the response with an id. `asked`: members of the request that
+ * responses repeat.
+ */
+export function writeResponse(
+  answer: Answer,
+  outputOf: (id: string) => Fields[],
+  asked: Fields = {},
+): string {
   const { usage, serviceTier } = answer;
   const id = idOf(answer.id);
   return writeJson({
     ...responseHead(id, answer.model, now()),
+    ...asked,
     ...statusOf(
       answer.stop,
       answer.parts.some(({ kind }) => kind === 'refusal'),

@@ -1,6 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { frameOf } from '../../dialects/responses/events.ts';
 import type { Usage } from '../../usage/usage.ts';
+import { writeJson } from '../../wire/json-text.ts';
 import type { AnswerPart, Stop } from '../answer.ts';
 import { now } from '../chat/answer-writer.ts';
 import type { Seal } from '../conversation.ts';
@@ -16,7 +17,8 @@ const maxItems = 4_096;
 /** Writes the events of responses. */
 export class ResponseWriter implements EventWriter {
   #number = 0;
-  #head: Fields = responseHead('resp_0', '', 0);
+  readonly #asked: Fields;
+  #head: Fields;
   #id = 'resp_0';
   readonly #output: Fields[] = [];
   #open: AnswerPart | null = null;
@@ -27,11 +29,17 @@ export class ResponseWriter implements EventWriter {
   /** Whether it says a refusal. */
   #refuses = false;
 
+  /** `asked`: members of the request that responses repeat. */
+  constructor(asked: Fields = {}) {
+    this.#asked = asked;
+    this.#head = { ...responseHead('resp_0', '', 0), ...asked };
+  }
+
   write(event: StreamEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#id = idOf(event.id);
-        this.#head = responseHead(this.#id, event.model, now());
+        this.#head = { ...responseHead(this.#id, event.model, now()), ...this.#asked };
         return [
           this.#event('response.created', { response: this.#head }),
           this.#event('response.in_progress', { response: this.#head }),
@@ -189,7 +197,9 @@ export class ResponseWriter implements EventWriter {
   #event(type: string, fields: Fields): Buffer {
     const sequence_number = this.#number;
     this.#number += 1;
-    return frameOf({ ...fields, type, sequence_number });
+    // Only responses have texts of their request in them.
+    const write = 'response' in fields ? writeJson : undefined;
+    return frameOf({ ...fields, type, sequence_number }, write);
   }
 }
 

@@ -1,6 +1,7 @@
 import { countedMembers, type TranslatedApi } from '../api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
+import { askedMembers } from './asked-members.ts';
 import { clientWords } from './errors.ts';
 import { ResponseSource } from './event-source.ts';
 import { ResponseWriter } from './event-writer.ts';
@@ -16,9 +17,9 @@ const counted = [
 /** OpenAI's responses. */
 export const responses = {
   thoughtIds: null,
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords, askedMembers },
   eventSource: (facts) => new ResponseSource(facts),
-  eventWriter: () => new ResponseWriter(),
+  eventWriter: (asked) => new ResponseWriter(asked),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
   summaries: (seal) => ({
     writeAnswer: (answer) => writeSummary(answer, seal),
