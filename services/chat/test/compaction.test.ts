@@ -28,6 +28,8 @@ beforeAll(async () => {
         { id: 'claude', provider: 'quick', max_output_tokens: 9_000, reasoning: false },
         { id: 'native', provider: 'simulator', api: 'responses', reasoning: false },
         { id: 'elsewhere', provider: 'wrongkey', api: 'responses', reasoning: false },
+        { id: 'without', provider: 'simulator', api: 'responses', reasoning: false },
+        { id: 'unknown', provider: 'simulator', api: 'responses', reasoning: false },
       ],
       embeddings: undefined,
     },
@@ -282,6 +284,50 @@ describe('a conversation with a summary', () => {
     expect(await refused(`${sealed.slice(0, -2)}${last}${sealed.at(-1)}`)).toMatchObject([400, error]);
     expect(await refused(sealed.slice(0, 40))).toMatchObject([400, error]);
     expect(await refused(sealed, { tenantId: newId(), userId: 'ann' })).toMatchObject([400, error]);
+  });
+});
+
+describe('a server of responses without compaction', () => {
+  const compact = (model: string): Promise<Response> =>
+    post({ model, input: history, instructions: 'Be kind.' }, { path: '/compact' });
+  const paths = (): string[] => provider.received.map(({ path }) => path);
+  const written = whole(answerOf([messageItem(summary)]));
+
+  it.each([404, 405])('with %d lets its model write the summary, and is asked once', async (status) => {
+    const model = status === 404 ? 'without' : 'unknown';
+    provider.answer(whole({ detail: 'Not Found' }, status), written);
+    const first = await compact(model);
+    const made = (await first.json()) as Fields & { output: Fields[] };
+    expect([first.status, made]).toMatchObject([
+      200,
+      { object: 'response.compaction', usage: { input_tokens: expect.any(Number) } },
+    ]);
+    expect(made.output).toMatchObject([
+      { type: 'message', role: 'user' },
+      { type: 'compaction', encrypted_content: expect.stringMatching(/^gatehouse\.summary\./) },
+    ]);
+    expect(paths()).toEqual(['/responses/compact', '/responses']);
+    expect(JSON.stringify(sent())).toMatch(/Find it\..*found it.*Summarise this conversation/);
+    expect(await harness.endedRun(first.headers.get('x-run-id'))).toMatchObject({
+      ...{ status: 'ok', usage_estimated: false, spans: [{ status: 'error' }, { status: 'ok' }] },
+    });
+
+    provider.answer(written);
+    expect((await compact(model)).status).toBe(200);
+    expect(paths()).toEqual(['/responses']);
+    // The model goes on with it.
+    provider.answer(whole(answerOf([messageItem('Here.')])));
+    await answered({ model, input: made.output });
+    expect(JSON.stringify(sent())).toContain(summary);
+  });
+
+  it('is asked again if its model is missing, too', async () => {
+    const missing = whole({ error: { message: 'no such model' } }, 404);
+    for (let call = 0; call < 2; call += 1) {
+      provider.answer(missing, missing);
+      expect((await compact('elsewhere')).status).toBe(404);
+      expect(paths()).toEqual(['/responses/compact', '/responses']);
+    }
   });
 });
 

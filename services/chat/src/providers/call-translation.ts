@@ -7,16 +7,22 @@ import { translationBetween, type StreamTranslation, type Translation } from '..
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
+interface SummaryOptions {
+  sealSummary?: ((summary: string) => string) | undefined;
+  summarises?: boolean;
+}
+
 /**
  * Translates a call of a model whose provider has another API than the client; null where both have the same.
- * `sealSummary`: for a request whose answer is the summary of its conversation.
+ * `sealSummary`: for a request whose answer is the summary of its conversation. `summarises`: whether the model writes that
+ * in the client's API, too.
  */
 export function translationFor(
   client: ApiName,
   model: Model,
-  sealSummary?: (summary: string) => string,
+  { sealSummary, summarises = false }: SummaryOptions = {},
 ): Translation | null {
-  if (client === model.api) return null;
+  if (client === model.api && !summarises) return null;
   const facts = {
     provider: model.provider.name,
     name: model.upstreamModel,

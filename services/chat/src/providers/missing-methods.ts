@@ -18,7 +18,7 @@ export class MissingMethods {
 }
 
 /** Whether a failure says that there is no such method: a server may also mean its model by 404. */
-export function saysUnknownMethod({ kind, details }: ProviderFailure, or404 = false): boolean {
+export function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false } = {}): boolean {
   const { status } = details;
   return kind === 'status' && (status === 405 || status === 501 || (or404 && status === 404));
 }

@@ -30,6 +30,7 @@ import type { AttemptRecord } from './attempt-record.ts';
 import type { Credentials } from './credentials.ts';
 import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
+import { OwnSummaries } from './own-summaries.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -93,9 +94,12 @@ export interface ObjectAnswer {
  */
 export class ProviderChain {
   readonly #options: ProviderChainOptions;
+  readonly #summaries: OwnSummaries;
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
+    const { api, request, providers } = options;
+    this.#summaries = new OwnSummaries(api, request, providers.missing);
   }
 
   /**
@@ -111,12 +115,14 @@ export class ProviderChain {
       const repeats = new Repeats(model.provider.max_retries);
       while (this.#isWorthACall(deployment, index)) {
         const outcome = await this.#attempt(model, deployment);
+        if (this.#summaries.isNeededAfter(outcome, model)) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
           this.#options.record.passOver(model, outcome);
           break;
         }
         if (!(outcome instanceof ProviderFailure)) {
+          this.#summaries.answered(model);
           providers.answered(model, target);
           return outcome;
         }
@@ -128,6 +134,14 @@ export class ProviderChain {
       }
     }
     throw failure ?? refusal ?? new Error('the target has no model');
+  }
+
+  #translationFor(model: Model): Translation | null {
+    const { api, request } = this.#options;
+    const { sealSummary } = request;
+    return request.operation === 'chat'
+      ? translationFor(api, model, { sealSummary, summarises: this.#summaries.has(model) })
+      : null;
   }
 
   /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
@@ -145,7 +159,7 @@ export class ProviderChain {
     const { affinity } = target;
     const turn = keys?.turn({ model: model.upstreamModel, tenantId, affinity }) ?? null;
     if (turn?.key === null) return turn.exhausted;
-    const translation = request.operation === 'chat' ? translationFor(api, model, request.sealSummary) : null;
+    const translation = this.#translationFor(model);
     const prepared = await this.#prepared(model, translation, turn);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];

@@ -1,10 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { AnsweringModel, AnswerView } from '../dialect.ts';
+import { memberRanges, smallMembers, wholeOf } from '../../wire/json-parts.ts';
+import type { AnswerView } from '../dialect.ts';
 
 /**
- * Shows the response that has the summary of a conversation as its own kind of answer, with the user's messages. A provider
- * of this API writes that itself.
+ * Shows the response that has the summary of a conversation as its own kind of answer, with the user's messages. Providers
+ * with compaction write that themselves.
  */
 export class CompactedView implements AnswerView {
   /** The messages as JSON: the request may have much more. */
@@ -18,8 +19,10 @@ export class CompactedView implements AnswerView {
     return frame;
   }
 
-  whole(bytes: Buffer, _tenantId: string, { api }: AnsweringModel): Promise<Buffer> {
-    return Promise.resolve(api === 'responses' ? bytes : this.#compacted(bytes));
+  async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
+    const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+    const { object } = await smallMembers(bytes, members, { names: ['object'], tenantId });
+    return object === 'response' ? this.#compacted(bytes) : bytes;
   }
 
   #compacted(response: Buffer): Buffer {
