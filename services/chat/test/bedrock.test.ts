@@ -70,7 +70,10 @@ describe('messages with a model of Bedrock', () => {
     provider.answer(whole(answer));
     const body =
       '{ "model":"claude", "max_tokens":100,"messages":[{"role":"user","content":"\\ud800"}],"new":1.0 }';
-    const betas = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'one-1,two-2' };
+    const betas = {
+      'anthropic-version': '2023-06-01',
+      'anthropic-beta': 'interleaved-thinking-2025-05-14,effort-2025-11-24',
+    };
     const response = await post(body, { headers: betas });
     expect([response.status, await response.json()]).toEqual([200, answer]);
     expect(received().path).toBe('/model/eu.anthropic.claude-x-v1%3A0/invoke');
@@ -78,11 +81,29 @@ describe('messages with a model of Bedrock', () => {
     expect(Object.keys(received().headers).filter((name) => name.startsWith('anthropic'))).toEqual([]);
     expect(received().body.toString()).toBe(
       '{ "max_tokens":100,"messages":[{"role":"user","content":"\\ud800"}],"new":1.0,' +
-        '"anthropic_version":"bedrock-2023-05-31","anthropic_beta":["one-1","two-2"] }',
+        '"anthropic_version":"bedrock-2023-05-31",' +
+        '"anthropic_beta":["interleaved-thinking-2025-05-14","effort-2025-11-24"] }',
     );
+    expect(response.headers.get('x-gateway-ignored')).toBeNull();
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
       ...{ status: 'ok', provider: 'bedrock', input_tokens: 10, output_tokens: 4, dialect: 'messages' },
     });
+  });
+
+  it('have the betas that Bedrock knows, by its names, and name the others as left out', async () => {
+    provider.answer(whole(answer));
+    const betas = ['claude-code-20250219', 'context-1m-2025-08-07', 'advanced-tool-use-2025-11-20', 'new-1'];
+    const response = await post(asking(), { headers: { 'anthropic-beta': betas.join(', ') } });
+    expect(response.status).toBe(200);
+    expect(JSON.parse(received().body.toString())).toMatchObject({
+      anthropic_beta: ['context-1m-2025-08-07', 'tool-search-tool-2025-10-19'],
+    });
+    expect(response.headers.get('x-gateway-ignored')).toBe(
+      'anthropic-beta.claude-code-20250219, anthropic-beta.new-1',
+    );
+    provider.answer(whole(answer));
+    await post(asking(), { headers: { 'anthropic-beta': 'new-1' } });
+    expect(JSON.parse(received().body.toString())).not.toHaveProperty('anthropic_beta');
   });
 
   it('are streamed as Anthropic’s events, byte for byte, wherever the frames are cut', async () => {

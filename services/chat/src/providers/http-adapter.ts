@@ -63,6 +63,10 @@ export class HttpAdapter implements ProviderAdapter {
     this.#unpacking = this.#pool.compose(unpack);
   }
 
+  leftOut(call: Pick<ProviderCall, 'api' | 'headers'>): string[] {
+    return this.#kind.leftOut?.(call) ?? [];
+  }
+
   async complete(call: ProviderCall): Promise<Buffer> {
     const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
     if (batch === null) return (await this.#complete(call)).bytes;

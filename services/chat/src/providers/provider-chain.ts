@@ -163,7 +163,9 @@ export class ProviderChain {
     const prepared = await this.#prepared(model, translation, turn);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
-    receiver.ignored?.([...new Set([...prepared.ignored, ...lost])]);
+    const headers = translation === null ? this.#options.headers : {};
+    const dropped = adapter.leftOut({ api: model.api, headers });
+    receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped])]);
     const trace = await record.startAttempt(model, prepared.body.length);
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });

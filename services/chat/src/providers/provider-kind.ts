@@ -12,6 +12,8 @@ export interface ProviderKind {
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
   requestOf(call: ApiCall, body: Buffer): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
+  /** Names of hints in the headers of a call that providers of the kind don't take, which are left out. */
+  leftOut?(call: Pick<ApiCall, 'api' | 'headers'>): string[];
   /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Buffer): EmbeddingBatch | null;
 }

@@ -43,6 +43,10 @@ const requests: Readonly<Record<DialectName, Fields>> = {
     tools: [
       { type: 'function', function: { name: 'f', parameters: schema } },
       { type: 'custom', custom: { name: 'g', format: { type: 'text' } } },
+      {
+        type: 'custom',
+        custom: { name: 'h', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'X' } } },
+      },
     ],
     tool_choice: { type: 'function', function: { name: 'f' } },
     response_format: { type: 'json_schema', json_schema: { name: 'n', schema } },
@@ -153,21 +157,44 @@ const requests: Readonly<Record<DialectName, Fields>> = {
   },
 };
 
-/** Members whose objects are the client's own. A grammar may have any member. */
-const own = new Set(['parameters', 'input_schema', 'schema', 'input', 'args', 'response', 'format']);
+/** Others, with objects that exclude those. */
+const others: readonly (readonly [DialectName, Fields])[] = [
+  [
+    'chat',
+    {
+      ...requests.chat,
+      tool_choice: {
+        type: 'allowed_tools',
+        allowed_tools: {
+          mode: 'auto',
+          tools: [
+            { type: 'function', function: { name: 'f' } },
+            { type: 'custom', custom: { name: 'g' } },
+          ],
+        },
+      },
+    },
+  ],
+  [
+    'responses',
+    {
+      ...requests.responses,
+      tool_choice: { type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'f' }] },
+    },
+  ],
+];
+
+/** Members whose objects are the client's own. */
+const own = new Set(['parameters', 'input_schema', 'schema', 'input', 'args', 'response']);
 
 /** The paths of all objects in a request. */
 function placesIn(value: unknown, place: readonly string[] = []): string[][] {
   if (Array.isArray(value)) return value.flatMap((each, at) => placesIn(each, [...place, String(at)]));
   if (!isFields(value)) return [];
   const isOwn = (name: string, each: unknown): boolean =>
-    name.endsWith('JsonSchema') || (own.has(name) && !Array.isArray(each) && !isFormat(each));
+    name.endsWith('JsonSchema') || (own.has(name) && !Array.isArray(each));
   const inner = Object.entries(value).filter(([name, each]) => !isOwn(name, each));
   return [[...place], ...inner.flatMap(([name, each]) => placesIn(each, [...place, name]))];
-}
-
-function isFormat(value: unknown): boolean {
-  return isFields(value) && value['type'] === 'json_schema';
 }
 
 /** A copy of a request with one member more. */
@@ -187,15 +214,16 @@ const apis: readonly (readonly [DialectName, TranslatedApi])[] = [
 ];
 
 describe('no member of a request is left out in silence', () => {
-  const cases = apis.flatMap(([from]) =>
-    placesIn(requests[from]).map((place) => [from, place.join('.') || 'the request', place] as const),
+  const all = [...apis.map(([from]) => [from, requests[from]] as const), ...others];
+  const cases = all.flatMap(([from, request]) =>
+    placesIn(request).map((place) => ({ from, at: place.join('.') || 'the request', place, request })),
   );
 
-  it.each(cases)('%s: %s', async (from, _, place) => {
+  it.each(cases)('$from: $at', async ({ from, place, request }) => {
     const translate = translator(from, from === 'chat' ? 'messages' : 'chat');
-    const before = await translate(requests[from]);
+    const before = await translate(request);
     const name = 'x_new';
-    const after = await translate(withMember(requests[from], place, name)).catch((error: unknown) => {
+    const after = await translate(withMember(request, place, name)).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       return { ignored: [`refused ${String(error.param)}`] };
     });

@@ -1,7 +1,8 @@
-import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isFields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
+import type { LeftOut } from './left-out.ts';
 import type { Steps } from './steps.ts';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
@@ -68,11 +69,21 @@ function flatCall(call: CallPart, name: string): CallPart {
   return { ...call, name, namespace: null, isFreeform: false, argumentsText };
 }
 
-/** The description of a freeform tool. A grammar is described in it, since functions have none. */
-export function freeformText(description: unknown, format: unknown): string | null {
-  const { type, grammar, syntax, definition } = Object(format) as Fields;
-  const rule = { syntax, definition, ...(Object(grammar) as Fields) };
+/**
+ * The description of a freeform tool. A grammar is described in it, since functions have none. `path`: the client's name of
+ * the format.
+ */
+export function freeformText(
+  description: unknown,
+  format: unknown,
+  { left, path }: { left: LeftOut; path: string },
+): string | null {
+  const names = ['type', 'grammar', 'syntax', 'definition'] as const;
+  const { type, grammar, syntax, definition } = left.members(format ?? {}, path, names);
+  const inside = left.members(grammar ?? {}, `${path}.grammar`, ['syntax', 'definition']);
+  const rule = { syntax, definition, ...inside };
   const isGrammar = type === 'grammar' && typeof rule.definition === 'string';
+  if (!isGrammar && type !== undefined && type !== 'text') left.ignore(`${path}.type`);
   const texts = [
     ...(typeof description === 'string' && description !== '' ? [description] : []),
     ...(isGrammar

@@ -7,6 +7,7 @@ import { converseWords } from '../../translation/converse/errors.ts';
 import { named, objectMembers } from '../../wire/json-members.ts';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
+import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
 import { bedrockBatch } from './bedrock-embeddings.ts';
 import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
@@ -30,6 +31,8 @@ export function bedrock(credentials: Credentials): ProviderKind {
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
+    leftOut: ({ api, headers }) =>
+      api === 'messages' ? lostBetas(betasIn(headers)).map((beta) => `anthropic-beta.${beta}`) : [],
     batchOf: ({ operation, model }, body) => (operation === 'embeddings' ? bedrockBatch(model, body) : null),
   };
 }
@@ -61,7 +64,7 @@ function operationOf({ api, operation, stream }: ApiCall): string {
 function messagesBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
   const counts = operation === 'count';
   const asked = hostedMessages(body, {
-    ...{ version, betas: betasIn(headers), withoutNames: ['model', 'stream'] },
+    ...{ version, betas: bedrockBetas(betasIn(headers)), withoutNames: ['model', 'stream'] },
     // A body to be counted is one that could be invoked.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
   });

@@ -114,7 +114,11 @@ function freeformOf(custom: unknown, left: LeftOut): Tool {
   const names = ['name', 'description', 'format'] as const;
   const { name, description, format } = left.members(custom, 'tools.custom', names);
   return {
-    ...{ name: textIn(name) ?? '', namespace: null, description: freeformText(description, format) },
+    ...{
+      name: textIn(name) ?? '',
+      namespace: null,
+      description: freeformText(description, format, { left, path: 'tools.custom.format' }),
+    },
     ...{ schemaJson: null, isFreeform: true, isStrict: null },
   };
 }
@@ -132,20 +136,23 @@ function choiceOf(
   if (!isFields(choice)) throw left.refused(path);
   const { type, function: called, custom, allowed_tools: allowed, name } = left.members(choice, path, names);
   if (type === 'allowed_tools') {
-    const { mode, tools } = Object(allowed) as Fields;
-    const names = listOf(tools).map((tool) => nameIn(tool) ?? '');
+    const at = `${path}.allowed_tools`;
+    const { mode, tools } = left.members(allowed ?? {}, at, ['mode', 'tools']);
+    const names = listOf(tools).map((tool) => toolNameIn(tool, { at: `${at}.tools`, left }) ?? '');
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }
-  for (const [kind, value] of Object.entries({ function: called, custom }))
-    if (value !== undefined) left.members(value, `${path}.${kind}`, ['name']);
-  const named = nameIn({ function: called, custom, name });
+  const named = toolNameIn({ function: called, custom, name }, { at: path, left });
   if (named === null) throw left.refused(`${path}.function.name`);
   return { choice: { name: named, namespace: null }, allowed: null };
 }
 
-function nameIn(tool: unknown): string | null {
-  const { function: called, custom, name } = Object(tool) as Fields;
-  return textIn((Object(called ?? custom) as Fields)['name'] ?? name);
+/** The name of a tool that a choice names, in the object of its type or beside it. */
+function toolNameIn(tool: unknown, { at, left }: { at: string; left: LeftOut }): string | null {
+  const { function: called, custom, name } = left.members(tool, at, ['type', 'function', 'custom', 'name']);
+  const inside = Object.entries({ function: called, custom }).flatMap(([kind, value]) =>
+    value === undefined ? [] : [left.members(value, `${at}.${kind}`, ['name']).name],
+  );
+  return textIn(inside[0] ?? name);
 }
 
 function outputOf(format: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {

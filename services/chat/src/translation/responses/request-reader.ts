@@ -91,7 +91,9 @@ function choiceOf(
   const members = ['type', 'name', 'mode', 'tools', 'namespace'] as const;
   const { type, name, mode, tools, namespace } = left.members(choice, 'tool_choice', members);
   if (type === 'allowed_tools') {
-    const names = listOf(tools).map((tool) => textIn((Object(tool) as Fields)['name']) ?? '');
+    const names = listOf(tools).map(
+      (tool) => textIn(left.members(tool, 'tool_choice.tools', ['type', 'name']).name) ?? '',
+    );
     return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
   }
   if ((type !== 'function' && type !== 'custom') || typeof name !== 'string')

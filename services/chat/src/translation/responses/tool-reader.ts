@@ -74,7 +74,7 @@ function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
     return [{ ...named, description: textIn(description), schemaJson, isFreeform: false, isStrict }];
   }
   if (type === 'custom') {
-    const text = freeformText(description, format);
+    const text = freeformText(description, format, { left, path: 'tools.format' });
     return [{ ...named, description: text, schemaJson: null, isFreeform: true, isStrict: null }];
   }
   if (type === 'namespace' && depth < maxDepth) {
