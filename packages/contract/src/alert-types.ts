@@ -74,6 +74,11 @@ export const alertData = {
     key: z.int().min(1).describe('Position of the key in the catalogue'),
   }),
   'model.unpriced': z.object(deployment),
+  'catalogue.invalid': z.object({
+    digest: z.string().describe('Names the content of the file'),
+    problems: z.array(z.string()).describe('The first 20 mistakes in it'),
+    problem_count: z.int(),
+  }),
   'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),
 } as const satisfies Record<string, z.ZodObject>;
 
@@ -99,5 +104,6 @@ export const ownerAlertTypes = [
   'provider.down',
   'provider_key.failing',
   'model.unpriced',
+  'catalogue.invalid',
   'tenant.budget_threshold',
 ] as const;

@@ -4,10 +4,10 @@ import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
+import type { ShellOverrides } from '@gatehouse/shell/shell';
 import { z } from 'zod';
-import { loadCatalogue } from './catalogue/catalogue-file.ts';
+import { CatalogueFile, type CatalogueSecrets } from './catalogue/catalogue-file.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
-import { secretsOf } from './catalogue/provider-schema.ts';
 
 const settings = z.object({
   ...serviceSettings,
@@ -26,20 +26,25 @@ const settings = z.object({
 
 export interface ChatConfig extends Readonly<z.output<typeof settings>> {
   readonly catalogue: Catalogue;
-  /** Values of the variables with secrets that the catalogue names; undefined where one is unset. */
-  readonly providerSecrets: Readonly<Record<string, string | undefined>>;
+  readonly providerSecrets: CatalogueSecrets;
+  /** The file that both are from. */
+  readonly catalogueFile: CatalogueFile;
+}
+
+/** Settings of the service that a test may replace: see the options of the same names. */
+export interface ChatOverrides extends ShellOverrides {
+  silenceMs?: number;
+  recallBudgetMs?: number;
+  forgetSettleMs?: number;
+  catalogueEveryMs?: number;
 }
 
 /** Reads the settings, the catalogue file and the secrets that it names. */
 export async function loadConfig(environment: Record<string, string | undefined>): Promise<ChatConfig> {
   const config = parseConfig(settings, environment);
-  const catalogue = await loadCatalogue(config.GATEHOUSE_MODELS, environment);
-  const secrets = catalogue.providers.flatMap(secretsOf).map((named) => [named, environment[named]]);
-  return Object.freeze({
-    ...config,
-    catalogue,
-    providerSecrets: Object.fromEntries(secrets) as Record<string, string | undefined>,
-  });
+  const catalogueFile = new CatalogueFile(config.GATEHOUSE_MODELS, { ...environment });
+  const { catalogue, secrets: providerSecrets } = await catalogueFile.load();
+  return Object.freeze({ ...config, catalogue, providerSecrets, catalogueFile });
 }
 
 export const migrations = path.join(import.meta.dirname, '../migrations');

@@ -4,11 +4,11 @@ import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
 import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
-import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
+import { Shell } from '@gatehouse/shell/shell';
 import { createAlerts } from './alerts/create-alerts.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';
-import { migrations, type ChatConfig } from './config.ts';
+import { migrations, type ChatConfig, type ChatOverrides } from './config.ts';
 import { createKeptResponses } from './kept-responses/create-kept-responses.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
@@ -17,17 +17,10 @@ import { createRecording } from './recording/create-recording.ts';
 import { createPeers } from './shared/peers.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
 
-/** Settings that a test may replace: see the options of the same names. */
-export interface ChatOverrides extends ShellOverrides {
-  silenceMs?: number;
-  recallBudgetMs?: number;
-  forgetSettleMs?: number;
-}
-
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createService(
   config: ChatConfig,
-  { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
+  { silenceMs, recallBudgetMs, forgetSettleMs, catalogueEveryMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
@@ -38,7 +31,11 @@ export async function createService(
   const { system: pool } = createPools(shell, { url, migrations, pools });
   const peers = createPeers(shell, config);
   const tenants = new TenantSettingsClient(peers.tenant);
-  const { agents, pricing, ...models } = await createCatalogue({ catalogue, peers, settings: tenants });
+  const { agents, pricing, ...models } = await createCatalogue(shell, {
+    ...{ config, peers, settings: tenants, everyMs: catalogueEveryMs },
+    onRead: (read) => ofProviders.providers.replaceBy(read),
+    onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
+  });
   const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });
   const limits = createLimits(shell, {
     peers,

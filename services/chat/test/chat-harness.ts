@@ -1,8 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { Alert } from '@gatehouse/events/alert-event';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { freePort } from '@gatehouse/local/ports';
 import { AgentServiceService, type Agent, type CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
@@ -26,12 +28,14 @@ import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
-import { Catalogue } from '../src/catalogue/catalogue.ts';
+import { CatalogueFile } from '../src/catalogue/catalogue-file.ts';
 import type { EndedRun } from '../src/runs/run-record.ts';
 import type { Service } from '@gatehouse/shell/service';
-import { createService, type ChatOverrides } from '../src/service.ts';
+import type { ChatOverrides } from '../src/config.ts';
+import { createService } from '../src/service.ts';
 import { amply, nothing } from './grants.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
+import { testCatalogue } from './test-catalogue.ts';
 import { ToolLists } from './tool-lists.ts';
 
 /** The chat service with real sockets on every side: a simulated provider, and peers that answer what a test sets. */
@@ -77,6 +81,8 @@ export class ChatHarness {
   readonly stuckTenants = new Set<string>();
   /** The memory service. */
   readonly memory: MemoryStandIn;
+  /** The catalogue of the replica that was started last. */
+  modelsFile = '';
   #webhook: AlertTaker | undefined;
   #catalogueFields: Record<string, unknown> = {};
   #secrets: Record<string, string> = {};
@@ -125,6 +131,10 @@ export class ChatHarness {
     overrides: ChatOverrides = {},
     providers: Record<string, unknown> = {},
   ): Promise<Service> {
+    const models = await this.#catalogueFile(providers);
+    const secrets = { UNUSED: 'provider-key', WRONG: 'not-the-key', ...this.#secrets };
+    const catalogueFile = new CatalogueFile(models, secrets);
+    const { catalogue, secrets: providerSecrets } = await catalogueFile.load();
     const service = await createService(
       {
         HOST: '127.0.0.1',
@@ -148,9 +158,8 @@ export class ChatHarness {
         MEMORY_GRPC: [this.memory.address],
         WEBHOOK_GRPC: [this.#webhook?.server.address ?? ''],
         KAFKA_PREFIX: '',
-        GATEHOUSE_MODELS: 'unused',
-        catalogue: await this.#catalogue(providers),
-        providerSecrets: { UNUSED: 'provider-key', WRONG: 'not-the-key', ...this.#secrets },
+        GATEHOUSE_MODELS: models,
+        ...{ catalogue, providerSecrets, catalogueFile },
       },
       overrides,
     );
@@ -245,41 +254,15 @@ export class ChatHarness {
     await this.#ground.stop();
   }
 
-  async #catalogue(overrides: Record<string, unknown>): Promise<Catalogue> {
-    const provider = { kind: 'openai', base_url: this.simulator.baseUrl, api_key_env: 'UNUSED' };
-    const refusing = `http://127.0.0.1:${await freePort()}/v1`;
-    return Catalogue.parse({
-      providers: [
-        { name: 'simulator', ...provider, max_retries: 2, ...overrides },
-        { name: 'quick', ...provider, max_retries: 0, timeout_ms: 300, idle_timeout_ms: 300 },
-        { name: 'nousage', ...provider, api_key_env: undefined, stream_usage: false },
-        { name: 'wrongkey', ...provider, api_key_env: 'WRONG' },
-        { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
-      ],
-      models: [
-        { id: 'small', provider: 'simulator' },
-        { id: 'vendor/large', provider: 'simulator', upstream_model: 'large-upstream', fallbacks: ['small'] },
-        { id: 'quick', provider: 'quick' },
-        { id: 'wrongkey', provider: 'wrongkey' },
-        { id: 'refusing', provider: 'refusing' },
-        { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
-        { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
-        {
-          id: 'priced-in-full',
-          provider: 'simulator',
-          price: {
-            ...{ input_per_mtok: '2', cached_input_per_mtok: '0.5', output_per_mtok: '8' },
-            ...{ input_audio_per_mtok: '40', output_audio_per_mtok: '80' },
-            above: [{ input_tokens: 200_000, input_per_mtok: '4', output_per_mtok: '12' }],
-            service_tiers: { priority: { input_per_mtok: '4', output_per_mtok: '16' } },
-          },
-        },
-        { id: 'quick-with-priced-fallback', provider: 'quick', fallbacks: ['priced'] },
-        { id: 'embedder', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '0' } },
-      ],
-      embeddings: { model: 'embedder' },
-      ...this.#catalogueFields,
-    });
+  /** Writes a catalogue, and returns its path. */
+  async #catalogueFile(overrides: Record<string, unknown>): Promise<string> {
+    const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-models-'));
+    this.#ground.onStop(() => rm(folder, { recursive: true }));
+    this.modelsFile = path.join(folder, 'models.yaml');
+    const catalogue = await testCatalogue(this.simulator.baseUrl, overrides);
+    // JSON is YAML.
+    await writeFile(this.modelsFile, JSON.stringify({ ...catalogue, ...this.#catalogueFields }));
+    return this.modelsFile;
   }
 
   async #startPeers(): Promise<void> {

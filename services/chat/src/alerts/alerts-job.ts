@@ -1,4 +1,5 @@
 import type { limitNames } from '@gatehouse/contract/alert-types';
+import { cutText } from '@gatehouse/events/cut-text';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
@@ -8,6 +9,7 @@ import { isDatabaseOutage } from '@gatehouse/pg/errors';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { InvalidCatalogue } from '../catalogue/catalogue-watch-job.ts';
 import { LimitRefusal } from '../limits/refusal.ts';
 import { ModelUnpriced } from '../limits/request-amounts.ts';
 import { GroupCommit } from '../shared/group-commit.ts';
@@ -23,6 +25,9 @@ const everyMs = 60_000;
 /** Kept through an outage of the database. */
 const maxWaiting = 1_000;
 const retryMs = 1_000;
+/** An event has some of the mistakes in a catalogue; the log has all. */
+const maxProblems = 20;
+const maxProblemChars = 500;
 
 const nameOf = new Map<Resource, (typeof limitNames)[number]>([
   [Resource.REQUESTS, 'requests'],
@@ -31,7 +36,7 @@ const nameOf = new Map<Resource, (typeof limitNames)[number]>([
   [Resource.BUDGET, 'budget'],
 ]);
 
-/** Alerts about runs, limits and providers. */
+/** Alerts about runs, limits, providers and the catalogue. */
 export class Alerts {
   readonly #log: Logger;
   readonly #throttle = new Throttle(everyMs);
@@ -78,6 +83,14 @@ export class Alerts {
   providerKeyFailing(provider: string, key: number): void {
     if (this.#throttle.passes(`provider_key.failing/${provider}/${key}`))
       this.#raise({ id: newId(), tenant_id: null, type: 'provider_key.failing', data: { provider, key } });
+  }
+
+  /** The file of the model catalogue has changed, and can't be used. */
+  catalogueInvalid({ problems, digest }: InvalidCatalogue): void {
+    if (!this.#throttle.passes(`catalogue.invalid/${digest}`)) return;
+    const some = problems.slice(0, maxProblems).map((problem) => cutText(problem, maxProblemChars));
+    const data = { digest, problems: some, problem_count: problems.length };
+    this.#raise({ id: newId(), tenant_id: null, type: 'catalogue.invalid', data });
   }
 
   async stop(): Promise<void> {

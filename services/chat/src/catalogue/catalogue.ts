@@ -64,7 +64,7 @@ const model = z.strictObject({
   price: modelPrice.optional(),
 });
 
-const document = z.strictObject({
+const catalogueDocument = z.strictObject({
   providers: z.array(provider).min(1).max(1_000),
   models: z
     .array(model.refine(...oneOf('provider', 'deployments')))
@@ -73,6 +73,16 @@ const document = z.strictObject({
   /** The model that memory uses for semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
 });
+
+/** A catalogue as it is written, with all defaults. */
+export type CatalogueDocument = z.output<typeof catalogueDocument>;
+
+/** Checks the shape of a parsed document. Throws one error that lists every problem. */
+export function readDocument(value: unknown): CatalogueDocument {
+  const parsed = catalogueDocument.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new CatalogueError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
+}
 
 /** A model of the catalogue at one provider. */
 export interface Model extends Omit<
@@ -103,39 +113,30 @@ export function deploymentName({ provider, upstreamModel }: Model): string {
 /** Names behind patterns whose models are kept: clients invent names. */
 const maxNamed = 1_000;
 
-export class Catalogue {
-  readonly providers: readonly Provider[];
-  /** By id, in the order of the file, each at the first of its deployments; patterns are among them. */
-  readonly models: ReadonlyMap<string, Model>;
-  /** Whether calls of some model are divided. */
-  readonly divides: boolean;
-  /** The name of the model for embeddings of memory; null if there is none. */
-  readonly embeddings: string | null;
-  readonly #names: ModelNames;
-  /** Those behind patterns, by their names: a name leads to the same object while requests use it. */
-  readonly #named = new RecentMap<Model>(maxNamed);
+interface Content {
+  providers: readonly Provider[];
+  models: ReadonlyMap<string, Model>;
+  divides: boolean;
+  embeddings: string | null;
+  names: ModelNames;
+  /** Models behind patterns, by their names: a name leads to the same object while requests use it. */
+  named: RecentMap<Model>;
+}
 
-  private constructor(
-    providers: readonly Provider[],
-    models: ReadonlyMap<string, Model>,
-    embeddings: string | null,
-  ) {
-    this.providers = providers;
-    this.models = models;
-    this.divides = [...models.values()].some(({ others }) => others.length > 0) || providers.some(hasPool);
-    this.embeddings = embeddings;
-    this.#names = new ModelNames(models.values());
+export class Catalogue {
+  #content: Content;
+
+  private constructor(content: Content) {
+    this.#content = content;
   }
 
   /** Checks a parsed document and its references. Throws one error that lists every problem. */
   static parse(value: unknown): Catalogue {
-    const parsed = document.safeParse(value);
-    if (!parsed.success) {
-      throw new CatalogueError(
-        parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`),
-      );
-    }
-    const { providers, models, embeddings } = parsed.data;
+    return Catalogue.of(readDocument(value));
+  }
+
+  /** Checks the references of a document. Throws one error that lists every problem. */
+  static of({ providers, models, embeddings }: CatalogueDocument): Catalogue {
     const problems = [
       ...repeated(providers.map((entry) => entry.name)),
       ...repeated(models.flatMap((entry) => [entry.id, ...entry.aliases])),
@@ -163,7 +164,37 @@ export class Catalogue {
         problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
     }
     if (problems.length > 0) throw new CatalogueError(problems);
-    return new Catalogue(providers, resolved, embeddings?.model ?? null);
+    const isDivided = [...resolved.values()].some(({ others }) => others.length > 0);
+    return new Catalogue({
+      ...{ providers, models: resolved, embeddings: embeddings?.model ?? null },
+      divides: isDivided || providers.some(hasPool),
+      names: new ModelNames(resolved.values()),
+      named: new RecentMap(maxNamed),
+    });
+  }
+
+  get providers(): readonly Provider[] {
+    return this.#content.providers;
+  }
+
+  /** By id, in the order of the file, each at the first of its deployments; patterns are among them. */
+  get models(): ReadonlyMap<string, Model> {
+    return this.#content.models;
+  }
+
+  /** Whether calls of some model are divided. */
+  get divides(): boolean {
+    return this.#content.divides;
+  }
+
+  /** The name of the model for embeddings of memory; null if there is none. */
+  get embeddings(): string | null {
+    return this.#content.embeddings;
+  }
+
+  /** Has the content of another catalogue from now on, whole. Models that were found before stay as they are. */
+  replaceBy(other: Catalogue): void {
+    this.#content = other.#content;
   }
 
   /** The model that a name leads to, if the tenant may use it. `allowed` is null when it may use all. */
@@ -173,14 +204,15 @@ export class Catalogue {
   }
 
   #find(name: string): Model | undefined {
-    const match = this.#names.match(name);
-    const entry = match === undefined ? undefined : this.models.get(match.id);
+    const { models, names, named } = this.#content;
+    const match = names.match(name);
+    const entry = match === undefined ? undefined : models.get(match.id);
     if (match === undefined || entry === undefined || match.rest === null) return entry;
     const { rest } = match;
     const isKnown = deploymentsOf(entry).every(
       ({ upstreamModel }) => upstreamBehind(upstreamModel, rest) !== undefined,
     );
-    return isKnown ? this.#named.getOrMake(name, () => modelBehind(entry, name, rest)) : undefined;
+    return isKnown ? named.getOrMake(name, () => modelBehind(entry, name, rest)) : undefined;
   }
 }
 
@@ -255,8 +287,11 @@ function canEmbed(model: Model | undefined): boolean {
 }
 
 export class CatalogueError extends Error {
+  readonly problems: readonly string[];
+
   constructor(problems: readonly string[]) {
     super(`The model catalogue is wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    this.problems = problems;
   }
 }
 

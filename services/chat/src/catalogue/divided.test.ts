@@ -134,7 +134,7 @@ it('prices a call by the deployment that was called', async () => {
   const at = new Date('2026-06-01T12:00:00Z');
   const million = { ...noUsage, inputTokens: 1_000_000 };
   const costOf = (model: string, provider: string) =>
-    pricing.costOf({ provider, model, upstreamModel: 'gpt-4o' }, million, { at, serviceTier: null });
+    pricing.costOfRecorded({ provider, model, upstreamModel: 'gpt-4o' }, million, { at, serviceTier: null });
   expect(costOf('public', 'local')).toBeNull();
   expect(costOf('public', 'openai')).toMatchObject({ source: 'genai-prices' });
   expect(costOf('own', 'local')).toEqual({ costPico: 10n ** 12n, source: 'catalogue' });

@@ -63,7 +63,7 @@ describe('a name', () => {
     const pricing = new Pricing(Catalogue.parse({ providers, models }), null);
     const usage = { ...noUsage, inputTokens: 2 };
     const costOf = (upstreamModel: string) =>
-      pricing.costOf({ provider: 'acme', model: 'own-x', upstreamModel }, usage, {
+      pricing.costOfRecorded({ provider: 'acme', model: 'own-x', upstreamModel }, usage, {
         at: new Date(),
         serviceTier: null,
       });

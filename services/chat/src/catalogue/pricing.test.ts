@@ -72,7 +72,7 @@ const oneUsd = 10n ** 12n;
 
 describe('the price of a call', () => {
   const costOf = async (model: string, usage: Usage, provider = 'openai', upstreamModel = 'gpt-4o') =>
-    (await Pricing.create(catalogue)).costOf({ provider, model, upstreamModel }, usage, {
+    (await Pricing.create(catalogue)).costOfRecorded({ provider, model, upstreamModel }, usage, {
       at,
       serviceTier: null,
     });
@@ -123,7 +123,7 @@ async function usdOf(
   const { provider, upstreamModel } = catalogue.models.get(id) as Model;
   const usage = readUsage(reported) as Usage;
   const attempt = { provider: provider.name, model: id, upstreamModel };
-  const cost = (await Pricing.create(catalogue)).costOf(attempt, usage, { at, serviceTier });
+  const cost = (await Pricing.create(catalogue)).costOfRecorded(attempt, usage, { at, serviceTier });
   return cost === null ? null : Number(cost.costPico) / 1e12;
 }
 
@@ -385,7 +385,7 @@ describe('the most that a call can cost', () => {
             at,
           );
           const attempt = { provider: 'local', model: 'm', upstreamModel: 'm' };
-          const cost = pricing.costOf(attempt, usage, { at, serviceTier: served });
+          const cost = pricing.costOfRecorded(attempt, usage, { at, serviceTier: served });
           if (reserved !== null && cost !== null) expect(cost.costPico).toBeLessThanOrEqual(reserved);
         },
       ),

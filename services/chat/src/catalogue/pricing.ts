@@ -26,13 +26,21 @@ interface Prices {
   tools: ToolPrices;
 }
 
+/** A call that started at a time, and was served in a tier; null where the provider named none. */
+interface PricedCall {
+  at: Date;
+  serviceTier: string | null;
+}
+
+const free: Cost = { costPico: 0n, source: null };
+
 /** Public prices change by the day, and a few by the time of day, to the minute. */
 const validMs = 60_000;
 
 /** Prices provider calls as they end: by the catalogue's price, else by the provider's public one. */
 export class Pricing {
   readonly #catalogue: Catalogue;
-  readonly #known: KnownPrices | null;
+  #known: KnownPrices | null;
   /** The prices of each model that were looked up last. */
   readonly #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
@@ -41,33 +49,40 @@ export class Pricing {
     this.#known = known;
   }
 
-  /** Loads the public prices if the catalogue leaves a price open. */
   static async create(catalogue: Catalogue): Promise<Pricing> {
-    const needed = [...catalogue.models.values()].some(
-      ({ price }) => price === undefined || openClasses(statedAt(price, 0)).length > 0,
-    );
-    return new Pricing(catalogue, needed ? await loadKnownPrices() : null);
+    const pricing = new Pricing(catalogue, null);
+    await pricing.prepare(catalogue);
+    return pricing;
   }
 
-  /**
-   * The cost of a call that started at `at` and was served in `serviceTier`, null where the provider named none. Null
-   * when a class of its tokens has no price in that tier, or a tool that it called has none.
-   */
-  costOf(
+  /** Loads the public prices if a catalogue leaves a price open. */
+  async prepare({ models }: Catalogue): Promise<void> {
+    const isNeeded = [...models.values()].some(
+      ({ price }) => price === undefined || openClasses(statedAt(price, 0)).length > 0,
+    );
+    if (isNeeded) this.#known ??= await loadKnownPrices();
+  }
+
+  /** The cost of a call that a process has recorded, by the model that the catalogue now has for it. */
+  costOfRecorded(
     attempt: { provider: string; model: string; upstreamModel: string },
     usage: Usage,
-    { at, serviceTier }: { at: Date; serviceTier: string | null },
+    call: PricedCall,
   ): Cost | null {
-    const { inputTokens, outputTokens, toolCalls = {} } = usage;
-    const isFree = inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
-    if (isFree) return { costPico: 0n, source: null };
+    if (isFree(usage)) return free;
     const named = this.#catalogue.find(attempt.model, null);
     const model = (named === undefined ? [] : deploymentsOf(named)).find(
       ({ provider, upstreamModel }) =>
         provider.name === attempt.provider && upstreamModel === attempt.upstreamModel,
     );
     // Another replica's catalogue may mean another model by this id.
-    if (model === undefined) return null;
+    return model === undefined ? null : this.costOf(model, usage, call);
+  }
+
+  /** The cost of a call. Null when a class of its tokens has no price in its tier, or a tool that it called has none. */
+  costOf(model: Model, usage: Usage, { at, serviceTier }: PricedCall): Cost | null {
+    if (isFree(usage)) return free;
+    const { toolCalls = {} } = usage;
     const prices = this.#pricesOf(model, at);
     const list = prices?.lists.get(tierOf(serviceTier));
     const ofTokens = list === undefined ? null : costAt(list, usage);
@@ -104,6 +119,10 @@ export class Pricing {
     this.#looked.set(model, { minute, prices });
     return prices;
   }
+}
+
+function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
+  return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
 }
 
 function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {

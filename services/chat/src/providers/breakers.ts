@@ -1,28 +1,41 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import type { Model } from '../catalogue/catalogue.ts';
 import { Breaker } from './breaker.ts';
 
 /** Names behind patterns whose breakers are kept: clients invent names. A dropped one starts over, closed. */
 const maxNamed = 1_000;
 
-/** The breakers of a catalogue: one a provider and upstream model. */
+/** The breakers of a provider, by the names that it has for its models. */
 export class Breakers {
   readonly #entries = new Map<string, Breaker>();
-  readonly #named = new RecentMap<{ model: Model; breaker: Breaker }>(maxNamed);
+  readonly #named = new RecentMap<{ pattern: string; breaker: Breaker }>(maxNamed);
 
-  of(model: Model): Breaker {
-    const key = deploymentName(model);
-    const known = this.#entries.get(key);
+  of({ upstreamModel, pattern }: Pick<Model, 'upstreamModel' | 'pattern'>): Breaker {
+    const known = this.#entries.get(upstreamModel);
     if (known !== undefined) return known;
-    if (model.pattern !== null)
-      return this.#named.getOrMake(key, () => ({ model, breaker: new Breaker() })).breaker;
+    if (pattern !== null) {
+      const make = () => ({ pattern: patternName(pattern), breaker: new Breaker() });
+      return this.#named.getOrMake(upstreamModel, make).breaker;
+    }
     const made = new Breaker();
-    this.#entries.set(key, made);
+    this.#entries.set(upstreamModel, made);
     return made;
   }
 
   /** The breakers of names behind a pattern that were asked last. */
   *behind(pattern: Model): Generator<Breaker> {
-    for (const { model, breaker } of this.#named.values()) if (model.pattern === pattern) yield breaker;
+    const name = patternName(pattern);
+    for (const named of this.#named.values()) if (named.pattern === name) yield named.breaker;
   }
+
+  /** Forgets the models that a provider no longer has in the catalogue. */
+  keepOnly(upstreamModels: ReadonlySet<string>): void {
+    for (const name of this.#entries.keys()) if (!upstreamModels.has(name)) this.#entries.delete(name);
+  }
+}
+
+/** Stays the same when the catalogue is read again. */
+function patternName({ id, upstreamModel }: Model): string {
+  return cacheKey(id, upstreamModel);
 }

@@ -1,5 +1,6 @@
-/** Values of the environment variables with secrets that the catalogue names; undefined where one is unset. */
-export type Secrets = Readonly<Record<string, string | undefined>>;
+import type { CatalogueSecrets } from '../catalogue/catalogue-file.ts';
+
+export type Secrets = CatalogueSecrets;
 
 /** A request as it is about to go to a provider. */
 export interface OutgoingRequest {

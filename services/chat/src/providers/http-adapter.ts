@@ -44,22 +44,19 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
 export class HttpAdapter implements ProviderAdapter {
   readonly #name: string;
   readonly #kind: ProviderKind;
+  readonly #provider: Provider;
   readonly #pool: Pool;
   readonly #unpacking: Dispatcher;
   readonly #basePath: string;
+  #isRetired = false;
 
   constructor(provider: Provider, kind: ProviderKind) {
     const url = new URL(provider.base_url);
     this.#name = provider.name;
+    this.#provider = provider;
     this.#kind = kind;
     this.#basePath = url.pathname === '/' ? '' : url.pathname;
-    this.#pool = new Pool(url.origin, {
-      headersTimeout: provider.timeout_ms,
-      bodyTimeout: provider.idle_timeout_ms,
-      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, provider.timeout_ms) }),
-      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
-      keepAliveTimeout: 4_000,
-    });
+    this.#pool = this.#open();
     this.#unpacking = this.#pool.compose(unpack);
   }
 
@@ -78,6 +75,15 @@ export class HttpAdapter implements ProviderAdapter {
     const handler = new StreamHandler({ name: this.#name, ...this.#kind.answersOf(call) }, call);
     this.#send(call, handler);
     return handler.opened.catch((error: unknown) => this.#seen(error, call));
+  }
+
+  /**
+   * The provider has left the catalogue. Resolves when the calls under way are over and their connections are closed. Runs
+   * that began before may still call, each time by a connection of its own.
+   */
+  async retire(): Promise<void> {
+    this.#isRetired = true;
+    await this.#pool.close();
   }
 
   async close(): Promise<void> {
@@ -134,6 +140,16 @@ export class HttpAdapter implements ProviderAdapter {
     }
   }
 
+  #open(): Pool {
+    const { base_url: address, timeout_ms: headersTimeout, idle_timeout_ms: bodyTimeout } = this.#provider;
+    return new Pool(new URL(address).origin, {
+      ...{ headersTimeout, bodyTimeout },
+      ...pacedConnections({ timeout: Math.min(connectTimeoutMs, headersTimeout) }),
+      // Shorter than servers keep idle connections, so that a request seldom meets one that is closing.
+      keepAliveTimeout: 4_000,
+    });
+  }
+
   #dispatch(
     { trace }: ProviderCall,
     { path, headers: asked, body: bytes }: OutgoingRequest,
@@ -154,7 +170,15 @@ export class HttpAdapter implements ProviderAdapter {
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
     const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
-    this.#unpacking.dispatch({ method: 'POST', path, headers, body }, handler);
+    const call = { method: 'POST', path, headers, body } as const;
+    if (!this.#isRetired) {
+      this.#unpacking.dispatch(call, handler);
+      return;
+    }
+    const pool = this.#open();
+    pool.compose(unpack).dispatch(call, handler);
+    // Once the call is over.
+    void pool.close();
   }
 }
 

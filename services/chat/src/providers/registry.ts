@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
-import { hasPool, type Provider } from '../catalogue/provider-schema.ts';
+import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
 import type { Breaker } from './breaker.ts';
 import { Breakers } from './breakers.ts';
 import { Choices } from './choice.ts';
@@ -23,6 +25,16 @@ export interface Deployment {
   keys: KeyPool | null;
 }
 
+/** A provider with its connections, its health and its keys. */
+interface ProviderAccess {
+  provider: Provider;
+  /** Those that it names, in their order. */
+  secrets: readonly (string | undefined)[];
+  adapter: HttpAdapter;
+  breakers: Breakers;
+  keys: KeyPool | null;
+}
+
 export interface RegistryOptions {
   catalogue: Catalogue;
   secrets: Secrets;
@@ -34,47 +46,53 @@ export interface RegistryOptions {
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
-  readonly #catalogue: Catalogue;
-  readonly #adapters: Map<string, ProviderAdapter>;
-  readonly #pools: Map<string, KeyPool>;
-  readonly #breakers = new Breakers();
+  readonly #options: RegistryOptions;
+  /** By name. */
+  #accesses = new Map<string, ProviderAccess>();
+  /** Those of earlier catalogues, too, for runs that began with them. */
+  readonly #accessOf = new WeakMap<Provider, ProviderAccess>();
   readonly #deployments = new WeakMap<Model, Deployment>();
+  /** Adapters of providers that have left the catalogue, while calls of them are under way. */
+  readonly #retired = new Set<HttpAdapter>();
   readonly #choices = new Choices();
   readonly seals = new SealMakers();
   readonly missing = new MissingMethods();
 
   constructor(options: RegistryOptions) {
-    const { catalogue, secrets, metrics, log } = options;
-    this.#catalogue = catalogue;
-    const onFailure = (provider: Provider) => (err: Error) => {
-      log?.warn({ provider: provider.name, err }, 'failed to renew credentials for a provider');
-    };
-    this.#adapters = new Map(
-      catalogue.providers.map((provider) => [
-        provider.name,
-        new HttpAdapter(provider, kindOf(provider, secrets, onFailure(provider))),
-      ]),
-    );
-    this.#pools = new Map(
-      catalogue.providers
-        .filter(hasPool)
-        .map((provider) => [
-          provider.name,
-          this.#poolOf(provider, poolKeysOf(provider, secrets, onFailure(provider)), options),
-        ]),
-    );
-    for (const deployment of this.#entries) this.get(deployment);
-    this.#observe(metrics);
+    this.#options = options;
+    this.replaceBy(options);
+    this.#observe(options.metrics);
   }
 
-  /** `model` must be of the registry's catalogue. */
+  /**
+   * Takes over the providers of another catalogue. A provider that has not changed keeps its connections, breakers and
+   * keys. Runs under way end at the providers that they began with, whose connections close once they are idle.
+   */
+  replaceBy({ catalogue, secrets }: ReadCatalogue): void {
+    const before = this.#accesses;
+    this.#accesses = new Map(
+      catalogue.providers.map((provider) => {
+        const access =
+          keptAccess(before.get(provider.name), provider, secrets) ?? this.#open(provider, secrets);
+        this.#accessOf.set(provider, access);
+        return [provider.name, access];
+      }),
+    );
+    const kept = new Set(this.#accesses.values());
+    for (const access of before.values()) if (!kept.has(access)) this.#retire(access.adapter);
+    const entries = entriesOf(catalogue).filter(({ id }) => !isPattern(id));
+    const upstreamModels = new Map([...kept].map(({ breakers }) => [breakers, new Set<string>()]));
+    for (const model of entries) upstreamModels.get(this.#accessTo(model).breakers)?.add(model.upstreamModel);
+    for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
+    for (const model of entries) this.get(model);
+  }
+
+  /** `model` must be of a catalogue that the registry has or had. */
   get(model: Model): Deployment {
     const known = this.#deployments.get(model);
     if (known !== undefined) return known;
-    const adapter = this.#adapters.get(model.provider.name);
-    if (adapter === undefined) throw new Error(`no adapter for provider ${model.provider.name}`);
-    const keys = this.#pools.get(model.provider.name) ?? null;
-    const made = { adapter, breaker: this.#breakers.of(model), keys };
+    const { adapter, breakers, keys } = this.#accessTo(model);
+    const made = { adapter, breaker: breakers.of(model), keys };
     this.#deployments.set(model, made);
     return made;
   }
@@ -100,7 +118,28 @@ export class ProviderRegistry {
     return this.#entries.filter((deployment) => this.#isOpen(deployment));
   }
 
-  #poolOf({ name }: Provider, keys: readonly KeySource[], { log, onKeyFailing }: RegistryOptions): KeyPool {
+  async close(): Promise<void> {
+    const accesses = [...this.#accesses.values()];
+    for (const { keys } of accesses) keys?.close();
+    const adapters = [...accesses.map(({ adapter }) => adapter), ...this.#retired];
+    await Promise.all(adapters.map((adapter) => adapter.close()));
+  }
+
+  #open(provider: Provider, secrets: Secrets): ProviderAccess {
+    const { name } = provider;
+    const onFailure = (err: Error): void => {
+      this.#options.log?.warn({ provider: name, err }, 'failed to renew credentials for a provider');
+    };
+    const adapter = new HttpAdapter(provider, kindOf(provider, secrets, onFailure));
+    const keys = poolKeysOf(provider, secrets, onFailure);
+    return {
+      ...{ provider, secrets: valuesOf(provider, secrets), adapter, breakers: new Breakers() },
+      keys: keys.length === 0 ? null : this.#poolOf(provider, keys),
+    };
+  }
+
+  #poolOf({ name }: Provider, keys: readonly KeySource[]): KeyPool {
+    const { log, onKeyFailing } = this.#options;
     const onFailing = (position: number, status: number | null): void => {
       log?.warn({ provider: name, key: position, status }, 'a provider refuses a key, which rests');
       onKeyFailing?.(name, position);
@@ -108,18 +147,31 @@ export class ProviderRegistry {
     return new KeyPool({ provider: name, keys, choices: this.#choices, onFailing });
   }
 
-  async close(): Promise<void> {
-    for (const pool of this.#pools.values()) pool.close();
-    await Promise.all([...this.#adapters.values()].map((adapter) => adapter.close()));
+  #retire(adapter: HttpAdapter): void {
+    this.#retired.add(adapter);
+    const warn = (err: unknown): void =>
+      this.#options.log?.warn({ err }, 'failed to close connections to a provider');
+    void adapter
+      .retire()
+      .then(undefined, warn)
+      .finally(() => this.#retired.delete(adapter));
+  }
+
+  #accessTo({ provider }: Model): ProviderAccess {
+    const access = this.#accessOf.get(provider);
+    if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
+    return access;
   }
 
   /** The deployments of the catalogue. */
   get #entries(): Model[] {
-    return [...this.#catalogue.models.values()].flatMap(deploymentsOf);
+    return entriesOf(this.#options.catalogue);
   }
 
   #breakersOf(entry: Model): Breaker[] {
-    return isPattern(entry.id) ? [...this.#breakers.behind(entry)] : [this.get(entry).breaker];
+    return isPattern(entry.id)
+      ? [...this.#accessTo(entry).breakers.behind(entry)]
+      : [this.get(entry).breaker];
   }
 
   #isOpen(entry: Model): boolean {
@@ -143,6 +195,7 @@ export class ProviderRegistry {
       labelNames,
       registers,
       collect() {
+        this.reset();
         for (const model of models()) this.set(labels(model), isOpen(model) ? 1 : 0);
       },
     });
@@ -152,10 +205,29 @@ export class ProviderRegistry {
       labelNames,
       registers,
       collect() {
+        this.reset();
         for (const model of models()) this.set(labels(model), openTenants(model));
       },
     });
   }
+}
+
+function entriesOf({ models }: Catalogue): Model[] {
+  return [...models.values()].flatMap(deploymentsOf);
+}
+
+/** The access to a provider, if it and its secrets are still the same. */
+function keptAccess(
+  known: ProviderAccess | undefined,
+  provider: Provider,
+  secrets: Secrets,
+): ProviderAccess | null {
+  if (known === undefined || !isDeepStrictEqual(known.provider, provider)) return null;
+  return isDeepStrictEqual(known.secrets, valuesOf(provider, secrets)) ? known : null;
+}
+
+function valuesOf(provider: Provider, secrets: Secrets): (string | undefined)[] {
+  return secretsOf(provider).map((named) => secrets[named]);
 }
 
 /** The deployments of a model, among which sessions are divided. */

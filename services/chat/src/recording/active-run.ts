@@ -138,7 +138,7 @@ export class ActiveRun implements AttemptRecord {
       ...{ offsetMs: Math.round(monotonicMs() - this.#arrivedAt), durationMs: 0, timeToFirstTokenMs: null },
       status: 'not_sent',
       usage: noUsage,
-      cost: this.#pricing.costOf(call, noUsage, { at: new Date(), serviceTier: null }),
+      cost: this.#pricing.costOf(model, noUsage, { at: new Date(), serviceTier: null }),
     };
     this.#passedOver.set(model, passedOver);
   }
@@ -213,7 +213,7 @@ export class ActiveRun implements AttemptRecord {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#pricing.costOf(start, usage, {
+      cost: this.#pricing.costOf(open.model, usage, {
         at: open.calledAt,
         serviceTier: outcome.serviceTier ?? null,
       }),

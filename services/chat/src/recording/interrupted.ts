@@ -45,6 +45,6 @@ function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pri
     errorCode: interruption.errorType,
     responseModel: null,
     usage,
-    cost: pricing.costOf(attempt, usage, { at: startedAt, serviceTier: null }),
+    cost: pricing.costOfRecorded(attempt, usage, { at: startedAt, serviceTier: null }),
   };
 }

@@ -15,6 +15,8 @@ const rates: ReadonlyMap<string, Rate> = new Map([
   // Each replica of chat has a breaker of its own.
   ['provider.down', { everyS: 10 * minute, about: ['provider', 'model'] }],
   ['provider_key.failing', { everyS: 10 * minute, about: ['provider', 'key'] }],
+  // Each replica of chat reads the file.
+  ['catalogue.invalid', { everyS: 10 * minute, about: ['digest'] }],
   ['model.unpriced', { everyS: day, about: ['provider', 'model'] }],
 ]);
 
