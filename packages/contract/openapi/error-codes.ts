@@ -168,6 +168,7 @@ const when: Record<ErrorCode, When> = {
   extraction_failed: at('kg.extract'),
   provider_authentication: callsProvider,
   provider_error: callsProvider,
+  provider_key_failing: callsProvider,
   provider_overloaded: callsProvider,
   provider_invalid_response: callsProvider,
   provider_unreachable: callsProvider,

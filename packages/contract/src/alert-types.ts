@@ -71,7 +71,10 @@ export const alertData = {
   'provider.down': z.object(deployment),
   'provider_key.failing': z.object({
     provider: z.string(),
-    key: z.int().min(1).describe('Position of the key in the catalogue'),
+    // Position of a key of the platform in the catalogue; null for a key of the tenant's own, which the others name.
+    key: z.int().min(1).nullable(),
+    provider_key_id: uuid.nullable(),
+    prefix: z.string().nullable(),
   }),
   'model.unpriced': z.object(deployment),
   'catalogue.invalid': z.object({
@@ -95,6 +98,7 @@ export const tenantAlertTypes = [
   'channel.needs_reauth',
   'mcp.needs_auth',
   'mcp.tool_changed',
+  'provider_key.failing',
   'key.expiring',
   'transfer.finished',
 ] as const;

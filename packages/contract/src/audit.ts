@@ -26,6 +26,8 @@ export const auditActions = [
   'memory_document.updated',
   'memory_document.deleted',
   'memory_graph.updated',
+  'provider_key.created',
+  'provider_key.deleted',
   'tenant.created',
   'tenant.updated',
   'transfer.accepted',

@@ -18,6 +18,7 @@ import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
+import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
@@ -50,6 +51,7 @@ export const resources = [
   traces,
   usage,
   keys,
+  providerKeys,
   users,
   limits,
   webhookEndpoints,

@@ -74,6 +74,7 @@ const table = {
   extraction_failed: [502, 13],
   provider_authentication: [502, 13],
   provider_error: [502, 13],
+  provider_key_failing: [502, 13],
   provider_overloaded: [503, 14],
   provider_invalid_response: [502, 13],
   provider_unreachable: [502, 13],

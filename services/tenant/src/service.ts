@@ -13,6 +13,7 @@ import { createDeletions } from './deletions/create-deletions.ts';
 import { deletionTasks } from './deletions/deletion-tasks.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
+import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { createPeers } from './shared/peers.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { transferTask } from './transfers/carry-out-job.ts';
@@ -44,7 +45,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
     system,
     log,
   });
-  const tenants = createTenants({ settings, system, changes });
+  const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
+  const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, changes, raise, isTenant });
@@ -53,8 +55,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
   });
-  const { parts, ...served } = joined([audit, tenants, keys, limits, deletions, transfers]);
-  const rpcs = { ...keys.rpcs, ...tenants.rpcs, ...limits.rpcs };
+  const { parts, ...served } = joined([audit, providerKeys, tenants, keys, limits, deletions, transfers]);
+  const rpcs = { ...keys.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
   const worker = { jobs, handlers, log, registry, drainTimeoutMs: config.DRAIN_TIMEOUT_MS };
   return shell.createService({

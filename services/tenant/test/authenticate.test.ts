@@ -218,6 +218,7 @@ describe('GetTenantSettings', () => {
       limitedKeys: [],
       someKeyLimited: false,
       memoryLimits,
+      providerKeys: [],
       status: 'active',
     });
     const other = await tenants.makeTenant({
@@ -234,6 +235,7 @@ describe('GetTenantSettings', () => {
       limitedKeys: [],
       someKeyLimited: false,
       memoryLimits,
+      providerKeys: [],
       status: 'active',
     });
   });

@@ -129,6 +129,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     omitLimitedKeys?: boolean,
   ): Promise<GetTenantSettingsResponse> {
     const peer = await this.peer(caller);
-    return peer.call('getTenantSettings', { tenantId, omitLimitedKeys }, { deadlineMs: 5_000 });
+    const request = { tenantId, omitLimitedKeys, withProviderKeys: true };
+    return peer.call('getTenantSettings', request, { deadlineMs: 5_000 });
   }
 }

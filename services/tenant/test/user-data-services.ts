@@ -3,7 +3,12 @@ import { rpcService, type RpcService, type RpcsOf } from '@gatehouse/grpc/rpc';
 import type { GrpcServer } from '@gatehouse/grpc/server';
 import { AppError } from '@gatehouse/kit/errors';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
-import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
+import {
+  ChatServiceService,
+  KeyVerdict,
+  type CheckProviderKeyRequest,
+  type CheckProviderKeyResponse,
+} from '@gatehouse/proto/chat/v1/chat';
 import { EventsServiceService } from '@gatehouse/proto/events/v1/events';
 import { ParticipantServiceService } from '@gatehouse/proto/participant/v1/participant';
 import { MemoryServiceService, type GetUsageResponse } from '@gatehouse/proto/memory/v1/memory';
@@ -28,6 +33,9 @@ export class UserDataServices {
   usageState: 'answers' | 'fails' | 'hangs' = 'answers';
   /** Runs of agents that are under way. */
   openRuns: () => number = () => 0;
+  /** Checks of provider keys that chat was asked for. */
+  readonly keyChecks: CheckProviderKeyRequest[] = [];
+  keyVerdict: CheckProviderKeyResponse = { verdict: KeyVerdict.ACCEPTED };
   /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
@@ -47,7 +55,14 @@ export class UserDataServices {
     };
     const countOpenRuns = { callers, handle: () => Promise.resolve({ runs: services.openRuns() }) };
     const memory = { definition: MemoryServiceService, rpcs: { getUsage } };
-    const chat = { definition: ChatServiceService, rpcs: { countOpenRuns } };
+    const checkProviderKey = {
+      callers,
+      handle: (request: CheckProviderKeyRequest) => {
+        services.keyChecks.push(request);
+        return Promise.resolve(services.keyVerdict);
+      },
+    };
+    const chat = { definition: ChatServiceService, rpcs: { countOpenRuns, checkProviderKey } };
     const start = async <Definition extends ServiceDefinition>(
       service: Participant,
       own: { definition: Definition; rpcs: Partial<RpcsOf<Definition>> },

@@ -2,6 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { taskFor, type deletionTasks, type PartKey } from './deletion-tasks.ts';
+import { forgetProviderKeys } from '../provider-keys/provider-key-statements.ts';
 import { participants, type Participant } from './participants.ts';
 
 /** Statements on deletions of users' data. The role and the tenant of the connection decide which rows they reach. */
@@ -50,6 +51,7 @@ export async function startDeletion(
      on conflict (deletion_id, service) do update set completed_at = null, attempted_at = clock_timestamp()`,
     [deletionId, tenantId, participants],
   );
+  await forgetProviderKeys(db, { tenantId, userId });
   for (const service of participants) await addJob(db, jobs, { tenantId, deletionId, service });
   return deletionId;
 }

@@ -1,6 +1,6 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Pool } from '@gatehouse/pg/pool';
-import { getTenantSettings } from './get-tenant-settings-rpc.ts';
+import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
 import { TenantStore } from './tenant-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
@@ -10,14 +10,15 @@ export interface TenantsOptions {
   settings: Pool;
   system: Pool;
   changes: Changes;
+  findProviderKeys: FindProviderKeys;
 }
 
 /** Tenants, and the settings that other services ask for. */
-export function createTenants({ settings, system, changes }: TenantsOptions) {
+export function createTenants({ settings, system, changes, findProviderKeys }: TenantsOptions) {
   const tenants = new TenantSystemStore(system);
   return {
     handlers: ownerTenantHandlers(tenants, changes),
-    rpcs: { getTenantSettings: getTenantSettings(new TenantStore(settings)) },
+    rpcs: { getTenantSettings: getTenantSettings(new TenantStore(settings), findProviderKeys) },
     findTenant: (id: string) => tenants.find(id),
   };
 }

@@ -13,25 +13,31 @@ export class TenantStore {
   }
 
   /** The tenant, with its active keys that have limits of their own: all of them or one, newest first. */
-  async find(
-    tenantId: string,
-    keys: { id: string | null; max: number },
-  ): Promise<{ tenant: Tenant; limitedKeys: LimitedKey[]; someKeyLimited: boolean } | null> {
+  async find(tenantId: string, keys: { id: string | null; max: number }): Promise<FoundTenant | null> {
     return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<Tenant & { someKeyLimited: boolean }>(
+      const { rows } = await db.query<Tenant & Pick<FoundTenant, 'someKeyLimited' | 'hasProviderKeys'>>(
         `select ${tenantColumns}, exists (
            select from tenant.api_keys
-           where tenant_id = $1 and (limits is not null or budget is not null)) as "someKeyLimited"
+           where tenant_id = $1 and (limits is not null or budget is not null)) as "someKeyLimited",
+           exists (select from tenant.provider_keys where tenant_id = $1) as "hasProviderKeys"
          from tenant.tenants where id = $1`,
         [tenantId],
       );
       const [found] = rows;
       if (found === undefined) return null;
-      const { someKeyLimited, ...tenant } = found;
+      const { someKeyLimited, hasProviderKeys, ...tenant } = found;
       const limitedKeys = someKeyLimited && keys.max > 0 ? await findLimitedKeys(db, tenantId, keys) : [];
-      return { tenant, limitedKeys, someKeyLimited };
+      return { tenant, limitedKeys, someKeyLimited, hasProviderKeys };
     });
   }
+}
+
+export interface FoundTenant {
+  tenant: Tenant;
+  limitedKeys: LimitedKey[];
+  someKeyLimited: boolean;
+  /** Whether it has keys of its own for providers. */
+  hasProviderKeys: boolean;
 }
 
 type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;

@@ -19,6 +19,30 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 
+export const KeyVerdict = {
+  UNSPECIFIED: 0,
+  ACCEPTED: 1,
+  /** UNCHECKED - The provider has no free call, or could not be asked. */
+  UNCHECKED: 2,
+  REFUSED: 3,
+  UNKNOWN_PROVIDER: 4,
+  /** NO_KEYS - The provider is reached without keys. */
+  NO_KEYS: 5,
+  UNRECOGNIZED: -1,
+} as const;
+
+export type KeyVerdict = typeof KeyVerdict[keyof typeof KeyVerdict];
+
+export namespace KeyVerdict {
+  export type UNSPECIFIED = typeof KeyVerdict.UNSPECIFIED;
+  export type ACCEPTED = typeof KeyVerdict.ACCEPTED;
+  export type UNCHECKED = typeof KeyVerdict.UNCHECKED;
+  export type REFUSED = typeof KeyVerdict.REFUSED;
+  export type UNKNOWN_PROVIDER = typeof KeyVerdict.UNKNOWN_PROVIDER;
+  export type NO_KEYS = typeof KeyVerdict.NO_KEYS;
+  export type UNRECOGNIZED = typeof KeyVerdict.UNRECOGNIZED;
+}
+
 export interface CountOpenRunsRequest {
   tenantId: string;
   agentIds: string[];
@@ -78,6 +102,23 @@ export interface CheckModelsRequest {
 
 export interface CheckModelsResponse {
   unknownIds: string[];
+}
+
+export interface CheckProviderKeyRequest {
+  tenantId: string;
+  /** The UUID that the key will have, which it is encrypted for. */
+  id: string;
+  provider: string;
+  /** The key, encrypted by `packages/secrets`. */
+  sealed: Buffer;
+  /** Models or patterns that the key is for; none for all of the provider. */
+  models: string[];
+}
+
+export interface CheckProviderKeyResponse {
+  verdict: KeyVerdict;
+  /** The first of the models that the provider has not, or that the tenant may not use; absent if there is none. */
+  unknownModel?: string | undefined;
 }
 
 function createBaseCountOpenRunsRequest(): CountOpenRunsRequest {
@@ -618,6 +659,153 @@ export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
   },
 };
 
+function createBaseCheckProviderKeyRequest(): CheckProviderKeyRequest {
+  return { tenantId: "", id: "", provider: "", sealed: Buffer.alloc(0), models: [] };
+}
+
+export const CheckProviderKeyRequest: MessageFns<CheckProviderKeyRequest> = {
+  encode(message: CheckProviderKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenantId !== "") {
+      writer.uint32(10).string(message.tenantId);
+    }
+    if (message.id !== "") {
+      writer.uint32(18).string(message.id);
+    }
+    if (message.provider !== "") {
+      writer.uint32(26).string(message.provider);
+    }
+    if (message.sealed.length !== 0) {
+      writer.uint32(34).bytes(message.sealed);
+    }
+    for (const v of message.models) {
+      writer.uint32(42).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckProviderKeyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckProviderKeyRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenantId = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.provider = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.sealed = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.models.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCheckProviderKeyResponse(): CheckProviderKeyResponse {
+  return { verdict: 0, unknownModel: undefined };
+}
+
+export const CheckProviderKeyResponse: MessageFns<CheckProviderKeyResponse> = {
+  encode(message: CheckProviderKeyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.verdict !== 0) {
+      writer.uint32(8).int32(message.verdict);
+    }
+    if (message.unknownModel !== undefined) {
+      writer.uint32(18).string(message.unknownModel);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CheckProviderKeyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCheckProviderKeyResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.verdict = reader.int32() as any;
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.unknownModel = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 /** The model catalogue and calls of models, for other services. */
 export type ChatServiceService = typeof ChatServiceService;
 export const ChatServiceService = {
@@ -675,6 +863,21 @@ export const ChatServiceService = {
       Buffer.from(CountOpenRunsResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): CountOpenRunsResponse => CountOpenRunsResponse.decode(value),
   },
+  /**
+   * Checks a tenant's own key for a provider: whether the catalogue has the provider and the models, and whether the
+   * provider accepts the key where it has a call for that which costs nothing. Callers: tenant.
+   */
+  checkProviderKey: {
+    path: "/gatehouse.chat.v1.ChatService/CheckProviderKey" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: CheckProviderKeyRequest): Buffer =>
+      Buffer.from(CheckProviderKeyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): CheckProviderKeyRequest => CheckProviderKeyRequest.decode(value),
+    responseSerialize: (value: CheckProviderKeyResponse): Buffer =>
+      Buffer.from(CheckProviderKeyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): CheckProviderKeyResponse => CheckProviderKeyResponse.decode(value),
+  },
 } as const;
 
 export interface ChatServiceServer extends UntypedServiceImplementation {
@@ -699,6 +902,11 @@ export interface ChatServiceServer extends UntypedServiceImplementation {
   complete: handleUnaryCall<CompleteRequest, CompleteResponse>;
   /** Returns how many runs of these agents are under way. Callers: tenant. */
   countOpenRuns: handleUnaryCall<CountOpenRunsRequest, CountOpenRunsResponse>;
+  /**
+   * Checks a tenant's own key for a provider: whether the catalogue has the provider and the models, and whether the
+   * provider accepts the key where it has a call for that which costs nothing. Callers: tenant.
+   */
+  checkProviderKey: handleUnaryCall<CheckProviderKeyRequest, CheckProviderKeyResponse>;
 }
 
 export interface ChatServiceClient extends Client {
@@ -778,6 +986,25 @@ export interface ChatServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: CountOpenRunsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Checks a tenant's own key for a provider: whether the catalogue has the provider and the models, and whether the
+   * provider accepts the key where it has a call for that which costs nothing. Callers: tenant.
+   */
+  checkProviderKey(
+    request: CheckProviderKeyRequest,
+    callback: (error: ServiceError | null, response: CheckProviderKeyResponse) => void,
+  ): ClientUnaryCall;
+  checkProviderKey(
+    request: CheckProviderKeyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: CheckProviderKeyResponse) => void,
+  ): ClientUnaryCall;
+  checkProviderKey(
+    request: CheckProviderKeyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: CheckProviderKeyResponse) => void,
   ): ClientUnaryCall;
 }
 

@@ -99,7 +99,11 @@ export interface GetTenantSettingsRequest {
    * The UUID of a key. `limited_keys` then contains at most this key, if it has limits. The previous release ignores
    * this field and returns all keys.
    */
-  apiKeyId?: string | undefined;
+  apiKeyId?:
+    | string
+    | undefined;
+  /** Set by chat, which needs `provider_keys`; ignored from others. */
+  withProviderKeys?: boolean | undefined;
 }
 
 export interface GetTenantSettingsResponse {
@@ -131,7 +135,38 @@ export interface GetTenantSettingsResponse {
     | string
     | undefined;
   /** Absent if sent by the previous release. */
-  memoryLimits?: MemoryLimits | undefined;
+  memoryLimits?:
+    | MemoryLimits
+    | undefined;
+  /** The tenant's own keys for providers, newest first; at most 100. */
+  providerKeys: ProviderKey[];
+}
+
+export interface ProviderKey {
+  /** A UUID. */
+  id: string;
+  /** Name in the catalogue of chat. */
+  provider: string;
+  /** The key, encrypted by `packages/secrets`. */
+  sealed: Buffer;
+  /** Models or patterns that the key is for; none for all of the provider. */
+  models: string[];
+  /** The user whose requests the key is for; absent for all. */
+  userId?: string | undefined;
+}
+
+export interface NoteProviderKeysRequest {
+  uses: ProviderKeyUse[];
+}
+
+export interface ProviderKeyUse {
+  /** The key's UUID. */
+  id: string;
+  /** Whether the provider refused the key. */
+  refused: boolean;
+}
+
+export interface NoteProviderKeysResponse {
 }
 
 /** The most that all agents of a tenant together may remember. */
@@ -501,7 +536,7 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
 };
 
 function createBaseGetTenantSettingsRequest(): GetTenantSettingsRequest {
-  return { tenantId: "", omitLimitedKeys: undefined, apiKeyId: undefined };
+  return { tenantId: "", omitLimitedKeys: undefined, apiKeyId: undefined, withProviderKeys: undefined };
 }
 
 export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
@@ -514,6 +549,9 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
     }
     if (message.apiKeyId !== undefined) {
       writer.uint32(26).string(message.apiKeyId);
+    }
+    if (message.withProviderKeys !== undefined) {
+      writer.uint32(32).bool(message.withProviderKeys);
     }
     return writer;
   },
@@ -555,6 +593,14 @@ export const GetTenantSettingsRequest: MessageFns<GetTenantSettingsRequest> = {
             message.apiKeyId = reader.string();
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.withProviderKeys = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -579,6 +625,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     someKeyLimited: undefined,
     status: undefined,
     memoryLimits: undefined,
+    providerKeys: [],
   };
 }
 
@@ -614,6 +661,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.memoryLimits !== undefined) {
       MemoryLimits.encode(message.memoryLimits, writer.uint32(74).fork()).join();
+    }
+    for (const v of message.providerKeys) {
+      ProviderKey.encode(v!, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -713,6 +763,242 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             message.memoryLimits = MemoryLimits.decode(reader, reader.uint32());
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.providerKeys.push(ProviderKey.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseProviderKey(): ProviderKey {
+  return { id: "", provider: "", sealed: Buffer.alloc(0), models: [], userId: undefined };
+}
+
+export const ProviderKey: MessageFns<ProviderKey> = {
+  encode(message: ProviderKey, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.provider !== "") {
+      writer.uint32(18).string(message.provider);
+    }
+    if (message.sealed.length !== 0) {
+      writer.uint32(26).bytes(message.sealed);
+    }
+    for (const v of message.models) {
+      writer.uint32(34).string(v!);
+    }
+    if (message.userId !== undefined) {
+      writer.uint32(42).string(message.userId);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderKey {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderKey();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.provider = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.sealed = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.models.push(reader.string());
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.userId = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNoteProviderKeysRequest(): NoteProviderKeysRequest {
+  return { uses: [] };
+}
+
+export const NoteProviderKeysRequest: MessageFns<NoteProviderKeysRequest> = {
+  encode(message: NoteProviderKeysRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.uses) {
+      ProviderKeyUse.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteProviderKeysRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteProviderKeysRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.uses.push(ProviderKeyUse.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseProviderKeyUse(): ProviderKeyUse {
+  return { id: "", refused: false };
+}
+
+export const ProviderKeyUse: MessageFns<ProviderKeyUse> = {
+  encode(message: ProviderKeyUse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.refused !== false) {
+      writer.uint32(16).bool(message.refused);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ProviderKeyUse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseProviderKeyUse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.refused = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseNoteProviderKeysResponse(): NoteProviderKeysResponse {
+  return {};
+}
+
+export const NoteProviderKeysResponse: MessageFns<NoteProviderKeysResponse> = {
+  encode(_: NoteProviderKeysResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): NoteProviderKeysResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseNoteProviderKeysResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1666,6 +1952,21 @@ export const TenantServiceService = {
     responseSerialize: (value: SettleResponse): Buffer => Buffer.from(SettleResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SettleResponse => SettleResponse.decode(value),
   },
+  /**
+   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
+   * uses a call; unknown keys are ignored.
+   */
+  noteProviderKeys: {
+    path: "/gatehouse.tenant.v1.TenantService/NoteProviderKeys" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: NoteProviderKeysRequest): Buffer =>
+      Buffer.from(NoteProviderKeysRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): NoteProviderKeysRequest => NoteProviderKeysRequest.decode(value),
+    responseSerialize: (value: NoteProviderKeysResponse): Buffer =>
+      Buffer.from(NoteProviderKeysResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): NoteProviderKeysResponse => NoteProviderKeysResponse.decode(value),
+  },
 } as const;
 
 export interface TenantServiceServer extends UntypedServiceImplementation {
@@ -1692,6 +1993,11 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * concurrency slots are free. Caller: chat.
    */
   settle: handleUnaryCall<SettleRequest, SettleResponse>;
+  /**
+   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
+   * uses a call; unknown keys are ignored.
+   */
+  noteProviderKeys: handleUnaryCall<NoteProviderKeysRequest, NoteProviderKeysResponse>;
 }
 
 export interface TenantServiceClient extends Client {
@@ -1773,6 +2079,25 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: SettleResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Notes how providers took the own keys of tenants: their last use, and whether they fail. Caller: chat. At most 1,000
+   * uses a call; unknown keys are ignored.
+   */
+  noteProviderKeys(
+    request: NoteProviderKeysRequest,
+    callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
+  ): ClientUnaryCall;
+  noteProviderKeys(
+    request: NoteProviderKeysRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
+  ): ClientUnaryCall;
+  noteProviderKeys(
+    request: NoteProviderKeysRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: NoteProviderKeysResponse) => void,
   ): ClientUnaryCall;
 }
 

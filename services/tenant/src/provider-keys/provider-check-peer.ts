@@ -1,0 +1,55 @@
+import type { Peer } from '@gatehouse/grpc/client';
+import { hangIsOutage } from '@gatehouse/grpc/errors';
+import { tenantOf, type Call } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import { KeyVerdict, type ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
+
+/** A new key, encrypted. */
+export interface KeyToCheck {
+  id: string;
+  provider: string;
+  sealed: Buffer;
+  models: readonly string[] | null;
+}
+
+/** Throws a 400 for a key that could not be used. */
+export type CheckProviderKey = (call: Call, key: KeyToCheck) => Promise<void>;
+
+/** Chat asks the provider meanwhile. */
+const deadlineMs = 15_000;
+
+/** Checks keys with chat, which knows the providers. */
+export function providerCheck(chat: Peer<ChatServiceClient>): CheckProviderKey {
+  return async (call, { models, ...key }) => {
+    const { assertion, requestId, trace } = call;
+    const request = { tenantId: tenantOf(call).tenantId, ...key, models: [...(models ?? [])] };
+    const { verdict, unknownModel } = await chat
+      .call('checkProviderKey', request, { deadlineMs, assertion, requestId, trace })
+      .catch(hangIsOutage);
+    const refusal = refusalOf(verdict, key.provider);
+    if (refusal !== null) throw refusal;
+    if (unknownModel !== undefined)
+      throw new AppError(
+        'unknown_model',
+        `The provider has no model ${JSON.stringify(unknownModel)} that the tenant may use.`,
+        { param: 'models' },
+      );
+  };
+}
+
+function refusalOf(verdict: KeyVerdict, provider: string): AppError | null {
+  switch (verdict) {
+    case KeyVerdict.UNKNOWN_PROVIDER:
+      return invalid('provider', `there is no provider ${JSON.stringify(provider)}`);
+    case KeyVerdict.NO_KEYS:
+      return invalid('provider', 'the provider takes no keys of tenants');
+    case KeyVerdict.REFUSED:
+      return invalid('key', 'the provider refuses it');
+    default:
+      return null;
+  }
+}
+
+function invalid(param: string, why: string): AppError {
+  return new AppError('invalid_value', `Invalid value for ${param}: ${why}.`, { param });
+}

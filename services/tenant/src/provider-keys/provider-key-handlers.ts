@@ -1,0 +1,82 @@
+import type { Changes } from '@gatehouse/audited-changes/changes';
+import type { Change } from '@gatehouse/audited-changes/audit-entry';
+import type { CreateProviderKey, listProviderKeys } from '@gatehouse/contract/provider-keys';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { found, resourceId } from '@gatehouse/http/resource';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { sealProviderKey } from '@gatehouse/secrets/provider-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { z } from 'zod';
+import type { CheckProviderKey } from './provider-check-peer.ts';
+import { countProviderKeys, deleteProviderKey, insertProviderKey } from './provider-key-statements.ts';
+import type { ProviderKeyStore } from './provider-key-store.ts';
+import { prefixOf, showProviderKey, type ProviderKey } from './provider-key.ts';
+
+type List = Call<unknown, z.output<typeof listProviderKeys>>;
+type Create = Call<CreateProviderKey>;
+
+const what = 'provider key';
+/** Keys of a tenant: each call of chat for its settings carries all of them. */
+const maxKeys = 100;
+
+export interface ProviderKeyDependencies {
+  keys: ProviderKeyStore;
+  check: CheckProviderKey;
+  keyRing: KeyRing;
+  changes: Changes;
+}
+
+/** `/v1/provider-keys*` */
+export function providerKeyHandlers({
+  keys,
+  check,
+  keyRing,
+  changes,
+}: ProviderKeyDependencies): Record<string, Handler> {
+  return {
+    'provider-keys.list': async (call: List) => {
+      const { limit, cursor } = call.query;
+      const rows = await keys.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      return { body: pageOf(rows, limit, showProviderKey) };
+    },
+
+    'provider-keys.create': async (call: Create) => {
+      const { tenantId, boundUser } = tenantOf(call);
+      const { provider, key: text, models = null, user_id: userId = null } = call.body;
+      if (boundUser !== null && boundUser !== userId)
+        throw new AppError('user_mismatch', 'An API key bound to a user can only give keys for that user.', {
+          param: 'user_id',
+        });
+      const id = newId();
+      const sealed = sealProviderKey(keyRing, { tenantId, id }, text);
+      await check(call, { id, provider, sealed, models });
+      const newKey = { id, tenantId, provider, prefix: prefixOf(text), models, userId, sealed };
+      return changes.change(call, async (db) => {
+        if ((await countProviderKeys(db, tenantId)) >= maxKeys)
+          throw new AppError('limit_reached', `A tenant has at most ${maxKeys} provider keys. Delete some.`);
+        const key = await insertProviderKey(db, newKey);
+        return {
+          body: showProviderKey(key),
+          headers: { location: `/v1/provider-keys/${id}` },
+          changes: [changeOf('provider_key.created', key)],
+        };
+      });
+    },
+
+    'provider-keys.delete': async (call: Call) => {
+      const id = resourceId(call.params, what);
+      return changes.change(call, async (db) => {
+        const key = found(await deleteProviderKey(db, id), what);
+        return { changes: [changeOf('provider_key.deleted', key)] };
+      });
+    },
+  };
+}
+
+function changeOf(action: 'provider_key.created' | 'provider_key.deleted', key: ProviderKey): Change {
+  const view = showProviderKey(key);
+  const isNew = action === 'provider_key.created';
+  return { action, id: key.id, before: isNew ? null : view, after: isNew ? view : null };
+}

@@ -1,0 +1,44 @@
+import type { PageRequest } from '@gatehouse/kit/page';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import type { ProviderKey } from './provider-key.ts';
+import { providerKeyColumns } from './provider-key-statements.ts';
+
+/** A key as the calls of providers need it. */
+export interface UsableProviderKey extends Pick<ProviderKey, 'id' | 'provider' | 'models' | 'userId'> {
+  /** Encrypted. */
+  sealed: Buffer;
+}
+
+/** The own keys of one tenant at a time. */
+export class ProviderKeyStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, one more than `limit` when there are more. */
+  async list(tenantId: string, page: PageRequest): Promise<ProviderKey[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<ProviderKey>(
+        `select ${providerKeyColumns} from tenant.provider_keys
+         where tenant_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3`,
+        [tenantId, page.before, page.limit + 1],
+      );
+      return rows;
+    });
+  }
+
+  /** All of them, newest first. */
+  async findAll(tenantId: string): Promise<UsableProviderKey[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<UsableProviderKey>(
+        `select id, provider, key as sealed, models, user_id as "userId" from tenant.provider_keys
+         where tenant_id = $1 order by id desc`,
+        [tenantId],
+      );
+      return rows;
+    });
+  }
+}

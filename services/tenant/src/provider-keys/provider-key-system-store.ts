@@ -1,0 +1,82 @@
+import { newId } from '@gatehouse/kit/ids';
+import { withTenant, withTransaction, type Pool } from '@gatehouse/pg/pool';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+
+/** How a provider took a key. */
+export interface ProviderKeyUse {
+  id: string;
+  refused: boolean;
+}
+
+/** A row with its encrypted key. */
+export interface SealedProviderKey {
+  tenantId: string;
+  table: 'provider_keys';
+  id: string;
+  sealed: Buffer;
+}
+
+/** The own keys of all tenants, for what happens to them. */
+export class ProviderKeySystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * Notes that keys were used, once a minute at most unless the provider changed its mind. Calls `raise` once for each
+   * that begins to fail.
+   */
+  async note(uses: readonly ProviderKeyUse[], raise: RaiseAlert): Promise<void> {
+    await withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<FailingKey>(
+        `with uses as (
+           select id, bool_or(refused) as refused from unnest($1::uuid[], $2::boolean[]) as u (id, refused) group by id
+         ), due as (
+           select k.id, k.failing as "wasFailing", u.refused from tenant.provider_keys k join uses u on u.id = k.id
+           where k.failing <> u.refused or coalesce(k.last_used_at < now() - interval '1 minute', true)
+           order by k.id for update of k)
+         update tenant.provider_keys k set last_used_at = now(), failing = due.refused
+         from due where k.id = due.id
+         returning k.id, k.tenant_id as "tenantId", k.provider, k.prefix,
+           due.refused and not due."wasFailing" as "beginsToFail"`,
+        [uses.map(({ id }) => id), uses.map(({ refused }) => refused)],
+      );
+      for (const { id, tenantId, provider, prefix } of rows.filter(({ beginsToFail }) => beginsToFail)) {
+        const data = { provider, key: null, provider_key_id: id, prefix };
+        await raise(db, { id: newId(), tenant_id: tenantId, type: 'provider_key.failing', data });
+      }
+    });
+  }
+
+  /** Up to `limit` keys that are not encrypted with the first key of the ring, at random. */
+  async findStale(prefix: Buffer, limit: number): Promise<SealedProviderKey[]> {
+    const { rows } = await this.#pool.query<SealedProviderKey>(
+      `select tenant_id as "tenantId", 'provider_keys' as "table", id, key as sealed from tenant.provider_keys
+       where substring(key from 1 for length($1::bytea)) <> $1 order by random() limit $2`,
+      [prefix, limit],
+    );
+    return rows;
+  }
+}
+
+interface FailingKey {
+  id: string;
+  tenantId: string;
+  provider: string;
+  prefix: string;
+  beginsToFail: boolean;
+}
+
+/** Replaces the encryption of a key. `pool` acts as `tenant_app`. */
+export async function replaceSealedKey(
+  pool: Pool,
+  { tenantId, id, sealed }: SealedProviderKey,
+  again: Buffer,
+): Promise<void> {
+  await withTenant(pool, tenantId, (db) =>
+    db.query('update tenant.provider_keys set key = $3 where id = $1 and key = $2', [id, sealed, again]),
+  );
+}

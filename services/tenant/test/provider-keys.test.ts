@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { KeyVerdict } from '@gatehouse/proto/chat/v1/chat';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { openProviderKey } from '@gatehouse/secrets/provider-key';
+import { eventually } from '@gatehouse/test/eventually';
+import type { As } from '@gatehouse/test/service-under-test';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+const text = 'sk-canary-5e1f0c7d2b9a';
+
+let service: TenantServiceUnderTest;
+let tenant: TestTenant;
+let other: TestTenant;
+
+beforeAll(async () => {
+  service = await TenantServiceUnderTest.start();
+  [tenant, other] = [await service.makeTenant(), await service.makeTenant()];
+});
+afterAll(() => service.stop());
+beforeEach(() => {
+  service.others.keyVerdict = { verdict: KeyVerdict.ACCEPTED };
+});
+
+const give = (fields: Record<string, unknown> = {}, as: As = tenant.admin) =>
+  service.call('POST', '/v1/provider-keys', { as, body: { provider: 'openai', key: text, ...fields } });
+const listed = async (as: As = tenant.admin) =>
+  (await service.call('GET', '/v1/provider-keys', { as })).body.data;
+
+describe('a key for a provider', () => {
+  it('is stored sealed and never shown again', async () => {
+    const given = await give({ models: ['gpt-4.1-mini'], user_id: 'ada' });
+    expect(given.status).toBe(201);
+    expect(given.headers.get('location')).toBe(`/v1/provider-keys/${given.body.id}`);
+    expect(given.body).toEqual({
+      ...{ id: given.body.id, provider: 'openai', prefix: 'sk-ca', models: ['gpt-4.1-mini'], user_id: 'ada' },
+      ...{ created_at: expect.any(String), last_used_at: null, status: 'active' },
+    });
+    const [row] = await service.rows<{ text: string; key: Buffer }>(
+      'select provider_keys::text as text, key from tenant.provider_keys where id = $1',
+      [given.body.id],
+    );
+    const audit = await service.call('GET', `/internal/v1/owner/audit-log?tenant_id=${tenant.id}`);
+    for (const shown of [given.body, await listed(), audit.body, row?.text])
+      expect(JSON.stringify(shown)).not.toContain('canary');
+    expect(JSON.stringify(audit.body)).toContain('provider_key.created');
+    expect(row?.key.includes('canary')).toBe(false);
+    const ring = KeyRing.parse(service.environment()['SECRETS_KEYRING'] ?? '');
+    expect(openProviderKey(ring, { tenantId: tenant.id, id: given.body.id }, row?.key ?? Buffer.of())).toBe(
+      text,
+    );
+    // It opens for its own row only.
+    expect(() =>
+      openProviderKey(ring, { tenantId: other.id, id: given.body.id }, row?.key ?? Buffer.of()),
+    ).toThrow();
+  });
+
+  it('is checked by chat before it is stored', async () => {
+    const before = await listed();
+    const refusals = [
+      [{ verdict: KeyVerdict.REFUSED }, 'invalid_value', 'key'],
+      [{ verdict: KeyVerdict.UNKNOWN_PROVIDER }, 'invalid_value', 'provider'],
+      [{ verdict: KeyVerdict.NO_KEYS }, 'invalid_value', 'provider'],
+      [{ verdict: KeyVerdict.ACCEPTED, unknownModel: 'm' }, 'unknown_model', 'models'],
+    ] as const;
+    for (const [verdict, code, param] of refusals) {
+      service.others.keyVerdict = verdict;
+      const refused = await give({ models: ['m'] });
+      expect(refused).toMatchObject({ status: 400, body: { error: { code, param } } });
+      expect(JSON.stringify(refused.body)).not.toContain('canary');
+    }
+    expect(await listed()).toEqual(before);
+    const [asked] = service.others.keyChecks.slice(-1);
+    expect(asked).toMatchObject({ tenantId: tenant.id, provider: 'openai', models: ['m'] });
+    expect(asked?.sealed.includes('canary')).toBe(false);
+    service.others.keyVerdict = { verdict: KeyVerdict.UNCHECKED };
+    expect((await give()).status).toBe(201);
+  });
+
+  it.each([
+    ['no key', { key: undefined }, 'key'],
+    ['a short key', { key: 'short' }, 'key'],
+    ['a key of two lines', { key: 'sk-12345678\nx' }, 'key'],
+    ['no models', { models: [] }, 'models'],
+    ['an unknown field', { name: 'x' }, 'name'],
+  ])('of %s is refused', async (_name, fields, param) => {
+    expect(await give(fields)).toMatchObject({ status: 400, body: { error: { param } } });
+  });
+
+  it('goes to chat with the settings of its tenant, and to no other service', async () => {
+    const own = await service.makeTenant();
+    const keyOf = async (fields = {}) => (await give(fields, own.admin)).body.id;
+    const [first, second] = [await keyOf(), await keyOf({ provider: 'acme', user_id: 'ada', models: ['m'] })];
+    const { providerKeys } = await service.settings(own.id);
+    expect(providerKeys).toEqual([
+      { id: second, provider: 'acme', models: ['m'], userId: 'ada', sealed: expect.any(Buffer) },
+      { id: first, provider: 'openai', models: [], userId: undefined, sealed: expect.any(Buffer) },
+    ]);
+    expect((await service.settings(own.id, 'memory')).providerKeys).toEqual([]);
+    expect((await service.settings((await service.makeTenant()).id)).providerKeys).toEqual([]);
+  });
+
+  it('is deleted by its own tenant alone, with its user, and no more than a hundred are kept', async () => {
+    const own = await service.makeTenant();
+    const { id } = (await give({}, own.admin)).body;
+    const remove = (as: As) => service.call('DELETE', `/v1/provider-keys/${id}`, { as });
+    expect((await remove(other.admin)).status).toBe(404);
+    expect((await remove(own.admin)).status).toBe(204);
+    expect((await remove(own.admin)).status).toBe(404);
+    await give({ user_id: 'ada' }, own.admin);
+    const kept = (await give({ user_id: 'bob' }, own.admin)).body.id;
+    await service.call('DELETE', '/v1/users/ada/data', { as: own.admin });
+    expect((await listed(own.admin)).map((key) => key.id)).toEqual([kept]);
+    await service.rows(
+      `insert into tenant.provider_keys (id, tenant_id, provider, key, prefix)
+       select gen_random_uuid(), $1, 'p', 'x', 'p' from generate_series(1, 99)`,
+      [own.id],
+    );
+    expect(await give({}, own.admin)).toMatchObject({ body: { error: { code: 'limit_reached' } } });
+  });
+
+  it('needs an admin, and that of a bound key is for its user', async () => {
+    const user: As = { tenantId: tenant.id, tenantSlug: tenant.slug, role: 'user', keyId: newId() };
+    expect((await give({}, user)).status).toBe(403);
+    const bound = { ...tenant.admin, boundUser: 'ada', userId: 'ada' };
+    expect(await give({}, bound)).toMatchObject({ status: 403, body: { error: { code: 'user_mismatch' } } });
+    expect((await give({ user_id: 'ada' }, bound)).status).toBe(201);
+  });
+});
+
+it('how a provider takes a key is noted, and that it begins to fail is reported once', async () => {
+  const own = await service.makeTenant();
+  const { id } = (await give({}, own.admin)).body;
+  const chat = await service.peer('chat');
+  const note = (refused: boolean) =>
+    chat.call(
+      'noteProviderKeys',
+      {
+        uses: [
+          { id, refused },
+          { id: newId(), refused },
+        ],
+      },
+      { deadlineMs: 5_000 },
+    );
+  await note(false);
+  expect(await listed(own.admin)).toEqual([
+    expect.objectContaining({ id, status: 'active', last_used_at: expect.any(String) }),
+  ]);
+  await Promise.all([note(true), note(true)]);
+  await note(true);
+  expect(await listed(own.admin)).toEqual([expect.objectContaining({ id, status: 'failing' })]);
+  await note(false);
+  expect(await listed(own.admin)).toEqual([expect.objectContaining({ id, status: 'active' })]);
+  await eventually(() => {
+    const alerts = service.others.alertsOf(own.id, 'provider_key.failing');
+    expect(alerts.map(({ data }) => data)).toEqual([
+      { provider: 'openai', key: null, provider_key_id: id, prefix: 'sk-ca' },
+    ]);
+  });
+  const memory = await service.peer('memory');
+  await expect(memory.call('noteProviderKeys', { uses: [] }, { deadlineMs: 5_000 })).rejects.toThrow();
+});
