@@ -109,6 +109,9 @@ const costTotals = {
   total_usd: usd,
   unpriced: z.strictObject({ requests: count, models: z.array(z.string()) }),
   estimated: z.strictObject({ requests: count, total_usd: usd }),
+  own_key: z
+    .strictObject({ requests: count, total_usd: usd })
+    .describe("Runs with keys of the tenant's own for providers; in no other amount"),
 };
 
 export const costSummary = z.strictObject({
@@ -190,6 +193,7 @@ export const routes: readonly Route[] = [
           total_usd: '0.043008000000',
           unpriced: { requests: 2, models: ['local-llama'] },
           estimated: { requests: 0, total_usd: '0.000000000000' },
+          own_key: { requests: 0, total_usd: '0.000000000000' },
           groups: [
             {
               key: { day: '2026-01-10', user: 'ada' },
@@ -204,6 +208,7 @@ export const routes: readonly Route[] = [
             total_usd: '0.039120000000',
             unpriced: { requests: 0, models: [] },
             estimated: { requests: 0, total_usd: '0.000000000000' },
+            own_key: { requests: 0, total_usd: '0.000000000000' },
           },
           truncated: false,
         },

@@ -97,6 +97,8 @@ const identity = {
   agent_id: z.uuid().nullable(),
   request_model: text('request_model'),
   streamed: z.boolean(),
+  /** Whether it was made with keys of the tenant's own for its providers; absent otherwise. */
+  own_key: z.boolean().optional(),
   input_preview: text('preview').nullable(),
   /** Absent for runs without one. */
   recall: recall.optional(),

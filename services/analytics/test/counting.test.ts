@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import type { Group } from '../src/usage/summary.ts';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
 import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
-import { makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
+import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 
 describe('counting', () => {
@@ -164,6 +164,7 @@ describe('counting', () => {
         cost_pico: pick(['0', '999999999999', '1', null], index),
         priced: index % 4 !== 3,
         usage_estimated: index % 5 === 0,
+        ...(index % 7 === 0 && { own_key: true }),
         duration_ms: pick([null, 10, 35], index),
       }),
     );
@@ -207,19 +208,21 @@ describe('counting', () => {
             (filter.user === null || end.user_id === filter.user) &&
             (filter.agentId === null || end.agent_id === filter.agentId),
         );
-        const cost = counted.reduce((sum, end) => sum + BigInt(end.cost_pico ?? 0), 0n);
+        const { own = [], paid = [] } = Object.groupBy(counted, ({ own_key: key }) => (key ? 'own' : 'paid'));
         const timed = counted.flatMap(({ duration_ms: ms }) => (ms === null ? [] : [ms]));
         expect(summary.totals).toMatchObject({
           requests: counted.length,
           errors: counted.filter(({ status }) => ['error', 'interrupted'].includes(status)).length,
           cancelled: counted.filter(({ status }) => status === 'cancelled').length,
           inputTokens: counted.length * 10,
-          costPico: cost,
-          unpricedRequests: counted.filter(({ priced }) => !priced).length,
+          costPico: costOf(paid),
+          ownKeyRequests: own.length,
+          ownKeyCostPico: costOf(own),
+          unpricedRequests: paid.filter(({ priced }) => !priced).length,
           unpricedModels: [
-            ...new Set(counted.flatMap((end) => (end.priced ? [] : (end.model ?? end.request_model)))),
+            ...new Set(paid.flatMap((end) => (end.priced ? [] : (end.model ?? end.request_model)))),
           ].sort(),
-          estimatedRequests: counted.filter((end) => end.usage_estimated).length,
+          estimatedRequests: paid.filter((end) => end.usage_estimated).length,
           uniqueUsers: new Set(counted.flatMap(({ user_id: user }) => user ?? [])).size,
           avgDurationMs:
             timed.length === 0 ? null : Math.round(timed.reduce((a, b) => a + b, 0) / timed.length),

@@ -90,3 +90,8 @@ export function received(run: RunStarted | RunEnded, origin = 'test'): Received 
 export function correction(run: RunEnded): Received {
   return { origin: 'test', payload: Buffer.from(eventOf('gatehouse/chat', run, true)) };
 }
+
+/** The cost of runs, in pico-USD. */
+export function costOf(runs: readonly RunEnded[]): bigint {
+  return runs.reduce((sum, { cost_pico: cost }) => sum + BigInt(cost ?? 0), 0n);
+}

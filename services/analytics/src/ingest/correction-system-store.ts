@@ -9,12 +9,12 @@ import { change, columns, counted, counting, input, toJson } from './ingest-stat
 const replaced = (parameter: string): string => `
   select tenant_id, status, ended_at, date_bin('15 minutes', ended_at, 'epoch') as bucket, agent_id, model, provider,
          channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens,
-         output_tokens, reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models
+         output_tokens, reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models, own_key
   from json_to_recordset(${parameter}::json) as r (
     tenant_id uuid, status text, ended_at timestamptz, agent_id uuid, model text, provider text, channel text,
     dialect text, client text, user_id text, api_key_id uuid, session_id text, duration_ms integer, input_tokens bigint, cached_input_tokens bigint,
     output_tokens bigint, reasoning_tokens bigint, tool_calls integer, cost_pico numeric, priced boolean,
-    usage_estimated boolean, unpriced_models text[])`;
+    usage_estimated boolean, unpriced_models text[], own_key boolean)`;
 
 /**
  * Stores the exact ends of runs, each once: in place of an estimated end, which is subtracted from the roll-ups, of none,
@@ -55,7 +55,8 @@ async function findReplaced(
               'session_id', session_id, 'duration_ms', duration_ms, 'input_tokens', input_tokens,
               'cached_input_tokens', cached_input_tokens, 'output_tokens', output_tokens,
               'reasoning_tokens', reasoning_tokens, 'tool_calls', tool_calls, 'cost_pico', cost_pico,
-              'priced', priced, 'usage_estimated', usage_estimated, 'unpriced_models', unpriced_models)::text
+              'priced', priced, 'usage_estimated', usage_estimated, 'unpriced_models', unpriced_models,
+              'own_key', own_key)::text
             end as counted
      from analytics.traces where id = any($1::uuid[]) order by id for update`,
     [ids],

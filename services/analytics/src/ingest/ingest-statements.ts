@@ -9,7 +9,10 @@ import { unpricedModelsOf } from './unpriced-models.ts';
 export const columns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
-  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models`;
+  cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key`;
+
+/** The same, from events; those of earlier releases have no own keys. */
+const inputColumns = columns.replace(/own_key$/, 'coalesce(own_key, false) as own_key');
 
 /** The columns that only the end of a run sets. */
 const endColumns = [
@@ -39,7 +42,7 @@ const endColumns = [
 
 /** The runs in `$1`, which is JSON. */
 export const input = `
-  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
+  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${inputColumns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
   from json_to_recordset($1::json) as i (
     run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, client text, request_id text, trace_id text,
@@ -48,7 +51,7 @@ export const input = `
     time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
     cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
     tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
-    error_message text, output_preview text, spans json, called boolean, unpriced_models text[])`;
+    error_message text, output_preview text, spans json, called boolean, unpriced_models text[], own_key boolean)`;
 
 /** Updates the row of a run to its end, once. */
 export const change = (end: string): string => `
@@ -61,7 +64,7 @@ export const counted = `
   coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
   traces.dialect, traces.client, traces.user_id, traces.api_key_id, traces.session_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
   traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
-  traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models`;
+  traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models, traces.own_key`;
 
 /** Adds the rows of `ended`, with their signs where they have some, to a roll-up table with one row per key. */
 const addUp = (table: string, key: string, corrects: boolean): string => `
@@ -76,7 +79,7 @@ const addUp = (table: string, key: string, corrects: boolean): string => `
 /** Columns of an ended run, as it is counted. */
 const countedColumns = `tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider,
   channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens,
-  reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models`;
+  reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models, own_key`;
 
 /**
  * Adds the rows that `stored` returned to all roll-ups, and with `corrects` subtracts those of `replaced`: earlier ends of
@@ -130,7 +133,7 @@ export function toJson(runs: readonly (RunStarted | RunEnded)[]): string {
             ...run,
             spans: spansOf(run),
             called: run.spans.some(({ status }) => status !== 'not_sent'),
-            unpriced_models: unpricedModelsOf(run),
+            unpriced_models: run.own_key === true ? null : unpricedModelsOf(run),
           }
         : run,
     ),

@@ -28,6 +28,7 @@ export interface TraceRow {
   cost_pico: string | null;
   priced: boolean | null;
   usage_estimated: boolean | null;
+  own_key: boolean;
   error_type: string | null;
   error_message: string | null;
   output_preview: string | null;

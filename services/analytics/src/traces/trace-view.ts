@@ -33,6 +33,7 @@ export function showTrace(row: TraceRow, viewer: Viewer, withSpans: boolean): Tr
     cost_usd: row.cost_pico === null ? null : usdOf(BigInt(row.cost_pico)),
     priced: row.priced ?? false,
     usage_estimated: row.usage_estimated ?? false,
+    own_key: row.own_key,
     error: row.error_type === null ? null : { type: row.error_type, message: row.error_message ?? '' },
     input_preview: previews ? row.input_preview : null,
     output_preview: previews ? row.output_preview : null,

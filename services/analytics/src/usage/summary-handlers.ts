@@ -110,10 +110,13 @@ function showTotals(totals: Totals): UsageSummary['totals'] {
   };
 }
 
-function showCostTotals(totals: Totals): Pick<CostSummary, 'total_usd' | 'unpriced' | 'estimated'> {
+function showCostTotals(
+  totals: Totals,
+): Pick<CostSummary, 'total_usd' | 'unpriced' | 'estimated' | 'own_key'> {
   return {
     total_usd: usdOf(totals.costPico),
     unpriced: { requests: totals.unpricedRequests, models: totals.unpricedModels },
     estimated: { requests: totals.estimatedRequests, total_usd: usdOf(totals.estimatedCostPico) },
+    own_key: { requests: totals.ownKeyRequests, total_usd: usdOf(totals.ownKeyCostPico) },
   };
 }

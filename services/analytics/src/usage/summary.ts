@@ -17,6 +17,9 @@ export interface Totals {
   unpricedModels: string[];
   estimatedRequests: number;
   estimatedCostPico: bigint;
+  /** Runs with keys of the tenant's own, whose cost is in no other amount. */
+  ownKeyRequests: number;
+  ownKeyCostPico: bigint;
 }
 
 export interface Group extends Totals {

@@ -21,10 +21,12 @@ const shares = {
   tool_calls: 'tool_calls',
   timed_requests: '(duration_ms is not null)::integer',
   duration_ms: 'coalesce(duration_ms, 0)',
-  cost_pico: 'coalesce(cost_pico, 0)',
-  unpriced_requests: '(not priced)::integer',
-  estimated_requests: 'usage_estimated::integer',
-  estimated_cost_pico: 'case when usage_estimated then coalesce(cost_pico, 0) else 0 end',
+  cost_pico: 'case when own_key then 0 else coalesce(cost_pico, 0) end',
+  unpriced_requests: '(not priced and not own_key)::integer',
+  estimated_requests: '(usage_estimated and not own_key)::integer',
+  estimated_cost_pico: 'case when usage_estimated and not own_key then coalesce(cost_pico, 0) else 0 end',
+  own_key_requests: 'own_key::integer',
+  own_key_cost_pico: 'case when own_key then coalesce(cost_pico, 0) else 0 end',
 };
 
 export type Measure = keyof typeof shares;

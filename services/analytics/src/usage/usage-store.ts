@@ -316,5 +316,7 @@ function toTotals(row: SumRow | undefined): Totals {
     unpricedModels: row?.unpriced_models ?? [],
     estimatedRequests: Number(row?.estimated_requests ?? 0),
     estimatedCostPico: BigInt(row?.estimated_cost_pico ?? 0),
+    ownKeyRequests: Number(row?.own_key_requests ?? 0),
+    ownKeyCostPico: BigInt(row?.own_key_cost_pico ?? 0),
   };
 }
