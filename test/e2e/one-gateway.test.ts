@@ -14,5 +14,6 @@ import './idempotency.test.ts';
 import './relay.test.ts';
 import './revocation.test.ts';
 import './analytics.test.ts';
+import './own-keys.test.ts';
 import './webhooks.test.ts';
 import './memory-in-turns.test.ts';

@@ -20,6 +20,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     limitedKeys: [],
     someKeyLimited: false,
     status: 'active',
+    providerKeys: [],
     ...fields,
   };
 }

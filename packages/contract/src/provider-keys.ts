@@ -81,8 +81,8 @@ export const routes: readonly Route[] = [
       },
       user: {
         summary: 'For one user and one model',
-        body: { provider: 'openai', key: 'sk-proj-replace-me', models: ['gpt-4.1-mini'], user_id: 'ada' },
-        response: { ...example, models: ['gpt-4.1-mini'], user_id: 'ada' },
+        body: { provider: 'openai', key: 'sk-proj-replace-me', models: ['gpt-4.1-mini'], user_id: 'grace' },
+        response: { ...example, models: ['gpt-4.1-mini'], user_id: 'grace' },
       },
     },
   }),

@@ -42,7 +42,7 @@ export async function createService(
     holderId: () => recording.instance.id,
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
-  const ofProviders = createProviders(shell, { config, alerts });
+  const ofProviders = createProviders(shell, { config, alerts, peers, settings: tenants });
   const recording = await createRecording(shell, {
     ...{ config, pool, alerts, committed, pricing, ...limits, forgetSettleMs },
   });
@@ -58,7 +58,7 @@ export async function createService(
   });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
   const { parts, ...served } = joined([models, ofAlerts, ofProviders, memory, recording, kept, completions]);
-  const rpcs = { ...models.rpcs, ...recording.rpcs, ...completions.rpcs };
+  const rpcs = { ...models.rpcs, ...ofProviders.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp(served),
     rpcs: [rpcService(ChatServiceService, rpcs), participant(recording)],

@@ -34,6 +34,7 @@ import type { Service } from '@gatehouse/shell/service';
 import type { ChatOverrides } from '../src/config.ts';
 import { createService } from '../src/service.ts';
 import { amply, nothing } from './grants.ts';
+import { KeyUses } from './key-uses.ts';
 import { MemoryStandIn } from './memory-stand-in.ts';
 import { testCatalogue } from './test-catalogue.ts';
 import { ToolLists } from './tool-lists.ts';
@@ -77,6 +78,7 @@ export class ChatHarness {
   readonly settlements: Settlement[] = [];
   /** The other instances that it said live. */
   readonly liveHolders = new Set<string>();
+  readonly keyUses = new KeyUses();
   /** Their settlements can't be charged. */
   readonly stuckTenants = new Set<string>();
   /** The memory service. */
@@ -291,6 +293,7 @@ export class ChatHarness {
           return Promise.resolve({ grants: asks.map(({ needs }) => grant(needs)) });
         },
       },
+      noteProviderKeys: this.keyUses.rpc,
       settle: {
         callers: ['chat'],
         handle: ({ settlements, liveHolderIds }) => {

@@ -168,8 +168,8 @@ describe('a key that is refused', () => {
     await eventually(() => expect(about()).toHaveLength(2));
     await harness.flushAlerts();
     expect(about()).toEqual([
-      { provider: 'half', key: 1 },
-      { provider: 'half', key: 2 },
+      { provider: 'half', key: 1, provider_key_id: null, prefix: null },
+      { provider: 'half', key: 2, provider_key_id: null, prefix: null },
     ]);
     expect(await harness.metrics()).not.toContain('sk-secret');
     expect(JSON.stringify(await harness.endedRuns('true'))).not.toContain('sk-secret');

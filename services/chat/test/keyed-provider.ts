@@ -61,8 +61,12 @@ export class KeyedProvider {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = Buffer.concat((await request.toArray()) as Buffer[]).toString();
-    const body = JSON.parse(text) as { model: string; stream?: boolean; messages: { content: string }[] };
     const key = (request.headers.authorization ?? '').replace('Bearer ', '');
+    if (request.method === 'GET') {
+      response.writeHead(this.refusals.get(key)?.status ?? 200).end();
+      return;
+    }
+    const body = JSON.parse(text) as { model: string; stream?: boolean; messages: { content: string }[] };
     this.calls.push({ key, model: body.model, content: body.messages.at(-1)?.content ?? '' });
     const refusal = this.refusals.get(key);
     if (refusal !== undefined) {

@@ -49,6 +49,7 @@ export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; 
       sessionId: text,
       agentId: newId(),
       requestModel: text,
+      ownKey: true,
       streamed: false,
       inputPreview: text,
       recall: {

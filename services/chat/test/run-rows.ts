@@ -47,6 +47,7 @@ export function someRun(): StartedRun {
     client: null,
     agentId: null,
     requestModel: 'small',
+    ownKey: false,
     streamed: false,
     inputPreview: null,
     recall: null,

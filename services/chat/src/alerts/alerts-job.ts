@@ -82,7 +82,12 @@ export class Alerts {
   /** A provider has begun to refuse a key, which is named by its position. */
   providerKeyFailing(provider: string, key: number): void {
     if (this.#throttle.passes(`provider_key.failing/${provider}/${key}`))
-      this.#raise({ id: newId(), tenant_id: null, type: 'provider_key.failing', data: { provider, key } });
+      this.#raise({
+        id: newId(),
+        tenant_id: null,
+        type: 'provider_key.failing',
+        data: { provider, key, provider_key_id: null, prefix: null },
+      });
   }
 
   /** The file of the model catalogue has changed, and can't be used. */

@@ -4,6 +4,7 @@ import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/age
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
+import type { OwnKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';
 
 /** An agent as the agent service resolves it: the fields of its message, with the parameters parsed. */
@@ -24,6 +25,8 @@ export interface Target {
   agentId: string | null;
   systemPrompt: string | null;
   defaults: Record<string, unknown>;
+  /** The tenant's own keys by which its models are called; null where the platform's are used. */
+  ownKeys: ReadonlyMap<Model, OwnKey> | null;
   /** Null without an agent, and for agents whose memory is off. */
   memory: MemorySettings | null;
   /** Passages from memory, put before the message of the client with this index. */
@@ -126,7 +129,7 @@ function targetOf(models: readonly Model[], { affinity, ordered }: Choosing): Ta
   if (first === undefined) throw new Error('a model has no deployment');
   return {
     ...{ chain: [first, ...others], affinity, agentId: null, systemPrompt: null, defaults: {} },
-    ...{ memory: null, reference: null, tools: null },
+    ...{ memory: null, reference: null, tools: null, ownKeys: null },
   };
 }
 

@@ -77,6 +77,7 @@ async function count(
       models: models.filter((model) => hasCounts(counted, model)),
       tenantId,
       affinity: target.affinity,
+      ownKeys: target.ownKeys,
       requestFor: (model, turn) =>
         countRequest(counted, model, {
           tenantId,

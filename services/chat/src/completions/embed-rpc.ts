@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { ofOnePayer } from '../catalogue/payer.ts';
 import { soleTarget, type Choosing } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
@@ -36,7 +37,10 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
         actor,
         settings: ofTenant,
         // Without fallbacks: vectors of another model could not be compared with those that are stored.
-        target: { ...soleTarget(model, inTurn(dependencies)), agentId },
+        target: ofOnePayer(
+          { ...soleTarget(model, inTurn(dependencies)), agentId },
+          { keys: ofTenant.ownKeys, userId: actor.userId },
+        ),
         channel: memoryChannel,
         signal: signalUntil(context),
       });

@@ -19,6 +19,7 @@ const target = (fields: Partial<Target> = {}): Target => ({
   memory: null,
   reference: null,
   tools: null,
+  ownKeys: null,
   defaults: {},
   ...fields,
 });

@@ -61,5 +61,7 @@ export interface ProviderAdapter {
   complete(call: ProviderCall): Promise<Buffer>;
   /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */
   stream(call: ProviderCall): Promise<ProviderStream>;
+  /** The status of a GET behind the base address; null where there is none in time. */
+  statusOf(path: string, headers: Record<string, string>): Promise<number | null>;
   close(): Promise<void>;
 }

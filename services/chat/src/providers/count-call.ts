@@ -3,6 +3,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
 import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -19,6 +20,7 @@ export interface CountCall {
   tenantId: string;
   /** As in a target. */
   affinity: string | null;
+  ownKeys: Target['ownKeys'];
   /** Null where the model's API can't express the request. `turn`: the keys of a provider with several. */
   requestFor: (model: Model, turn: KeyTurn | null) => Promise<CountRequest | null>;
   trace: TraceContext;
@@ -78,10 +80,11 @@ export async function countAtProvider(providers: ProviderRegistry, call: CountCa
 async function attempt(
   providers: ProviderRegistry,
   model: Model,
-  { requestFor, trace, signal, room, tenantId, affinity }: CountCall,
+  { requestFor, trace, signal, room, tenantId, affinity, ownKeys }: CountCall,
 ): Promise<Count | ProviderFailure | null> {
   const { name } = model.provider;
-  const { adapter, keys } = providers.get(model);
+  const { adapter } = providers.get(model);
+  const keys = providers.keysFor(model, { tenantId, ownKeys });
   // Providers limit counts apart from completions, so a key may rest for one of them.
   const turn = keys?.turn({ model: `count ${model.upstreamModel}`, tenantId, affinity }) ?? null;
   const firstKey = turn?.key ?? null;

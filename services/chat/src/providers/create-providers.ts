@@ -1,29 +1,43 @@
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { ChatConfig } from '../config.ts';
+import type { Peers } from '../shared/peers.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { answerBudget } from './answer-metrics.ts';
+import { checkProviderKey } from './check-provider-key-rpc.ts';
+import { OwnKeyUses } from './own-key-uses-job.ts';
 import { ProviderWatch } from './provider-watch-job.ts';
 import { ProviderRegistry } from './registry.ts';
 
 export interface ProvidersOptions {
   config: ChatConfig;
   alerts: Alerts;
+  peers: Peers;
+  settings: TenantSettingsClient;
 }
 
 /** The providers of the catalogue, and the memory for their answers. */
-export function createProviders({ registry, log }: Shell, { config, alerts }: ProvidersOptions) {
+export function createProviders(
+  { registry, log }: Shell,
+  { config, alerts, peers, settings }: ProvidersOptions,
+) {
+  const { catalogue, SECRETS_KEYRING: keyRing } = config;
+  const uses = new OwnKeyUses({ tenant: peers.tenant, log });
   const providers = new ProviderRegistry({
-    catalogue: config.catalogue,
+    catalogue,
     secrets: config.providerSecrets,
     metrics: registry,
     log,
     onKeyFailing: (provider, key) => alerts.providerKeyFailing(provider, key),
+    ownKeys: { keyRing, note: (id, use) => uses.note(id, use) },
   });
   return {
+    rpcs: { checkProviderKey: checkProviderKey({ catalogue, providers, settings, keyRing }) },
     providers,
     answers: answerBudget(registry),
     parts: [
       { stop: () => providers.close() },
+      uses,
       new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
     ],
   };

@@ -86,6 +86,23 @@ export class HttpAdapter implements ProviderAdapter {
     await this.#pool.close();
   }
 
+  async statusOf(path: string, headers: Record<string, string>): Promise<number | null> {
+    const request = {
+      method: 'GET',
+      path: this.#basePath + path,
+      headers: { ...headers, 'user-agent': 'gatehouse' },
+    };
+    try {
+      const signal = AbortSignal.timeout(connectTimeoutMs);
+      const { statusCode, body } = await this.#pool.request({ ...request, signal } as const);
+      // Nothing of the body is wanted.
+      body.on('error', ignore).destroy();
+      return statusCode;
+    } catch {
+      return null;
+    }
+  }
+
   async close(): Promise<void> {
     this.#kind.credentials.close?.();
     await this.#pool.destroy();

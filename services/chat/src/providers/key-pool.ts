@@ -26,6 +26,10 @@ export interface KeyPoolOptions {
   choices: Choices;
   /** Called when the provider begins to refuse a key. */
   onFailing: (position: number, status: number | null) => void;
+  /** Called when it accepts one. */
+  onAccepted?: () => void;
+  /** Whether the key is the tenant's own. */
+  isOwn?: boolean;
   now?: () => number;
 }
 
@@ -45,15 +49,19 @@ export class KeyPool {
   readonly #failing = new Set<PoolKey>();
   readonly #choices: Choices;
   readonly #onFailing: KeyPoolOptions['onFailing'];
+  readonly #onAccepted: KeyPoolOptions['onAccepted'];
+  readonly #isOwn: boolean;
   readonly #now: () => number;
 
-  constructor({ provider, keys, choices, onFailing, now = monotonicMs }: KeyPoolOptions) {
+  constructor({ provider, keys, choices, now = monotonicMs, ...options }: KeyPoolOptions) {
     this.provider = provider;
     this.#keys = keys.map((key, index) => ({
       ...{ ...key, position: index + 1, name: String(index + 1), rests: new KeyRests(now) },
     }));
     this.#choices = choices;
-    this.#onFailing = onFailing;
+    this.#onFailing = options.onFailing;
+    this.#onAccepted = options.onAccepted;
+    this.#isOwn = options.isOwn ?? false;
     this.#now = now;
   }
 
@@ -76,6 +84,7 @@ export class KeyPool {
   }
 
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
+    this.#onAccepted?.();
     key.rests.accepted(call);
     if (key.rests.of(call) === null) this.#failing.delete(key);
     if (affinity !== null && this.#keys.length > 1)
@@ -98,7 +107,9 @@ export class KeyPool {
   exhausted(call: CallOf): ProviderFailure {
     const rests = this.#keys.map((key) => key.rests.of(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
-      return new ProviderFailure('status', this.provider, { status: unauthorized, isResting: true });
+      return this.#isOwn
+        ? new ProviderFailure('own_key', this.provider)
+        : new ProviderFailure('status', this.provider, { status: unauthorized, isResting: true });
     const now = this.#now();
     const soonest = Math.min(
       ...rests.filter((rest) => rest?.reason !== 'refused').map((rest) => rest?.until ?? now),

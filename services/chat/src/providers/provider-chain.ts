@@ -152,11 +152,12 @@ export class ProviderChain {
     return later.every((model) => providers.get(model).breaker.isOpenFor(tenantId));
   }
 
-  async #attempt(model: Model, { adapter, keys }: Deployment): Promise<Answer | ProviderFailure | AppError> {
-    const { api, request, target, record, receiver, tenantId } = this.#options;
+  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure | AppError> {
+    const { api, request, target, record, receiver, tenantId, providers } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
-    const { affinity } = target;
+    const { affinity, ownKeys } = target;
+    const keys = providers.keysFor(model, { tenantId, ownKeys });
     const turn = keys?.turn({ model: model.upstreamModel, tenantId, affinity }) ?? null;
     if (turn?.key === null) return turn.exhausted;
     const translation = this.#translationFor(model);

@@ -7,6 +7,8 @@ import type { Blame } from './breaker.ts';
 export type FailureKind =
   /** The gateway has no credentials for the call. Nothing was sent. */
   | 'credentials'
+  /** The provider refuses the tenant's own key. */
+  | 'own_key'
   /** No connection was made: refused, unknown name, TLS error, connect time-out. Nothing was sent. */
   | 'unreachable'
   /** The connection broke off before an answer. */
@@ -106,6 +108,7 @@ export class ProviderFailure extends Error {
         return 'tenant';
       case 'status':
         return (this.details.status ?? 0) >= 500 ? 'tenant' : null;
+      case 'own_key':
       case 'untranslatable':
       case 'aborted':
       case 'interrupted':
@@ -123,6 +126,12 @@ export class ProviderFailure extends Error {
         return new AppError(
           'provider_authentication',
           `The gateway could not get credentials for the provider ${provider}.`,
+          { cause: this },
+        );
+      case 'own_key':
+        return new AppError(
+          'provider_key_failing',
+          `The provider ${provider} refuses the tenant's own key. Ask an admin of your tenant to replace it.`,
           { cause: this },
         );
       case 'unreachable':

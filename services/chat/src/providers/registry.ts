@@ -13,8 +13,11 @@ import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
 import { KeyPool, type KeySource } from './key-pool.ts';
+import type { OwnKey } from '../shared/tenant-settings.ts';
+import { freeCallOf } from './key-check.ts';
 import { MissingMethods } from './missing-methods.ts';
-import { kindOf, poolKeysOf } from './provider-kinds.ts';
+import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
+import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
 import { SealMakers } from './seal-makers.ts';
 
 /** A model at its provider. */
@@ -35,6 +38,12 @@ interface ProviderAccess {
   keys: KeyPool | null;
 }
 
+/** The payer of a call. */
+export interface KeyPayer {
+  tenantId: string;
+  ownKeys: ReadonlyMap<Model, OwnKey> | null;
+}
+
 export interface RegistryOptions {
   catalogue: Catalogue;
   secrets: Secrets;
@@ -42,6 +51,8 @@ export interface RegistryOptions {
   log?: Logger;
   /** Called when a provider begins to refuse a key of its pool, which is named by its position. */
   onKeyFailing?: (provider: string, position: number) => void;
+  /** Absent where no call has an own key of a tenant. */
+  ownKeys?: OwnKeyPoolsOptions;
 }
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
@@ -55,11 +66,13 @@ export class ProviderRegistry {
   /** Adapters of providers that have left the catalogue, while calls of them are under way. */
   readonly #retired = new Set<HttpAdapter>();
   readonly #choices = new Choices();
+  readonly #ownKeys: OwnKeyPools | null;
   readonly seals = new SealMakers();
   readonly missing = new MissingMethods();
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#ownKeys = options.ownKeys === undefined ? null : new OwnKeyPools(options.ownKeys);
     this.replaceBy(options);
     this.#observe(options.metrics);
   }
@@ -95,6 +108,24 @@ export class ProviderRegistry {
     const made = { adapter, breaker: breakers.of(model), keys };
     this.#deployments.set(model, made);
     return made;
+  }
+
+  /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */
+  keysFor(model: Model, { tenantId, ownKeys }: KeyPayer): KeyPool | null {
+    const own = ownKeys?.get(model);
+    if (own === undefined) return this.get(model).keys;
+    if (this.#ownKeys === null) throw new Error('no key of a tenant is expected');
+    return this.#ownKeys.of(model.provider, tenantId, own);
+  }
+
+  /** Whether a provider accepts a key of a tenant, by a call that costs nothing; null where there is none, or it fails. */
+  async acceptsKey(provider: Provider, key: string): Promise<boolean | null> {
+    const call = freeCallOf(provider);
+    if (call === null || provider.kind === 'vertex') return null;
+    const headers = keyHeaders(provider.kind, key);
+    const status = await this.#accesses.get(provider.name)?.adapter.statusOf(call.path, headers);
+    if (status === call.refusal) return false;
+    return status === 200 ? true : null;
   }
 
   /** The deployments of a model in the order in which a session goes to them. */

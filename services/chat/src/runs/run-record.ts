@@ -48,6 +48,7 @@ export function startedRun(run: RunIdentity): StartedRun {
     agent_id: run.agentId,
     request_model: cutText(run.requestModel, textLimits.request_model),
     streamed: run.streamed,
+    ...(run.ownKey && { own_key: true }),
     input_preview: cutOrNull(run.inputPreview, textLimits.preview),
     ...(run.recall === null ? {} : { recall: cutRecall(run.recall) }),
   };

@@ -29,6 +29,8 @@ export interface RunIdentity {
   agentId: string | null;
   requestModel: string;
   streamed: boolean;
+  /** Whether its providers are called with keys of the tenant's own. */
+  ownKey: boolean;
   inputPreview: string | null;
   /** The search in the agent's memory; null if there was none. */
   recall: Recall | null;

@@ -9,7 +9,7 @@ import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
-import type { KeySettings, TenantSettings } from './tenant-settings.ts';
+import type { KeySettings, OwnKey, TenantSettings } from './tenant-settings.ts';
 import type {
   GetTenantSettingsResponse,
   Resource,
@@ -71,7 +71,7 @@ export class TenantSettingsClient {
     tenantId: string,
     context: SettingsContext,
   ): Promise<{ settings: Known; status: string | undefined }> {
-    const request = { tenantId, omitLimitedKeys: true };
+    const request = { tenantId, omitLimitedKeys: true, withProviderKeys: true };
     const response = await this.#peer.call('getTenantSettings', request, context);
     const { allowedModels, previewsEnabled, previewMaxChars, retentionDays, limited, status } = response;
     const settings = {
@@ -79,6 +79,10 @@ export class TenantSettingsClient {
       previewChars: previewsEnabled ? previewMaxChars : 0,
       retentionDays,
       limited,
+      ownKeys: response.providerKeys.map(({ userId, models, ...key }) => ({
+        ...{ ...key, userId: userId ?? null },
+        models: models.length === 0 ? null : new AllowedModels(models),
+      })),
     };
     return { settings: { settings, keyLimits: keyLimitsOf(response) }, status };
   }
@@ -101,8 +105,14 @@ function keyLimitsOf({ someKeyLimited, limitedKeys }: GetTenantSettingsResponse)
   return someKeyLimited === true ? 'ask' : new Map(limitedKeys.map((key) => [key.id, key.limited]));
 }
 
-/** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters. */
+/** Bytes in memory: a tenant may be allowed 1,000 models with ids of 256 characters, and has 100 keys at most. */
 function sizeOf({ settings, keyLimits }: Known): number {
   const models = (settings.allowedModels?.entries ?? []).reduce((sum, id) => sum + 2 * id.length + 50, 0);
-  return models + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
+  const keys = settings.ownKeys.reduce((sum, key) => sum + keyBytes(key), 0);
+  return models + keys + (keyLimits === 'ask' ? 0 : 100 * keyLimits.size);
+}
+
+function keyBytes({ sealed, models }: OwnKey): number {
+  const entries = models?.entries ?? [];
+  return entries.reduce((sum, id) => sum + 4 * id.length + 100, sealed.length + 1_000);
 }

@@ -11,6 +11,21 @@ export interface TenantSettings {
   retentionDays: number;
   /** The limited resources of the tenant. */
   limited: readonly Resource[];
+  /** The tenant's own keys for providers, newest first. */
+  ownKeys: readonly OwnKey[];
+}
+
+/** A tenant's own key for a provider. */
+export interface OwnKey {
+  id: string;
+  /** Name of a provider of the catalogue. */
+  provider: string;
+  /** Encrypted. */
+  sealed: Buffer;
+  /** Models that it is for; null for all of the provider. */
+  models: AllowedModels | null;
+  /** The user whose requests it is for; null for all. */
+  userId: string | null;
 }
 
 /** OpenAI's own; a tenant service of an earlier release does not say its tenants' days. */

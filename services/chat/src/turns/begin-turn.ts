@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -81,7 +82,11 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const { providers, log, limiter, pricing } = dependencies;
   const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
   const amounts = asked.tools === null ? ofRequest : ofRequest.grown(asked.tools.definitions.text.length);
-  const payer = { tenantId, apiKeyId, settings };
+  const payer = {
+    tenantId,
+    apiKeyId,
+    settings: target.ownKeys === null ? settings : withoutBudgets(settings),
+  };
   const callAmounts = { amounts, leastTokens: leastTokens(request, target), signal: asked.signal };
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
   const run = createRun(dependencies, asked);
@@ -127,6 +132,13 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   });
 }
 
+/** The settings for a run that the tenant pays itself. */
+function withoutBudgets(settings: KeySettings): KeySettings {
+  const others = (limited: readonly Resource[]): Resource[] =>
+    limited.filter((resource) => resource !== Resource.BUDGET);
+  return { ...settings, limited: others(settings.limited), keyLimited: others(settings.keyLimited) };
+}
+
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {
   const { request, actor, target, recall, admission, arrivedAt, channel, sessionId } = asked;
   const { recorder, pricing, telemetry } = dependencies;
@@ -150,6 +162,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
       agentId: target.agentId,
       requestModel: request.model,
       streamed: request.stream,
+      ownKey: target.ownKeys !== null,
       inputPreview: previewChars === 0 ? null : request.inputPreview(previewChars),
       recall,
       charges: admission.charges,

@@ -1,6 +1,7 @@
 import { textLimits } from '@gatehouse/events/run-event';
 import { affinityOf } from '../catalogue/affinity.ts';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { ofOnePayer } from '../catalogue/payer.ts';
 import {
   agentRef,
   agentTarget,
@@ -43,8 +44,13 @@ interface Asked {
   sessionId: string | null;
 }
 
-/** The models behind a request's `model`, in any API. Throws 404 `model_not_found`. */
-export async function findNamedTarget(
+/** The models behind a request's `model`, in any API, of one payer. Throws 404 `model_not_found`. */
+export async function findNamedTarget(dependencies: TargetDependencies, asked: Asked): Promise<Target> {
+  const { userId } = asked.actor;
+  return ofOnePayer(await anyPayersTarget(dependencies, asked), { keys: asked.settings.ownKeys, userId });
+}
+
+async function anyPayersTarget(
   { catalogue, agents, providers }: TargetDependencies,
   { request, actor, settings, sessionId }: Asked,
 ): Promise<Target> {

@@ -110,6 +110,7 @@ async function setUp(
         sessionId: null,
         agentId: null,
         requestModel: 'm',
+        ownKey: false,
         dialect: 'chat',
         client: 'other',
       },

@@ -1,0 +1,71 @@
+import { AllowedModels } from '@gatehouse/contract/allowed-models';
+import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
+import { AppError } from '@gatehouse/kit/errors';
+import {
+  KeyVerdict,
+  type CheckProviderKeyRequest,
+  type CheckProviderKeyResponse,
+} from '@gatehouse/proto/chat/v1/chat';
+import { openProviderKey } from '@gatehouse/secrets/provider-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
+import type { Provider } from '../catalogue/provider-schema.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { ProviderRegistry } from './registry.ts';
+
+export interface KeyCheckDependencies {
+  catalogue: Catalogue;
+  providers: ProviderRegistry;
+  settings: TenantSettingsClient;
+  keyRing: KeyRing;
+}
+
+/** Whether a model can be called at a provider. */
+function isAt({ name }: Provider, model: Model): boolean {
+  return deploymentsOf(model).some(({ provider }) => provider.name === name);
+}
+
+/** `CheckProviderKey`: whether a tenant's own key for a provider can be used. */
+export function checkProviderKey({
+  catalogue,
+  providers,
+  settings,
+  keyRing,
+}: KeyCheckDependencies): Rpc<CheckProviderKeyRequest, CheckProviderKeyResponse> {
+  return {
+    callers: ['tenant'],
+    async handle(asked, context) {
+      const { tenantId } = tenantOf(context);
+      if (asked.tenantId !== tenantId)
+        throw new AppError('caller_not_allowed', 'The key is of another tenant.', { param: 'tenant_id' });
+      const { allowedModels } = await settings.getNow(tenantId, context);
+      const usable = [...catalogue.models.values()].filter(
+        (model) =>
+          catalogue.find(model.id, allowedModels) === model &&
+          deploymentsOf(model).some(({ provider }) => provider.name === asked.provider),
+      );
+      // A provider whose models the tenant can't use is as unknown as one that there is not.
+      const provider = usable
+        .flatMap(deploymentsOf)
+        .find((model) => model.provider.name === asked.provider)?.provider;
+      if (provider === undefined) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
+      if (provider.kind === 'vertex') return { verdict: KeyVerdict.NO_KEYS };
+      const unknownModel = asked.models.find((entry) => {
+        const entries = new AllowedModels([entry]);
+        const named = catalogue.find(entry, allowedModels);
+        return (
+          !usable.some((model) => entries.has(model.id)) && (named === undefined || !isAt(provider, named))
+        );
+      });
+      if (unknownModel !== undefined) return { verdict: KeyVerdict.UNCHECKED, unknownModel };
+      const key = openProviderKey(keyRing, { tenantId, id: asked.id }, asked.sealed);
+      return { verdict: await verdictOf(provider, key) };
+    },
+  };
+
+  async function verdictOf(provider: Provider, key: string): Promise<KeyVerdict> {
+    const accepted = await providers.acceptsKey(provider, key);
+    if (accepted === null) return KeyVerdict.UNCHECKED;
+    return accepted ? KeyVerdict.ACCEPTED : KeyVerdict.REFUSED;
+  }
+}

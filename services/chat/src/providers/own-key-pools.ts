@@ -1,0 +1,71 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
+import { openProviderKey } from '@gatehouse/secrets/provider-key';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { Provider } from '../catalogue/provider-schema.ts';
+import { Choices } from './choice.ts';
+import { CredentialsError, fixedHeaders, type Credentials } from './credentials.ts';
+import { KeyPool } from './key-pool.ts';
+import { keyHeaders } from './provider-kinds.ts';
+import type { OwnKey } from '../shared/tenant-settings.ts';
+
+/** Keys whose state is kept: about 20 MB. One that was not used for long is taken anew. */
+const maxKeys = 10_000;
+
+export interface OwnKeyPoolsOptions {
+  keyRing: KeyRing;
+  /** Called when a provider refuses a key, and when it accepts one. */
+  note: (id: string, use: { refused: boolean }) => void;
+}
+
+/** The own keys of tenants, each a pool of one: how it rests is a matter of its tenant alone. */
+export class OwnKeyPools {
+  readonly #options: OwnKeyPoolsOptions;
+  readonly #choices = new Choices();
+  /** By key and kind of provider, the one that was used longest ago first. */
+  readonly #pools = new Map<string, KeyPool>();
+
+  constructor(options: OwnKeyPoolsOptions) {
+    this.#options = options;
+  }
+
+  /** The pool of a key for a provider that it is for. */
+  of(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
+    // A changed catalogue may have another kind of provider by the name.
+    const name = cacheKey(key.id, provider.kind);
+    const pool = this.#pools.get(name) ?? this.#create(provider, tenantId, key);
+    this.#pools.delete(name);
+    this.#pools.set(name, pool);
+    const [oldest] = this.#pools.keys();
+    if (this.#pools.size > maxKeys && oldest !== undefined) this.#pools.delete(oldest);
+    return pool;
+  }
+
+  #create(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
+    const { note } = this.#options;
+    return new KeyPool({
+      provider: provider.name,
+      keys: [{ credentials: this.#credentialsOf(provider, tenantId, key), weight: 1 }],
+      choices: this.#choices,
+      isOwn: true,
+      onFailing: () => note(key.id, { refused: true }),
+      onAccepted: () => note(key.id, { refused: false }),
+    });
+  }
+
+  #credentialsOf(provider: Provider, tenantId: string, { id, sealed }: OwnKey): Credentials {
+    if (provider.kind === 'vertex') return unusable;
+    try {
+      const key = openProviderKey(this.#options.keyRing, { tenantId, id }, sealed);
+      return fixedHeaders(keyHeaders(provider.kind, key));
+    } catch {
+      return unusable;
+    }
+  }
+}
+
+/** A key that the provider can't be called with: it takes none, or the key ring has not what the key is encrypted with. */
+const unusable: Credentials = {
+  headersFor: () => {
+    throw new CredentialsError('the key of the tenant cannot be used');
+  },
+};
