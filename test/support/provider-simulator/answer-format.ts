@@ -1,6 +1,6 @@
 import { RefusedRequest, defaultErrorFor, errorBody } from './errors.ts';
 import type { WireError } from './errors.ts';
-import type { Frame } from './frame.ts';
+import type { Frame, Framing } from './frame.ts';
 import type { ChargedUsage } from './records.ts';
 
 /** An answer of an API before its delivery, which faults may change. */
@@ -9,6 +9,8 @@ export interface Answer {
   /** The usage that the provider charges; null if the answer is free. */
   usage: ChargedUsage | null;
   streamed: boolean;
+  /** How a stream is written; absent for server-sent events. */
+  framing?: Framing;
   /** The events of the answer as a stream, in order; null where the API has no streams. */
   frames: (() => Frame[]) | null;
   /** The body of the answer in one piece. */

@@ -1,8 +1,7 @@
 import type { AnswerFormat } from './answer-format.ts';
 import type { Carried } from './exchange.ts';
 import { errorOf, type Fault } from './faults.ts';
-import { eventText } from './frame.ts';
-import type { Frame } from './frame.ts';
+import type { Frame, Framing } from './frame.ts';
 
 export type Step = WriteStep | { kind: Ending };
 
@@ -39,8 +38,14 @@ export function planUnary(body: string, usage: boolean, fault: Fault): { length:
   return { length: bytes.length, steps };
 }
 
+interface Written {
+  format: AnswerFormat;
+  framing: Framing;
+}
+
 /** Plans the writes of a stream, including its faults. */
-export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat): Step[] {
+export function planStream(frames: Frame[], fault: Fault, written: Written): Step[] {
+  const { framing } = written;
   const contentFrames = frames.filter((frame) => frame.kind === 'content').length;
   const eol = fault.crlf === true ? '\r\n' : '\n';
   const steps: Step[] = [];
@@ -51,38 +56,45 @@ export function planStream(frames: Frame[], fault: Fault, format: AnswerFormat):
     if (frame.kind !== 'opening' && contentSent > checkedAt) {
       checkedAt = contentSent;
       if (fault.malformed !== undefined && contentSent === Math.floor(contentFrames / 2)) {
-        steps.push(text(brokenEvent(frame, fault.malformed, eol)));
+        steps.push(text(brokenEvent(frame, fault.malformed, { framing, eol })));
       }
       const ending = endingAt(contentSent, contentFrames, fault);
       if (ending === 'error') {
         const sent = frames.slice(0, index);
-        return [...steps, ...errorSteps(sent, fault, { format, eol }), { kind: 'end' }];
+        return [...steps, ...errorSteps(sent, fault, { ...written, eol }), ...endOf(framing)];
       }
       if (ending !== null) return [...steps, { kind: ending }];
     }
-    if (frame.kind === 'done') return [...steps, ...lastSteps(frame, fault, eol)];
-    if (fault.comments === true) steps.push(text(`: comment${eol}${eol}`));
+    if (frame.kind === 'done') return [...steps, ...lastSteps(frame, fault, { framing, eol })];
+    if (fault.comments === true) steps.push(text(framing.comment(eol)));
     const carried = { chunks: 1, usage: frame.carriesUsage };
-    steps.push({ kind: 'write', data: eventText(frame, eol), carried, paced: frame.kind === 'content' });
+    const data = framing.text(frame, eol);
+    steps.push({ kind: 'write', data, carried, paced: frame.kind === 'content' });
     if (frame.kind === 'content') contentSent++;
   }
-  return [...steps, { kind: 'end' }];
+  return [...steps, ...endOf(framing)];
 }
 
-function lastSteps(done: Frame, fault: Fault, eol: string): Step[] {
+/** The end of a stream in order. */
+function endOf({ end }: Framing): Step[] {
+  return [...(end === '' ? [] : [text(end)]), { kind: 'end' }];
+}
+
+interface Lines {
+  framing: Framing;
+  eol: string;
+}
+
+function lastSteps(done: Frame, fault: Fault, { framing, eol }: Lines): Step[] {
   if (fault.cut === 'before_done') return [{ kind: 'cut' }];
   if (fault.end_without_done === true) return [{ kind: 'end' }];
   const carried = { chunks: 0, usage: done.carriesUsage };
-  return [{ kind: 'write', data: eventText(done, eol), carried, paced: false }, { kind: 'end' }];
+  return [{ kind: 'write', data: framing.text(done, eol), carried, paced: false }, ...endOf(framing)];
 }
 
-function errorSteps(
-  sent: readonly Frame[],
-  fault: Fault,
-  { format, eol }: { format: AnswerFormat; eol: string },
-): Step[] {
+function errorSteps(sent: readonly Frame[], fault: Fault, { format, framing, eol }: Written & Lines): Step[] {
   const events = format.errorEvents(errorOf(format.defaultError(500), fault), sent);
-  return events.map((event) => text(eventText(event, eol)));
+  return events.map((event) => text(framing.text(event, eol)));
 }
 
 function text(data: string): Step {
@@ -110,9 +122,9 @@ function brokenJson(body: string): string {
 }
 
 /** `json`: an event whose data is half a chunk. `sse`: lines that are not valid in the event stream format. */
-function brokenEvent(frame: Frame, kind: 'json' | 'sse', eol: string): string {
+function brokenEvent(frame: Frame, kind: 'json' | 'sse', { framing, eol }: Lines): string {
   if (kind === 'json') {
-    return eventText({ ...frame, data: frame.data.slice(0, Math.floor(frame.data.length / 2)) }, eol);
+    return framing.text({ ...frame, data: frame.data.slice(0, Math.floor(frame.data.length / 2)) }, eol);
   }
   return `this is not an event stream${eol}<html>502 Bad Gateway</html>${eol}${eol}`;
 }

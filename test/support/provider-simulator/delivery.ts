@@ -4,18 +4,13 @@ import type { Step, WriteStep } from './delivery-plan.ts';
 import type { Exchange } from './exchange.ts';
 import { noFault } from './faults.ts';
 import type { Fault } from './faults.ts';
-import { eventText } from './frame.ts';
-import type { Frame } from './frame.ts';
+import { serverSent } from './frame.ts';
+import type { Frame, Framing } from './frame.ts';
 
 type Headers = Record<string, string | number>;
 
 const jsonType = 'application/json';
 const wrongType = 'text/plain; charset=utf-8';
-const streamHeaders: Headers = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
-};
-
 /** The first pieces of a split body are sent 1 ms apart, so that they arrive separately. */
 const unhurriedPieces = 100;
 
@@ -25,7 +20,7 @@ export function sendAnswer(exchange: Exchange, answer: Answer, fault: Fault): vo
   exchange.record.usage = answer.usage;
   const { frames } = answer;
   if (frames !== null && answer.streamed !== (fault.other_kind === true)) {
-    sendStream(exchange, frames(), fault);
+    sendStream(exchange, { frames: frames(), framing: answer.framing ?? serverSent }, fault);
   } else sendJson(exchange, { status: 200, body: answer.whole() }, fault);
 }
 
@@ -47,19 +42,26 @@ export function sendJson(exchange: Exchange, answer: { status: number; body: str
   void play(exchange, { status, headers, steps }, fault);
 }
 
-/** Sends an event stream with the given fault. */
-function sendStream(exchange: Exchange, frames: Frame[], fault: Fault): void {
-  const headers = { ...exchange.format.headers, ...streamHeaders };
+interface Stream {
+  frames: Frame[];
+  framing: Framing;
+}
+
+/** Sends a stream with the given fault. */
+function sendStream(exchange: Exchange, { frames, framing }: Stream, fault: Fault): void {
+  const { format } = exchange;
+  const headers = { ...format.headers, 'content-type': framing.contentType, 'cache-control': 'no-cache' };
   if (fault !== noFault) {
-    const steps = planStream(frames, fault, exchange.format);
+    const steps = planStream(frames, fault, { format, framing });
     void play(exchange, { status: 200, headers, steps }, fault);
     return;
   }
   exchange.start(200, headers);
   for (const frame of frames) {
     const chunks = frame.kind === 'done' ? 0 : 1;
-    exchange.push(eventText(frame), { chunks, usage: frame.carriesUsage });
+    exchange.push(framing.text(frame), { chunks, usage: frame.carriesUsage });
   }
+  if (framing.end !== '') exchange.push(framing.end, { chunks: 0, usage: false });
   exchange.end();
 }
 

@@ -45,7 +45,7 @@ export interface Fault {
   empty_finish_reasons?: boolean;
   other_kind?: boolean;
   content?: string;
-  /** Messages and responses: thinking of this many pieces, requested or not. */
+  /** Messages, responses and Gemini: thinking of this many pieces, requested or not. */
   thinking?: number;
   /** Messages only: a block of redacted thinking. */
   redacted_thinking?: boolean;

@@ -11,6 +11,38 @@ export interface Frame {
   carriesUsage: boolean;
 }
 
+/** How the frames of a stream are written. */
+export interface Framing {
+  contentType: string;
+  text: (frame: Pick<Frame, 'event' | 'data'>, eol?: string) => string;
+  /** Between frames, what clients pass over. */
+  comment: (eol: string) => string;
+  /** Behind the last frame of a stream that ends in order. */
+  end: string;
+}
+
+export const serverSent: Framing = {
+  contentType: 'text/event-stream; charset=utf-8',
+  text: eventText,
+  comment: (eol) => `: comment${eol}${eol}`,
+  end: '',
+};
+
+/** One JSON array, for one stream. */
+export function arrayFraming(): Framing {
+  let start = '[';
+  return {
+    contentType: 'application/json; charset=UTF-8',
+    text: ({ data }) => {
+      const written = `${start}${data}`;
+      start = ',\r\n';
+      return written;
+    },
+    comment: (eol) => eol,
+    end: ']',
+  };
+}
+
 /** An event as it is written. */
 export function eventText({ event, data }: Pick<Frame, 'event' | 'data'>, eol = '\n'): string {
   const name = event === undefined ? '' : `event: ${event}${eol}`;

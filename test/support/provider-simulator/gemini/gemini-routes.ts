@@ -1,7 +1,8 @@
 import type { Answer } from '../answer-format.ts';
-import { echo, textPieces } from '../answer-text.ts';
+import { echo, jsonText, textPieces } from '../answer-text.ts';
 import { RefusedRequest } from '../errors.ts';
 import type { Fault } from '../faults.ts';
+import { arrayFraming } from '../frame.ts';
 import type { Frame } from '../frame.ts';
 import type { ChargedUsage } from '../records.ts';
 import type { Route, RouteContext } from '../route.ts';
@@ -9,6 +10,7 @@ import { namedTools, quotedCalls, scriptedCalls, type PlannedCall } from '../too
 import { isObject, objectsIn, splitIntoWords } from '../values.ts';
 import type { JsonObject } from '../values.ts';
 import { answerEmbeddings } from './gemini-embeddings.ts';
+import { generationOf } from './generation-config.ts';
 
 /** Methods of Google's Gemini API: https://ai.google.dev/api/generate-content. */
 
@@ -20,8 +22,8 @@ export function geminiRoute(method: string, path: string): Route | undefined {
   if (name === 'countTokens') return countContent;
   if (name.includes('mbed')) return (context) => answerEmbeddings(context, name.startsWith('batch'));
   const streamed = name === 'streamGenerateContent';
-  if (streamed && new URLSearchParams(query).get('alt') !== 'sse') return undefined;
-  return (context) => answerContent(context, { model: decodeURIComponent(model), streamed });
+  const asArray = streamed && new URLSearchParams(query).get('alt') !== 'sse';
+  return (context) => answerContent(context, { model: decodeURIComponent(model), streamed, asArray });
 }
 
 /** Whether a path is of this API. */
@@ -45,12 +47,17 @@ const methodPath =
 interface Asked {
   model: string;
   streamed: boolean;
+  /** Whether the stream is a JSON array in place of events. */
+  asArray: boolean;
 }
 
 /** The signature of every call. A turn whose call comes back without one is refused, as by Gemini 3. */
 const signature = Buffer.from('simulator').toString('base64');
 
-function answerContent({ exchange, fault, newId }: RouteContext, { model, streamed }: Asked): Answer {
+function answerContent(
+  { exchange, fault, newId }: RouteContext,
+  { model, streamed, asArray }: Asked,
+): Answer {
   const body = exchange.record.body;
   if (!isObject(body)) throw new RefusedRequest('Invalid JSON payload received.');
   const contents = objectsIn(body['contents']);
@@ -59,9 +66,14 @@ function answerContent({ exchange, fault, newId }: RouteContext, { model, stream
   checkSignatures(contents);
   const id = newId('');
   const calls = callsOf(body, contents, fault);
-  const pieces =
-    calls.length > 0 && fault.content === undefined ? [] : textPieces(fault, () => echo(echoed(contents)));
-  const usage = usageOf(body, contents, { pieces, calls }, fault);
+  const { json, thoughts, showsThoughts } = generationOf(body, fault);
+  const said = (): string => {
+    const text = echo(echoed(contents));
+    return json === null ? text : jsonText(json.schema, text);
+  };
+  const pieces = calls.length > 0 && fault.content === undefined ? [] : textPieces(fault, said);
+  const shown = showsThoughts ? thoughts.map((text) => ({ text, thought: true })) : [];
+  const usage = usageOf(body, contents, { pieces, calls, thoughts }, fault);
   const last = calls.map((call) => ({ functionCall: callObject(call), thoughtSignature: signature }));
   const head = { modelVersion: model, responseId: id };
   const shownUsage = fault.no_usage === true ? {} : { usageMetadata: usage };
@@ -69,13 +81,17 @@ function answerContent({ exchange, fault, newId }: RouteContext, { model, stream
     id,
     usage: chargedOf(usage),
     streamed,
+    ...(asArray && { framing: arrayFraming() }),
     frames: () => [
+      ...shown.map((thought) => frameOf('block', responseOf([thought], null, head), false)),
       ...pieces.map((text) => frameOf('content', responseOf([{ text }], null, head), false)),
       frameOf('usage', { ...responseOf(last, 'STOP', head), ...shownUsage }, fault.no_usage !== true),
     ],
     whole: () => {
       const texts = pieces.length === 0 ? [] : [{ text: pieces.join('') }];
-      return JSON.stringify({ ...responseOf([...texts, ...last], 'STOP', head), ...shownUsage });
+      const thought =
+        showsThoughts && thoughts.length > 0 ? [{ text: thoughts.join(''), thought: true }] : [];
+      return JSON.stringify({ ...responseOf([...thought, ...texts, ...last], 'STOP', head), ...shownUsage });
     },
   };
 }
@@ -88,7 +104,7 @@ function countContent({ exchange, fault }: RouteContext): Answer {
   const contents = objectsIn(asked['contents']);
   if (contents.length === 0)
     throw new RefusedRequest('* CountTokensRequest.contents: contents is not specified');
-  const { promptTokenCount } = usageOf(asked, contents, { pieces: [], calls: [] }, fault);
+  const { promptTokenCount } = usageOf(asked, contents, { pieces: [], calls: [], thoughts: [] }, fault);
   const whole = (): string => JSON.stringify({ totalTokens: promptTokenCount });
   return { id: null, usage: null, streamed: false, frames: null, whole };
 }
@@ -157,14 +173,24 @@ function callObject({ name, arguments: text }: PlannedCall): JsonObject {
 interface UsageMetadata extends JsonObject {
   promptTokenCount: number;
   candidatesTokenCount: number;
+  thoughtsTokenCount?: number;
   totalTokenCount: number;
 }
 
-/** Input is 3, and for each content 3 and a quarter of its characters; output is the number of words and calls. */
+interface Said {
+  pieces: readonly string[];
+  calls: readonly PlannedCall[];
+  thoughts: readonly string[];
+}
+
+/**
+ * Input is 3, and for each content 3 and a quarter of its characters; output is the number of words and calls, without the
+ * words of thoughts.
+ */
 function usageOf(
   body: JsonObject,
   contents: readonly JsonObject[],
-  { pieces, calls }: { pieces: readonly string[]; calls: readonly PlannedCall[] },
+  { pieces, calls, thoughts }: Said,
   { usage = {} }: Fault,
 ): UsageMetadata {
   const system = isObject(body['systemInstruction']) ? [body['systemInstruction']] : [];
@@ -174,17 +200,20 @@ function usageOf(
   const prompt = usage.prompt_tokens ?? all.reduce((sum, tokens) => sum + tokens, 3);
   const output = usage.completion_tokens ?? splitIntoWords(pieces.join('')).length + calls.length;
   return {
-    ...{ promptTokenCount: prompt, candidatesTokenCount: output, totalTokenCount: prompt + output },
+    ...{ promptTokenCount: prompt, candidatesTokenCount: output },
+    ...(thoughts.length > 0 && { thoughtsTokenCount: thoughts.length }),
+    totalTokenCount: prompt + output + thoughts.length,
     promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }],
   };
 }
 
-function chargedOf({ promptTokenCount, candidatesTokenCount, totalTokenCount }: UsageMetadata): ChargedUsage {
+function chargedOf(usage: UsageMetadata): ChargedUsage {
+  const { promptTokenCount, candidatesTokenCount, thoughtsTokenCount = 0, totalTokenCount } = usage;
   return {
     prompt_tokens: promptTokenCount,
-    completion_tokens: candidatesTokenCount,
+    completion_tokens: candidatesTokenCount + thoughtsTokenCount,
     total_tokens: totalTokenCount,
     prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0 },
-    completion_tokens_details: { reasoning_tokens: 0 },
+    completion_tokens_details: { reasoning_tokens: thoughtsTokenCount },
   };
 }

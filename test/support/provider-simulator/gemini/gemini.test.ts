@@ -42,6 +42,85 @@ describe('content of the simulator', () => {
     });
   });
 
+  it('is a stream as an array without `alt=sse`, also with faults and errors', async () => {
+    const events = eventsIn((await post('streamGenerateContent?alt=sse', asking('Hello there'))).text);
+    const array = await post('streamGenerateContent', asking('Hello there'));
+    expect(array.headers['content-type']).toBe('application/json; charset=UTF-8');
+    expect(withoutIds(JSON.parse(array.text))).toEqual(withoutIds(events));
+    const slow = asking('Hello there', { x_simulator: { comments: true, chunk_delay_ms: 1 } });
+    expect(withoutIds(JSON.parse((await post('streamGenerateContent', slow)).text))).toEqual(
+      withoutIds(events),
+    );
+    const failing = asking('Hello there', { x_simulator: { error_event_after_chunks: 2 } });
+    expect(JSON.parse((await post('streamGenerateContent', failing)).text)).toEqual([
+      ...[expect.anything(), expect.anything()],
+      { error: { code: 500, message: expect.any(String), status: 'INTERNAL' } },
+    ]);
+    const cut = asking('Hello there', { x_simulator: { cut: 'mid_stream' } });
+    const half = await post('streamGenerateContent', cut);
+    expect([half.complete, half.text.startsWith('[{'), half.text.endsWith(']')]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  it('is a document by a schema of both kinds, or any JSON object', async () => {
+    const textOf = async (generationConfig: object): Promise<unknown> => {
+      const seen = await post('generateContent', asking('Hello there', { generationConfig }));
+      const { candidates } = JSON.parse(seen.text) as {
+        candidates: { content: { parts: { text: string }[] } }[];
+      };
+      return JSON.parse(candidates[0]?.content.parts[0]?.text ?? '') as unknown;
+    };
+    const responseMimeType = 'application/json';
+    const properties = { city: { type: 'string' } };
+    const responseJsonSchema = { type: 'object', properties, required: ['city'] };
+    const responseSchema = { type: 'OBJECT', properties: { city: { type: 'STRING' } }, required: ['city'] };
+    const document = { city: expect.any(String) };
+    expect(await textOf({ responseMimeType, responseJsonSchema })).toEqual(document);
+    expect(await textOf({ responseMimeType, responseSchema })).toEqual(document);
+    expect(await textOf({ responseMimeType })).toEqual({ message: expect.stringContaining('Hello there') });
+  });
+
+  it('has thoughts where they are asked for, and charges them apart', async () => {
+    const think = async (thinkingConfig: object): Promise<{ parts: object[]; thoughts: unknown }> => {
+      const seen = await post('generateContent', asking('Hello', { generationConfig: { thinkingConfig } }));
+      const { candidates, usageMetadata } = JSON.parse(seen.text) as {
+        candidates: { content: { parts: object[] } }[];
+        usageMetadata: Record<string, number>;
+      };
+      const { promptTokenCount = 0, candidatesTokenCount = 0, thoughtsTokenCount } = usageMetadata;
+      expect(usageMetadata['totalTokenCount']).toBe(
+        promptTokenCount + candidatesTokenCount + (thoughtsTokenCount ?? 0),
+      );
+      return { parts: candidates[0]?.content.parts ?? [], thoughts: thoughtsTokenCount };
+    };
+    const thought = { text: 'The simulator thinks about what you said.', thought: true };
+    expect(await think({ includeThoughts: true })).toEqual({
+      ...{ parts: [thought, { text: expect.any(String) }], thoughts: 7 },
+    });
+    expect(await think({ thinkingBudget: 1_000 })).toEqual({
+      ...{ parts: [{ text: expect.any(String) }], thoughts: 7 },
+    });
+    expect(await think({ thinkingBudget: 0, includeThoughts: true })).toEqual({
+      ...{ parts: [{ text: expect.any(String) }], thoughts: undefined },
+    });
+    expect(simulator.requests.at(-1)?.usage).toMatchObject({
+      completion_tokens_details: { reasoning_tokens: 0 },
+    });
+    const fields = { generationConfig: { thinkingConfig: { includeThoughts: true } } };
+    const stream = await post('streamGenerateContent?alt=sse', asking('Hello', fields));
+    const shown = eventsIn(stream.text).flatMap(
+      (event) =>
+        (event as { candidates: { content: { parts: object[] } }[] }).candidates[0]?.content.parts ?? [],
+    );
+    expect(shown.filter((part) => 'thought' in part)).toHaveLength(7);
+    expect(simulator.requests.at(-1)?.usage).toMatchObject({
+      completion_tokens_details: { reasoning_tokens: 7 },
+    });
+  });
+
   it('counts the tokens of contents and of a whole request without charge', async () => {
     const said = await post('generateContent', asking('Hello there'));
     const { usageMetadata } = JSON.parse(said.text) as { usageMetadata: { promptTokenCount: number } };
@@ -136,6 +215,11 @@ describe('content of the simulator', () => {
 function eventsIn(text: string): unknown[] {
   const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, json = '']) => json);
   return data.map((json) => JSON.parse(json) as unknown);
+}
+
+/** Responses but for their ids. */
+function withoutIds(responses: unknown): unknown[] {
+  return (responses as { responseId: string }[]).map(({ responseId: _id, ...others }) => others);
 }
 
 function contentsOf(text: string): object[] {
