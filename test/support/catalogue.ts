@@ -10,6 +10,7 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { name: 'simulator', ...provider },
       { name: 'impatient', ...provider, timeout_ms: 500, idle_timeout_ms: 500, max_retries: 0 },
       { name: 'refusing', ...provider, base_url: refusing, max_retries: 0 },
+      { name: 'pooled', kind: 'openai', base_url: simulator, keys: [{ env: 'SIMULATOR_KEY' }] },
       { ...provider, name: 'anthropic', kind: 'anthropic', base_url: origin },
       { ...provider, name: 'openai-once', max_retries: 0 },
       { ...provider, name: 'anthropic-once', kind: 'anthropic', base_url: origin, max_retries: 0 },

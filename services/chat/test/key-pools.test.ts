@@ -171,7 +171,20 @@ describe('a key that is refused', () => {
       { provider: 'half', key: 1, provider_key_id: null, prefix: null },
       { provider: 'half', key: 2, provider_key_id: null, prefix: null },
     ]);
-    expect(await harness.metrics()).not.toContain('sk-secret');
+    const metrics = await harness.metrics();
+    expect(metrics).not.toContain('sk-secret');
+    expect(metrics).toMatch(
+      /gatehouse_provider_key_resting\{provider="half",key="1",reason="refused".*\} 1\n/,
+    );
+    expect(metrics).toMatch(
+      /gatehouse_provider_key_resting\{provider="half",key="1",reason="limited".*\} 0\n/,
+    );
+    expect(metrics).toMatch(
+      /gatehouse_provider_key_calls_total\{provider="half",key="1",outcome="refused".*\} 1\n/,
+    );
+    expect(metrics).toMatch(
+      /deployment_calls_total\{provider="half",model="half",outcome="provider_auth\w+".*\} 1\n/,
+    );
     expect(JSON.stringify(await harness.endedRuns('true'))).not.toContain('sk-secret');
   });
 

@@ -1,5 +1,6 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { KeyOutcome } from './call-metrics.ts';
 import type { Choices, Member } from './choice.ts';
 import type { Credentials } from './credentials.ts';
 import { KeyRests, type CallOf, type Rest } from './key-rests.ts';
@@ -28,6 +29,8 @@ export interface KeyPoolOptions {
   onFailing: (position: number, status: number | null) => void;
   /** Called when it accepts one. */
   onAccepted?: () => void;
+  /** Called for each call with a key. */
+  onUsed?: (position: number, outcome: KeyOutcome) => void;
   /** Whether the key is the tenant's own. */
   isOwn?: boolean;
   now?: () => number;
@@ -50,6 +53,7 @@ export class KeyPool {
   readonly #choices: Choices;
   readonly #onFailing: KeyPoolOptions['onFailing'];
   readonly #onAccepted: KeyPoolOptions['onAccepted'];
+  readonly #onUsed: KeyPoolOptions['onUsed'];
   readonly #isOwn: boolean;
   readonly #now: () => number;
 
@@ -61,6 +65,7 @@ export class KeyPool {
     this.#choices = choices;
     this.#onFailing = options.onFailing;
     this.#onAccepted = options.onAccepted;
+    this.#onUsed = options.onUsed;
     this.#isOwn = options.isOwn ?? false;
     this.#now = now;
   }
@@ -83,8 +88,14 @@ export class KeyPool {
     });
   }
 
+  /** How each key rests for any model. */
+  get resting(): { position: number; reason: Rest['reason'] | null }[] {
+    return this.#keys.map(({ position, rests }) => ({ position, reason: rests.longest?.reason ?? null }));
+  }
+
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
     this.#onAccepted?.();
+    this.#onUsed?.(key.position, 'accepted');
     key.rests.accepted(call);
     if (key.rests.of(call) === null) this.#failing.delete(key);
     if (affinity !== null && this.#keys.length > 1)
@@ -95,6 +106,7 @@ export class KeyPool {
   async refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): Promise<boolean> {
     const status = kind === 'credentials' ? unauthorized : (details.status ?? unauthorized);
     if (details.isStale === true && (await this.#isReplaced(key))) return true;
+    this.#onUsed?.(key.position, status === 429 ? 'limited' : 'refused');
     key.rests.refused(call, { status, retryAfterMs: details.retryAfterMs });
     if (status !== 429 && !this.#failing.has(key)) {
       this.#failing.add(key);

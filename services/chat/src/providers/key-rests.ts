@@ -70,6 +70,11 @@ export class KeyRests {
     return this.#longest([this.#whole, ofModel?.shared, ...(ofModel?.tenants.values() ?? [])]);
   }
 
+  /** The longest rest of any model for any tenant. */
+  get longest(): Rest | null {
+    return this.#longest([this.#whole, ...[...this.#models.keys()].map((model) => this.ofAny(model))]);
+  }
+
   /** The provider refused a call with this key. */
   refused({ model, tenantId }: CallOf, { status, retryAfterMs }: RefusedCall): void {
     if (status === unauthorized) {

@@ -1,32 +1,45 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
 import type { MeteredAnswer } from '../dialects/dialect.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Breaker } from './breaker.ts';
+import type { DeploymentCalls } from './call-metrics.ts';
+import type { EndedCall } from './call-window.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 
 const nothing = { beginning: '', chars: 0 };
 
-/** A provider call under way. Its outcome counts for the breaker of its deployment and is recorded. */
+/** A provider call under way. Its outcome counts for its deployment and the breaker of that, and is recorded. */
 export class OpenCall {
   readonly #tenantId: string;
   readonly #breaker: Breaker;
+  readonly #calls: DeploymentCalls;
   readonly #record: AttemptRecord;
+  readonly #startedAt = monotonicMs();
+  #firstByteMs: number | null = null;
 
-  constructor(tenantId: string, breaker: Breaker, record: AttemptRecord) {
+  constructor(
+    tenantId: string,
+    { breaker, calls }: { breaker: Breaker; calls: DeploymentCalls },
+    record: AttemptRecord,
+  ) {
     this.#tenantId = tenantId;
     this.#breaker = breaker;
+    this.#calls = calls;
     this.#record = record;
   }
 
   /** The first good byte arrived. */
   answered(): void {
+    this.#firstByteMs ??= monotonicMs() - this.#startedAt;
     this.#breaker.answered(this.#tenantId);
     this.#record.noteFirstToken();
   }
 
   succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
     this.#breaker.succeeded(this.#tenantId);
+    this.#ended({ error: null, isCancelled: false, outputTokens: usage?.outputTokens ?? null });
     return this.#record.endAttempt({
       status: 'ok',
       httpStatus: 200,
@@ -41,9 +54,16 @@ export class OpenCall {
   async failed(error: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(error instanceof ProviderFailure)) throw error;
     if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
+    const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
+    this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;
     const paid = usage === undefined ? null : { usage, serviceTier: null, answer: nothing };
     await this.#record.failAttempt(error, begun ?? paid);
     return error;
+  }
+
+  #ended(end: Pick<EndedCall, 'error' | 'isCancelled' | 'outputTokens'>): void {
+    const durationMs = monotonicMs() - this.#startedAt;
+    this.#calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs });
   }
 }

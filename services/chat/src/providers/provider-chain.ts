@@ -333,7 +333,7 @@ export class ProviderChain {
 
   #openCall(model: Model): OpenCall {
     const { tenantId, providers, record } = this.#options;
-    return new OpenCall(tenantId, providers.get(model).breaker, record);
+    return new OpenCall(tenantId, providers.get(model), record);
   }
 
   /** Returns false if the answer is no longer wanted. */

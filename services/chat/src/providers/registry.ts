@@ -8,6 +8,7 @@ import { isPattern } from '../catalogue/model-names.ts';
 import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
 import type { Breaker } from './breaker.ts';
 import { Breakers } from './breakers.ts';
+import { CallMetrics, DeploymentCalls, type KeyOutcome } from './call-metrics.ts';
 import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
@@ -18,12 +19,15 @@ import { freeCallOf } from './key-check.ts';
 import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
+import type { DeploymentState, Listed } from './provider-report.ts';
 import { SealMakers } from './seal-makers.ts';
 
 /** A model at its provider. */
 export interface Deployment {
   adapter: ProviderAdapter;
   breaker: Breaker;
+  /** Those of a name behind a pattern count for the pattern. */
+  calls: DeploymentCalls;
   /** Null for a provider without several keys. */
   keys: KeyPool | null;
 }
@@ -58,6 +62,9 @@ export interface RegistryOptions {
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
   readonly #options: RegistryOptions;
+  readonly #metrics: CallMetrics;
+  /** By the name of the deployment. */
+  readonly #calls = new Map<string, DeploymentCalls>();
   /** By name. */
   #accesses = new Map<string, ProviderAccess>();
   /** Those of earlier catalogues, too, for runs that began with them. */
@@ -72,6 +79,7 @@ export class ProviderRegistry {
 
   constructor(options: RegistryOptions) {
     this.#options = options;
+    this.#metrics = new CallMetrics(options.metrics);
     this.#ownKeys = options.ownKeys === undefined ? null : new OwnKeyPools(options.ownKeys);
     this.replaceBy(options);
     this.#observe(options.metrics);
@@ -98,6 +106,8 @@ export class ProviderRegistry {
     for (const model of entries) upstreamModels.get(this.#accessTo(model).breakers)?.add(model.upstreamModel);
     for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
     for (const model of entries) this.get(model);
+    const names = new Set(entriesOf(catalogue).map(deploymentName));
+    for (const name of this.#calls.keys()) if (!names.has(name)) this.#calls.delete(name);
   }
 
   /** `model` must be of a catalogue that the registry has or had. */
@@ -105,9 +115,17 @@ export class ProviderRegistry {
     const known = this.#deployments.get(model);
     if (known !== undefined) return known;
     const { adapter, breakers, keys } = this.#accessTo(model);
-    const made = { adapter, breaker: breakers.of(model), keys };
+    const made = { adapter, breaker: breakers.of(model), calls: this.#callsOf(model), keys };
     this.#deployments.set(model, made);
     return made;
+  }
+
+  #callsOf(model: Model): DeploymentCalls {
+    const entry = model.pattern ?? model;
+    const name = deploymentName(entry);
+    const calls = this.#calls.get(name) ?? new DeploymentCalls(entry, this.#metrics);
+    this.#calls.set(name, calls);
+    return calls;
   }
 
   /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */
@@ -149,6 +167,30 @@ export class ProviderRegistry {
     return this.#entries.filter((deployment) => this.#isOpen(deployment));
   }
 
+  /** The deployments of the catalogue, each once, with the models that it serves. */
+  listed(): Listed[] {
+    const listed = new Map<string, Listed & { models: string[] }>();
+    for (const deployment of this.#entries) {
+      const known = listed.get(deploymentName(deployment));
+      const keys = this.#accessTo(deployment).keys?.resting.map(({ position }) => position) ?? [];
+      if (known === undefined)
+        listed.set(deploymentName(deployment), { deployment, models: [deployment.id], keys });
+      else known.models.push(deployment.id);
+    }
+    return [...listed.values()];
+  }
+
+  /** The deployments as this replica sees them. */
+  states(): DeploymentState[] {
+    return this.listed().map(({ deployment }) => ({
+      name: deploymentName(deployment),
+      isOpen: this.#isOpen(deployment),
+      openTenants: this.#breakersOf(deployment).reduce((sum, { openTenants }) => sum + openTenants, 0),
+      keys: this.#accessTo(deployment).keys?.states(deployment.upstreamModel) ?? [],
+      calls: this.#callsOf(deployment).window.counts,
+    }));
+  }
+
   async close(): Promise<void> {
     const accesses = [...this.#accesses.values()];
     for (const { keys } of accesses) keys?.close();
@@ -175,7 +217,9 @@ export class ProviderRegistry {
       log?.warn({ provider: name, key: position, status }, 'a provider refuses a key, which rests');
       onKeyFailing?.(name, position);
     };
-    return new KeyPool({ provider: name, keys, choices: this.#choices, onFailing });
+    const onUsed = (position: number, outcome: KeyOutcome): void =>
+      this.#metrics.keyUsed(name, position, outcome);
+    return new KeyPool({ provider: name, keys, choices: this.#choices, onFailing, onUsed });
   }
 
   #retire(adapter: HttpAdapter): void {
@@ -228,6 +272,21 @@ export class ProviderRegistry {
       collect() {
         this.reset();
         for (const model of models()) this.set(labels(model), isOpen(model) ? 1 : 0);
+      },
+    });
+    const pools = (): KeyPool[] =>
+      [...this.#accesses.values()].map(({ keys }) => keys).filter((keys) => keys !== null);
+    new Gauge({
+      name: 'gatehouse_provider_key_resting',
+      help: '1 while a key of a pool rests for some model and tenant, else 0; by the reason: limited or refused',
+      labelNames: ['provider', 'key', 'reason'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { provider, resting } of pools())
+          for (const { position, reason } of resting)
+            for (const each of ['limited', 'refused'])
+              this.set({ provider, key: String(position), reason: each }, reason === each ? 1 : 0);
       },
     });
     new Gauge({

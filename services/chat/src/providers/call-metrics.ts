@@ -1,0 +1,80 @@
+import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import type { Model } from '../catalogue/catalogue.ts';
+import { CallWindow, type EndedCall } from './call-window.ts';
+
+const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+/** The answer of a provider to a key of its pool. */
+export type KeyOutcome = 'accepted' | 'limited' | 'refused';
+
+/** Metrics of calls by deployment and by the position of a key. Names behind a pattern count as the pattern. */
+export class CallMetrics {
+  readonly #calls: Counter<'provider' | 'model' | 'outcome'>;
+  readonly #tokens: Counter<'provider' | 'model'>;
+  readonly #firstByte: Histogram<'provider' | 'model'>;
+  readonly #duration: Histogram<'provider' | 'model'>;
+  readonly #keys: Counter<'provider' | 'key' | 'outcome'>;
+
+  constructor(registry: Registry) {
+    const common = { labelNames: ['provider', 'model'] as const, registers: [registry] };
+    this.#calls = new Counter({
+      ...common,
+      name: 'gatehouse_deployment_calls_total',
+      help: 'Provider calls by deployment and outcome: ok, cancelled, or the code of the error',
+      labelNames: ['provider', 'model', 'outcome'],
+    });
+    this.#tokens = new Counter({
+      ...common,
+      name: 'gatehouse_deployment_output_tokens_total',
+      help: 'Tokens of the answers of a deployment, as it reported them',
+    });
+    this.#firstByte = new Histogram({
+      ...common,
+      name: 'gatehouse_deployment_first_byte_seconds',
+      help: 'Time from a provider call to the first good byte of its answer',
+      buckets: durationBuckets,
+    });
+    this.#duration = new Histogram({
+      ...common,
+      name: 'gatehouse_deployment_call_duration_seconds',
+      help: 'Time from a provider call to its end',
+      buckets: durationBuckets,
+    });
+    this.#keys = new Counter({
+      name: 'gatehouse_provider_key_calls_total',
+      help: 'Calls with a key of a pool by what the provider did with it: accepted, limited or refused',
+      labelNames: ['provider', 'key', 'outcome'],
+      registers: [registry],
+    });
+  }
+
+  callEnded({ provider, upstreamModel }: Model, ended: EndedCall): void {
+    const labels = { provider: provider.name, model: upstreamModel };
+    this.#calls.inc({ ...labels, outcome: ended.error ?? (ended.isCancelled ? 'cancelled' : 'ok') });
+    if (ended.firstByteMs !== null) this.#firstByte.observe(labels, ended.firstByteMs / 1_000);
+    this.#duration.observe(labels, ended.durationMs / 1_000);
+    if (ended.outputTokens !== null) this.#tokens.inc(labels, ended.outputTokens);
+  }
+
+  keyUsed(provider: string, position: number, outcome: KeyOutcome): void {
+    this.#keys.inc({ provider, key: String(position), outcome });
+  }
+}
+
+/** The calls of a deployment, as metrics and for the operators' view. */
+export class DeploymentCalls {
+  readonly #model: Model;
+  readonly #metrics: CallMetrics;
+  readonly window = new CallWindow();
+
+  /** `model`: the deployment in the catalogue. */
+  constructor(model: Model, metrics: CallMetrics) {
+    this.#model = model;
+    this.#metrics = metrics;
+  }
+
+  ended(call: EndedCall): void {
+    this.window.ended(call);
+    this.#metrics.callEnded(this.#model, call);
+  }
+}

@@ -1,0 +1,97 @@
+import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
+import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import { noCalls, quantile, sumOf, type CallCounts } from './call-window.ts';
+import type { RestReason } from './key-rests.ts';
+
+/** A key of a deployment as one replica sees it. */
+export interface KeyState {
+  position: number;
+  reason: RestReason | null;
+  /** Null for a key that does not rest. */
+  restsForMs: number | null;
+}
+
+/** A deployment as one replica sees it. */
+export interface DeploymentState {
+  /** As `deploymentName` has it. */
+  name: string;
+  /** Whether its breaker is open for all tenants, and for how many others. */
+  isOpen: boolean;
+  openTenants: number;
+  keys: readonly KeyState[];
+  calls: CallCounts;
+}
+
+/** The deployments of one replica that are in use, and when it reported them, in milliseconds since the epoch. */
+export interface Report {
+  deployments: readonly DeploymentState[];
+  reportedAt: number;
+}
+
+/** Whether a state says more than that nothing was called. */
+export function isInUse({ isOpen, openTenants, keys, calls }: DeploymentState): boolean {
+  return isOpen || openTenants > 0 || calls.calls > 0 || keys.some(({ reason }) => reason !== null);
+}
+
+/** A deployment of the catalogue, with the ids of the models that it serves. */
+export interface Listed {
+  deployment: Model;
+  models: readonly string[];
+  /** Positions of its provider's keys. */
+  keys: readonly number[];
+}
+
+/** The deployments of the catalogue as all replicas see them together. */
+export function joinedReports(listed: readonly Listed[], reports: readonly Report[]): ProviderDeployment[] {
+  const byName = new Map<string, (DeploymentState & Pick<Report, 'reportedAt'>)[]>();
+  for (const { deployments, reportedAt } of reports)
+    for (const state of deployments)
+      byName.set(state.name, [...(byName.get(state.name) ?? []), { ...state, reportedAt }]);
+  return listed.map(({ deployment, models, keys }) => {
+    const states = byName.get(deploymentName(deployment)) ?? [];
+    const { calls, errors, firstByte, duration, outputTokens, answerMs } = sumOf([
+      noCalls(),
+      ...states.map((state) => state.calls),
+    ]);
+    return {
+      provider: deployment.provider.name,
+      upstream_model: deployment.upstreamModel,
+      models: [...models],
+      breaker: breakerOf(states, reports.length),
+      keys: keys.map((position) => keyOf(position, states)),
+      ...{ calls, errors },
+      first_byte_ms: quantilesOf(firstByte),
+      duration_ms: quantilesOf(duration),
+      tokens_per_second: answerMs === 0 ? null : Math.round((outputTokens / answerMs) * 10_000) / 10,
+    };
+  });
+}
+
+function breakerOf(states: readonly DeploymentState[], replicas: number): ProviderDeployment['breaker'] {
+  const open = states.filter(({ isOpen }) => isOpen).length;
+  if (open > 0 && open >= replicas) return 'open';
+  return open > 0 || states.some(({ openTenants }) => openTenants > 0) ? 'open_for_some' : 'closed';
+}
+
+function keyOf(
+  position: number,
+  states: readonly (DeploymentState & Pick<Report, 'reportedAt'>)[],
+): ProviderDeployment['keys'][number] {
+  const rests = states.flatMap(({ keys, reportedAt }) =>
+    keys
+      .filter((key) => key.position === position && key.reason !== null)
+      .map(({ reason, restsForMs }) => ({ reason, until: reportedAt + (restsForMs ?? 0) })),
+  );
+  if (rests.length === 0) return { position, status: 'active', rests_until: null };
+  const isRefused = rests.some(({ reason }) => reason === 'refused');
+  const until = Math.max(...rests.map((rest) => rest.until));
+  return {
+    position,
+    status: isRefused ? 'failing' : 'resting',
+    rests_until: new Date(until).toISOString(),
+  };
+}
+
+function quantilesOf(sizes: CallCounts['duration']): { p50: number | null; p99: number | null } {
+  return { p50: quantile(sizes, 0.5), p99: quantile(sizes, 0.99) };
+}
