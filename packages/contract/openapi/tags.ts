@@ -31,6 +31,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['owner.api-keys', 'Owner: API keys', 'Owner keys, and admin keys of tenants'],
   ['owner.tenants', 'Owner: tenants', 'Tenants, their limits and settings'],
   ['owner.audit-log', 'Owner: audit log', 'Administrative changes'],
+  ['owner.providers', 'Owner: providers', 'Health of providers and their keys'],
   ['', 'Gateway', 'The gateway itself'],
 ];
 

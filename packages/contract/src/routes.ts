@@ -18,6 +18,7 @@ import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
+import * as ownerProviders from './owner-providers.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as tenants from './tenants.ts';
@@ -61,6 +62,7 @@ export const resources = [
   channelMessages,
   channelConsents,
   ownerApiKeys,
+  ownerProviders,
   audit,
   tenants,
   transfers,

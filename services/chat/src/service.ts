@@ -37,12 +37,15 @@ export async function createService(
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
   const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });
+  const instanceId = (): string => recording.instance.id;
   const limits = createLimits(shell, {
     peers,
-    holderId: () => recording.instance.id,
+    holderId: instanceId,
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
-  const ofProviders = createProviders(shell, { config, alerts, peers, settings: tenants });
+  const ofProviders = createProviders(shell, {
+    ...{ config, alerts, pool, peers, settings: tenants, instanceId },
+  });
   const recording = await createRecording(shell, {
     ...{ config, pool, alerts, committed, pricing, ...limits, forgetSettleMs },
   });

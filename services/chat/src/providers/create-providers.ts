@@ -1,3 +1,4 @@
+import type { Pool as DatabasePool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import type { ChatConfig } from '../config.ts';
@@ -6,6 +7,8 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { answerBudget } from './answer-metrics.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
 import { OwnKeyUses } from './own-key-uses-job.ts';
+import { providerHandlers } from './provider-handlers.ts';
+import { ProviderReports } from './provider-report-job.ts';
 import { ProviderWatch } from './provider-watch-job.ts';
 import { ProviderRegistry } from './registry.ts';
 
@@ -14,12 +17,15 @@ export interface ProvidersOptions {
   alerts: Alerts;
   peers: Peers;
   settings: TenantSettingsClient;
+  pool: DatabasePool;
+  /** The id of this replica. */
+  instanceId: () => string;
 }
 
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders(
   { registry, log }: Shell,
-  { config, alerts, peers, settings }: ProvidersOptions,
+  { config, alerts, pool, peers, settings, instanceId }: ProvidersOptions,
 ) {
   const { catalogue, SECRETS_KEYRING: keyRing } = config;
   const uses = new OwnKeyUses({ tenant: peers.tenant, log });
@@ -31,13 +37,16 @@ export function createProviders(
     onKeyFailing: (provider, key) => alerts.providerKeyFailing(provider, key),
     ownKeys: { keyRing, note: (id, use) => uses.note(id, use) },
   });
+  const reports = new ProviderReports({ registry: providers, pool, instanceId, log });
   return {
     rpcs: { checkProviderKey: checkProviderKey({ catalogue, providers, settings, keyRing }) },
     providers,
+    handlers: providerHandlers(providers, reports),
     answers: answerBudget(registry),
     parts: [
       { stop: () => providers.close() },
       uses,
+      reports,
       new ProviderWatch(providers, (provider, model) => alerts.providerDown(provider, model)),
     ],
   };

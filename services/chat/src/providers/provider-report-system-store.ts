@@ -1,0 +1,41 @@
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** More replicas than an installation has. */
+const maxReports = 1_000;
+
+/** Writes the report of a replica, and deletes those of replicas that have ended. */
+export async function writeReport(
+  pool: Pool,
+  { instanceId, report }: { instanceId: string; report: string },
+): Promise<void> {
+  await pool.query(
+    `insert into chat.provider_reports as r (instance_id, report) values ($1, $2)
+     on conflict (instance_id) do update set reported_at = now(), report = excluded.report`,
+    [instanceId, report],
+  );
+}
+
+/** Deletes reports that are older. */
+export async function deleteOldReports(pool: Pool, olderThanMs: number): Promise<void> {
+  await pool.query(
+    `delete from chat.provider_reports where ctid = any (array(
+       select ctid from chat.provider_reports where reported_at < now() - $1 * interval '1 millisecond' limit 1000))`,
+    [olderThanMs],
+  );
+}
+
+export interface ReportRow {
+  report: string;
+  /** Milliseconds since the epoch. */
+  reported_at: number;
+}
+
+/** The newest report of each replica that is not older. */
+export async function findReports(pool: Pool, olderThanMs: number): Promise<ReportRow[]> {
+  const { rows } = await pool.query<ReportRow>(
+    `select report, (extract(epoch from reported_at) * 1000)::float8 as reported_at from chat.provider_reports
+     where reported_at > now() - $1 * interval '1 millisecond' limit ${maxReports}`,
+    [olderThanMs],
+  );
+  return rows;
+}
