@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { KeyVerdict } from '@gatehouse/proto/chat/v1/chat';
-import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
+import { resealSecrets } from '@gatehouse/secrets/resealing';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
+import { providerKeysToReseal } from '../src/provider-keys/resealing-job.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const text = 'sk-canary-5e1f0c7d2b9a';
@@ -160,4 +164,26 @@ it('how a provider takes a key is noted, and that it begins to fail is reported 
   });
   const memory = await service.peer('memory');
   await expect(memory.call('noteProviderKeys', { uses: [] }, { deadlineMs: 5_000 })).rejects.toThrow();
+});
+
+it('moves to a new key of the ring, and then needs the old one no more', async () => {
+  const own = await service.makeTenant();
+  await service.rows('delete from tenant.provider_keys');
+  const { id } = (await give({}, own.admin)).body;
+  const log = createLogger('test', 'silent');
+  const pools = ['tenant_app', 'tenant_system'].map((role) =>
+    createPool({ url: service.database.url, role, max: 1, log }),
+  );
+  const [app, system] = pools;
+  if (app === undefined || system === undefined) throw new Error('no pools');
+  const added = newKeyRing('added');
+  const both = KeyRing.parse(`${added},${service.identity.keyRing}`);
+  expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(1);
+  expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(0);
+  const [row] = await service.rows<{ key: Buffer }>('select key from tenant.provider_keys where id = $1', [
+    id,
+  ]);
+  const fresh = KeyRing.parse(added);
+  expect(openProviderKey(fresh, { tenantId: own.id, id }, row?.key ?? Buffer.of())).toBe(text);
+  await Promise.all(pools.map((pool) => pool.end()));
 });

@@ -3,7 +3,6 @@ import type { Peer } from '@gatehouse/grpc/client';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { openProviderKey, sealProviderKey } from '@gatehouse/secrets/provider-key';
 import { resealing } from '@gatehouse/secrets/resealing';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -11,7 +10,8 @@ import { noteProviderKeys } from './note-provider-keys-rpc.ts';
 import { providerCheck } from './provider-check-peer.ts';
 import { providerKeyHandlers } from './provider-key-handlers.ts';
 import { ProviderKeyStore } from './provider-key-store.ts';
-import { ProviderKeySystemStore, replaceSealedKey } from './provider-key-system-store.ts';
+import { ProviderKeySystemStore } from './provider-key-system-store.ts';
+import { providerKeysToReseal } from './resealing-job.ts';
 
 export interface ProviderKeysOptions {
   app: Pool;
@@ -36,15 +36,7 @@ export function createProviderKeys(
       ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
     }),
     rpcs: { noteProviderKeys: noteProviderKeys(ofAll, raise) },
-    parts: [
-      resealing({
-        freshPrefix: keyRing.freshPrefix,
-        find: (prefix, limit) => ofAll.findStale(prefix, limit),
-        reseal: ({ sealed, ...row }) => sealProviderKey(keyRing, row, openProviderKey(keyRing, row, sealed)),
-        replace: (key, again) => replaceSealedKey(app, key, again),
-        log,
-      }),
-    ],
+    parts: [resealing(providerKeysToReseal({ app, system }, keyRing, log))],
     findKeys: (tenantId: string) => usable.findAll(tenantId),
   };
 }
