@@ -95,7 +95,7 @@ export class CompletionServer {
     registry: ReturnType<typeof createRegistry>,
   ): Promise<CompletionDependencies> {
     const telemetry = new RunTelemetry(registry, undefined, undefined);
-    const open = { allowedModels: null, previewChars: 100, limited: [], keyLimited: [] };
+    const open = { allowedModels: null, previewChars: 100, limited: [], keyLimited: [], ownKeys: [] };
     const recall = (): Promise<RecallResponse> => Promise.resolve({ mode: 'words', passages: this.passages });
     const dependencies = {
       catalogue,
