@@ -202,6 +202,15 @@ describe('embeddings of Amazon’s models at Bedrock', () => {
     expect(provider.received.length).toBe(9);
   });
 
+  it('leave out hints, and name them', async () => {
+    provider.answer(titan, cohere(['output_dimension']));
+    const hints = { user: 'u', input_type: 'search_query', newest: 1, dimensions: null, metadata: null };
+    const one = await ask({ input: 'a', ...hints });
+    expect([one.status, one.headers.get('x-gateway-ignored')]).toEqual([200, 'user, input_type, newest']);
+    const other = await ask({ model: 'cohere-4', input: '1', ...hints });
+    expect([other.status, other.headers.get('x-gateway-ignored')]).toEqual([200, 'user, newest']);
+  });
+
   it('are asked for again as a whole where that may help, and take over from other models', async () => {
     provider.answer(
       whole({ message: 'x' }, 429, { 'retry-after': '0' }),

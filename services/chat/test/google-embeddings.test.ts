@@ -82,6 +82,14 @@ describe('embeddings of a model of Google’s API', () => {
     expect(sent()).toEqual([{ model: 'plain', input: [1, 2] }]);
   });
 
+  it('leave out hints, which models of OpenAI’s API get', async () => {
+    provider.answer(whole(vectors), whole({ object: 'list', data: [{ index: 0, embedding: [1] }] }));
+    expect((await ask({ user: 'u' })).headers.get('x-gateway-ignored')).toBe('user');
+    const passed = await ask({ model: 'plain', user: 'u' });
+    expect([passed.status, passed.headers.get('x-gateway-ignored')]).toEqual([200, null]);
+    expect(sent().at(-1)).toMatchObject({ user: 'u' });
+  });
+
   it('are refused for tokens before any call, and have OpenAI’s errors', async () => {
     provider.answer();
     const refused = await ask({ input: [1, 2] });

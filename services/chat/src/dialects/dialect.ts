@@ -140,10 +140,7 @@ export interface CompletionRequest extends RequestHead {
   asked(defaults: Fields): Asked;
   /** Why a model of another API than its dialect's can't be asked; null if it can. Absent if none can. */
   refusalIn?(model: AnsweringModel): AppError | null;
-  /**
-   * Shows the client what it asked for, where the provider is asked for more and repeats it; null where the bytes stay.
-   * Keeps nothing of the request.
-   */
+  /** Shows what the client asked for, where a provider repeats more; null where the bytes stay. Keeps no request. */
   viewWith?(added: Additions): AnswerView | null;
   /** The same for an answer that is kept, with everything that a later request needs. */
   keptView?(added: Additions): AnswerView;
@@ -172,6 +169,8 @@ export interface Share {
 export interface RequestSource {
   /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
   rewritten(rewrite: Rewrite): Buffer;
+  /** Names of hints that the body for a model has no place for. */
+  leftOut?(model: AnsweringModel): readonly string[];
   /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void;
 }

@@ -55,7 +55,7 @@ export interface ProviderChainOptions {
   /** The API of the client. Calls of models with another are translated. */
   api: ApiName;
   request: RequestHead;
-  source: Pick<RequestSource, 'rewritten' | 'release'>;
+  source: RequestSource;
   target: Target;
   /** The tenant whose circuits the calls count for. */
   tenantId: string;
@@ -204,7 +204,7 @@ export class ProviderChain {
     );
     if (asked instanceof AppError) return asked;
     return translation === null
-      ? { body: asked, ignored: [] }
+      ? { body: asked, ignored: source.leftOut?.(model) ?? [] }
       : translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
   }
 

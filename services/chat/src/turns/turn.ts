@@ -196,6 +196,7 @@ const noThoughts: TurnThoughts['known'] = new Map();
 function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSource {
   return {
     rewritten: (rewrite) => source.rewritten(rewrite),
+    leftOut: (model) => source.leftOut?.(model) ?? [],
     release: () => {
       thoughts.release();
       source.release();

@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { RequestText } from '../../wire/request-text.ts';
 import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../bedrock-embedders.ts';
-import type { AnsweringModel, AnswerView, RequestSource, Share } from '../dialect.ts';
+import type { AnsweringModel, AnswerView, RequestSource, Rewrite, Share } from '../dialect.ts';
 import { EmbeddingsView, maxInputs } from './embeddings-view.ts';
 import { asBatch } from './google-embeddings.ts';
 import { OpenAiRequest } from './openai-request.ts';
@@ -51,11 +51,34 @@ export class OpenAiEmbeddings extends OpenAiRequest {
   }
 
   override source(share: Share): RequestSource {
-    return new RequestText(this.#body, share, (body, rewrite, members) =>
+    const text = new RequestText<Rewrite>(this.#body, share, (body, rewrite, members) =>
       rewrite.api === 'gemini' ? asBatch(body, rewrite, members) : rewriteRequest(body, rewrite, members),
     );
+    const hints = this.#hints;
+    return {
+      rewritten: (rewrite) => text.rewritten(rewrite),
+      release: () => {
+        text.release();
+      },
+      leftOut: ({ api, upstreamModel }) => {
+        if (api === 'chat') return [];
+        const takesType = bedrockEmbedder(upstreamModel)?.vendor === 'cohere';
+        return hints.filter((name) => !(takesType && name === 'input_type'));
+      },
+    };
+  }
+
+  /** Names of members that only OpenAI's API has a place for, as far as a header can name them. */
+  get #hints(): readonly string[] {
+    const given = Object.entries(this.#fields).filter(([, value]) => value !== null);
+    const names = given.map(([name]) => name.slice(0, maxNameChars)).filter((name) => !translated.has(name));
+    return names.slice(0, maxHints);
   }
 }
+
+const translated: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format']);
+const maxHints = 64;
+const maxNameChars = 100;
 
 /** As for any field, null is like none. */
 function isOneOf(known: readonly unknown[], value: unknown): boolean {
