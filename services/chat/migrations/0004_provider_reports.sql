@@ -6,6 +6,7 @@ create unlogged table chat.provider_reports (
   -- JSON. Text, because only chat reads it.
   report text not null
 );
+create index provider_reports_reported_at_idx on chat.provider_reports (reported_at);
 
 alter table chat.provider_reports enable row level security;
 alter table chat.provider_reports force row level security;

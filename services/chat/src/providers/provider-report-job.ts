@@ -10,7 +10,7 @@ const everyMs = 5_000;
 /** A replica that is silent for so long has ended, or can't reach the database. */
 const goodMs = 20_000;
 const keptMs = 60 * 60_000;
-/** An hour of reports of ended replicas is deleted at most so often. */
+/** Reports of ended replicas are deleted at the start, and so often. */
 const deleteEveryMs = 10 * 60_000;
 /** Deployments in one report; a catalogue may have more, but few of them are in use. */
 const maxDeployments = 1_000;
@@ -26,7 +26,7 @@ export interface ProviderReportsOptions {
 export class ProviderReports {
   readonly #options: ProviderReportsOptions;
   readonly #loop = new BackgroundLoop(() => this.#round());
-  #deletedAt = monotonicMs();
+  #deletedAt = -Infinity;
   #isFailing = false;
 
   constructor(options: ProviderReportsOptions) {

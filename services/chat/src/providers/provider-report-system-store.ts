@@ -3,7 +3,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 /** More replicas than an installation has. */
 const maxReports = 1_000;
 
-/** Writes the report of a replica, and deletes those of replicas that have ended. */
+/** Writes the report of a replica in place of its last one. */
 export async function writeReport(
   pool: Pool,
   { instanceId, report }: { instanceId: string; report: string },
@@ -19,7 +19,8 @@ export async function writeReport(
 export async function deleteOldReports(pool: Pool, olderThanMs: number): Promise<void> {
   await pool.query(
     `delete from chat.provider_reports where ctid = any (array(
-       select ctid from chat.provider_reports where reported_at < now() - $1 * interval '1 millisecond' limit 1000))`,
+       select ctid from chat.provider_reports where reported_at < now() - $1 * interval '1 millisecond'
+       order by reported_at limit 1000))`,
     [olderThanMs],
   );
 }
@@ -34,7 +35,7 @@ export interface ReportRow {
 export async function findReports(pool: Pool, olderThanMs: number): Promise<ReportRow[]> {
   const { rows } = await pool.query<ReportRow>(
     `select report, (extract(epoch from reported_at) * 1000)::float8 as reported_at from chat.provider_reports
-     where reported_at > now() - $1 * interval '1 millisecond' limit ${maxReports}`,
+     where reported_at > now() - $1 * interval '1 millisecond' order by reported_at desc limit ${maxReports}`,
     [olderThanMs],
   );
   return rows;
