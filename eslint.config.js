@@ -84,6 +84,7 @@ export default tseslint.config(
       '**/src/main.ts',
       '**/src/migrate.ts',
       '**/src/bootstrap.ts',
+      '**/src/prices-diff.ts',
       'deploy/**/*.ts',
       'test/**/*.ts',
       '**/*.config.*',

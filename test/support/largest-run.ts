@@ -21,6 +21,7 @@ const usageOf = (tokens: number) => ({
   reasoning_tokens: tokens,
   cost_pico: String(2n ** 63n - 1n),
   price_source: 'genai-prices' as const,
+  price_version: 'v'.repeat(64),
   usage_estimated: false,
 });
 

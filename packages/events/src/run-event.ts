@@ -32,6 +32,7 @@ export const textLimits = {
   error_message: 2_000,
   recall_mode: 32,
   tool_name: 64,
+  price_version: 64,
 } as const;
 
 /** The first of a run; `tool_calls` counts all. */
@@ -117,6 +118,8 @@ const usage = (maxTokens: number) => ({
   cost_pico: pico.nullable(),
   /** The source of the price; for a run, that of its last call. */
   price_source: z.enum(['catalogue', 'genai-prices']).nullish(),
+  /** The version of that price; null or absent for runs of earlier releases, too. */
+  price_version: text('price_version').nullish(),
   usage_estimated: z.boolean(),
 });
 

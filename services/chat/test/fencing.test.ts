@@ -174,7 +174,7 @@ describe('an orphan', () => {
       reasoningTokens: 2,
       estimated: false,
     };
-    const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const };
+    const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const, version: 'v1' };
     const ended = { ...answered(first), usage, cost };
     const second = { ...start(first.run, 2), ended: [ended] };
     await insertStarts(pool, id, [second]);

@@ -10,11 +10,12 @@ const usage = {
   reasoningTokens: Number.MAX_SAFE_INTEGER,
   estimated: false,
 };
-const cost = { costPico: 2n ** 63n - 1n, source: 'genai-prices' } as const;
+const price = { costPico: 2n ** 63n - 1n, source: 'genai-prices' } as const;
 const ms = Number.MAX_SAFE_INTEGER;
 
 /** A run of more calls than there can be, every text of which is `text` and every number the largest. */
 export function largestRun(text: string): { identity: RunIdentity; end: RunEnd; attempts: Attempt[] } {
+  const cost = { ...price, version: text };
   const attempts = Array.from({ length: maxSpans + 1 }, (_, index): Attempt => ({
     id: newId(),
     number: index + 1,

@@ -80,6 +80,6 @@ export function failed(run: StartedRun): EndRow {
 /** The end of a run that was answered. */
 export function ended({ run }: StartRow, costPico: bigint): EndRow {
   const { end } = failed(run);
-  const cost = { costPico, source: 'catalogue' as const, priced: true };
+  const cost = { costPico, source: 'catalogue' as const, version: 'v1', priced: true };
   return { run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
 }

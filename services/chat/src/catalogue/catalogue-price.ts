@@ -42,7 +42,8 @@ const amounts = {
 };
 type Amounts = z.output<z.ZodObject<typeof amounts>>;
 
-const fieldOf: Record<TokenClass, Exclude<keyof typeof amounts, 'per_call_usd'>> = {
+/** The field of each class of tokens. */
+export const fieldOf: Record<TokenClass, Exclude<keyof typeof amounts, 'per_call_usd'>> = {
   input: 'input_per_mtok',
   cachedInput: 'cached_input_per_mtok',
   cacheWrite: 'cache_write_per_mtok',

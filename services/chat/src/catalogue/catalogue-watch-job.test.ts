@@ -1,13 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
-import { Catalogue, CatalogueError } from './catalogue.ts';
+import { CatalogueError } from './catalogue.ts';
 import { CatalogueWatch } from './catalogue-watch-job.ts';
-
-const valid = Catalogue.parse({
-  providers: [{ name: 'acme', kind: 'openai', base_url: 'https://acme.example' }],
-  models: [{ id: 'small', provider: 'acme' }],
-});
 
 /** The texts that are used and reported while the file has these, one after another; the last one stays. */
 async function seenOf(texts: readonly string[]): Promise<string[]> {
@@ -15,22 +10,21 @@ async function seenOf(texts: readonly string[]): Promise<string[]> {
   let readings = 0;
   const { promise: isOver, resolve: end } = Promise.withResolvers<undefined>();
   const watch = new CatalogueWatch({
-    file: {
-      ...{ path: 'models.yaml', loaded: 'first' },
-      text: () => {
-        readings += 1;
-        if (readings > texts.length + 2) end(undefined);
-        const text = texts[Math.min(readings, texts.length) - 1] ?? '';
-        return text === 'gone' ? Promise.reject(new Error('gone')) : Promise.resolve(text);
+    files: [
+      {
+        ...{ name: 'model catalogue', used: () => 'first' },
+        text: () => {
+          readings += 1;
+          if (readings > texts.length + 2) end(undefined);
+          const text = texts[Math.min(readings, texts.length) - 1] ?? '';
+          return text === 'gone' ? Promise.reject(new Error('gone')) : Promise.resolve(text);
+        },
+        use: (text) => {
+          seen.push(text);
+          return text.startsWith('wrong') ? Promise.reject(new CatalogueError([text])) : Promise.resolve();
+        },
       },
-      parse: (text) => {
-        seen.push(text);
-        return text.startsWith('wrong')
-          ? Promise.reject(new CatalogueError([text]))
-          : Promise.resolve({ catalogue: valid, secrets: {} });
-      },
-    },
-    onRead: () => Promise.resolve(),
+    ],
     onInvalid: ({ problems }) => void seen.push(`invalid: ${problems.join()}`),
     log: createLogger('test', 'silent'),
     registry: createRegistry('test'),
@@ -60,7 +54,7 @@ it.each([
   [['gone', 'first', 'gone', 'next'], ['next']],
   [
     ['gone', 'gone', 'gone', 'next'],
-    ["invalid: models.yaml can't be read: gone", 'next'],
+    ['invalid: gone', 'next'],
   ],
 ])('readings %j: a text counts, once, when two in a row agree', async (texts, expected) => {
   expect(await seenOf(texts)).toEqual(expected);

@@ -3,9 +3,8 @@ import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { CatalogueError } from './catalogue.ts';
-import type { CatalogueFile, ReadCatalogue } from './catalogue-file.ts';
+import { Readings } from './readings.ts';
 
-/** A change counts when two readings in a row agree, so that a file is not read while it is written. */
 const everyMs = 2_000;
 
 /** A log line with all mistakes of 10,000 models would have megabytes. */
@@ -18,10 +17,20 @@ export interface InvalidCatalogue {
   digest: string;
 }
 
+/** A file that is read again when it changes. */
+export interface WatchedFile {
+  /** Its name in the log. */
+  name: string;
+  /** The text in use when the watch starts; null if there is none. */
+  used: () => string | null;
+  /** The text of the file; null if there is none to watch. */
+  text: () => Promise<string | null>;
+  /** Takes over a text. Throws if that can't be done, and then nothing has changed. */
+  use: (text: string, signal: AbortSignal) => Promise<void>;
+}
+
 export interface CatalogueWatchOptions {
-  file: Pick<CatalogueFile, 'path' | 'loaded' | 'text' | 'parse'>;
-  /** Takes over another catalogue. Throws if that can't be done, and then nothing has changed. */
-  onRead: (read: ReadCatalogue) => Promise<void>;
+  files: readonly WatchedFile[];
   onInvalid: (invalid: InvalidCatalogue) => void;
   log: Logger;
   registry: Registry;
@@ -29,31 +38,34 @@ export interface CatalogueWatchOptions {
 }
 
 /**
- * Reads the catalogue again when its file has changed. Polling sees every kind of change: rewritten files, renamed ones,
- * and links that lead elsewhere, as those of a ConfigMap do. While the file is wrong, the catalogue before stays in use.
+ * Reads the files of the catalogue again when they have changed. Polling sees every kind of change: rewritten files,
+ * renamed ones, and links that lead elsewhere, as those of a ConfigMap do. While a file is wrong, what was read before
+ * stays in use.
  */
 export class CatalogueWatch {
   readonly #options: CatalogueWatchOptions;
   readonly #everyMs: number;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
-  /** The reading that was used or reported last. */
-  #used: Reading | undefined;
-  #last: Reading | undefined;
+  #readings: ReadonlyMap<WatchedFile, Readings> = new Map();
 
   constructor(options: CatalogueWatchOptions) {
     this.#options = options;
     this.#everyMs = options.everyMs ?? everyMs;
-    const { loaded } = options.file;
-    if (loaded !== null) this.#used = { text: loaded };
     this.#failures = new Counter({
       name: 'gatehouse_catalogue_reload_failures_total',
-      help: 'Changes of the model catalogue that could not be used',
+      help: 'Changes of the model catalogue and its prices that could not be used',
       registers: [options.registry],
     });
   }
 
   start(): void {
+    this.#readings = new Map(
+      this.#options.files.map((file) => {
+        const used = file.used();
+        return [file, new Readings(used === null ? undefined : `text ${used}`)];
+      }),
+    );
     this.#loop.start(this.#everyMs);
   }
 
@@ -62,56 +74,38 @@ export class CatalogueWatch {
   }
 
   async #round(): Promise<number> {
-    const reading = await this.#reading();
-    const agrees = isSame(reading, this.#last);
-    this.#last = reading;
-    if (agrees && !isSame(reading, this.#used)) {
-      await this.#use(reading);
-      if (!this.#loop.signal.aborted) this.#used = reading;
+    for (const [file, readings] of this.#readings) {
+      const text = await file.text().catch(asError);
+      if (text === null || this.#loop.signal.aborted) continue;
+      const reading = typeof text === 'string' ? `text ${text}` : `error ${text.message}`;
+      if (readings.isChange(reading)) await this.#use(file, text);
     }
     return this.#everyMs;
   }
 
-  async #reading(): Promise<Reading> {
-    try {
-      return { text: await this.#options.file.text() };
-    } catch (error) {
-      return { problem: problemsOf(error, this.#options.file.path)[0] ?? '' };
-    }
-  }
-
-  async #use(reading: Reading): Promise<void> {
-    const { file, onRead, onInvalid, log } = this.#options;
+  async #use({ name, use }: WatchedFile, text: string | Error): Promise<void> {
+    const { onInvalid, log } = this.#options;
     const { signal } = this.#loop;
     try {
-      if ('problem' in reading) throw new CatalogueError([reading.problem]);
-      const read = await file.parse(reading.text, signal);
-      await onRead(read);
-      const { models, providers } = read.catalogue;
-      log.info({ models: models.size, providers: providers.length }, 'read the model catalogue again');
+      if (typeof text !== 'string') throw text;
+      await use(text, signal);
+      log.info(`read the ${name} again`);
     } catch (error) {
       if (signal.aborted) return;
-      const problems = problemsOf(error, file.path);
+      const problems = problemsOf(error);
       this.#failures.inc();
       const shown = { problems: problems.slice(0, maxLogged), count: problems.length };
-      log.error(shown, 'failed to read the model catalogue again, the one before stays in use');
-      onInvalid({ problems, digest: hash('sha256', JSON.stringify(reading), 'base64url') });
+      log.error(shown, `failed to read the ${name} again, the one before stays in use`);
+      const content = typeof text === 'string' ? text : text.message;
+      onInvalid({ problems, digest: hash('sha256', content, 'base64url') });
     }
   }
 }
 
-/** The text of the file, or why there is none. */
-type Reading = { text: string } | { problem: string };
-
-function isSame(one: Reading, other: Reading | undefined): boolean {
-  if (other === undefined) return false;
-  return 'text' in one
-    ? 'text' in other && one.text === other.text
-    : 'problem' in other && one.problem === other.problem;
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
-function problemsOf(error: unknown, file: string): readonly string[] {
-  if (error instanceof CatalogueError) return error.problems;
-  const { code, message } = error as NodeJS.ErrnoException;
-  return [`${file} can't be read: ${code ?? message}`];
+function problemsOf(error: unknown): readonly string[] {
+  return error instanceof CatalogueError ? error.problems : [asError(error).message];
 }

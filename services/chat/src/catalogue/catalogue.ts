@@ -6,6 +6,7 @@ import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
+import { ed25519Key } from './price-signature.ts';
 import {
   apisOf,
   hasEmbeddings,
@@ -64,6 +65,18 @@ const model = z.strictObject({
   price: modelPrice.optional(),
 });
 
+const prices = z.strictObject({
+  /** A list over the public one, see `operator-prices.ts`. */
+  file: z.string().min(1).max(4_096),
+  /** The list has a signature by this key in a file beside it, whose name ends in `.sig`. */
+  public_key: z
+    .string()
+    .max(4_096)
+    .refine((pem) => ed25519Key(pem) !== null, 'must be an Ed25519 public key in PEM')
+    .optional(),
+});
+export type PriceSetting = z.output<typeof prices>;
+
 const catalogueDocument = z.strictObject({
   providers: z.array(provider).min(1).max(1_000),
   models: z
@@ -72,6 +85,7 @@ const catalogueDocument = z.strictObject({
     .max(10_000),
   /** The model that memory uses for semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
+  prices: prices.optional(),
 });
 
 /** A catalogue as it is written, with all defaults. */
@@ -118,6 +132,7 @@ interface Content {
   models: ReadonlyMap<string, Model>;
   divides: boolean;
   embeddings: string | null;
+  prices: PriceSetting | null;
   names: ModelNames;
   /** Models behind patterns, by their names: a name leads to the same object while requests use it. */
   named: RecentMap<Model>;
@@ -136,7 +151,7 @@ export class Catalogue {
   }
 
   /** Checks the references of a document. Throws one error that lists every problem. */
-  static of({ providers, models, embeddings }: CatalogueDocument): Catalogue {
+  static of({ providers, models, embeddings, prices }: CatalogueDocument): Catalogue {
     const problems = [
       ...repeated(providers.map((entry) => entry.name)),
       ...repeated(models.flatMap((entry) => [entry.id, ...entry.aliases])),
@@ -166,7 +181,7 @@ export class Catalogue {
     if (problems.length > 0) throw new CatalogueError(problems);
     const isDivided = [...resolved.values()].some(({ others }) => others.length > 0);
     return new Catalogue({
-      ...{ providers, models: resolved, embeddings: embeddings?.model ?? null },
+      ...{ providers, models: resolved, embeddings: embeddings?.model ?? null, prices: prices ?? null },
       divides: isDivided || providers.some(hasPool),
       names: new ModelNames(resolved.values()),
       named: new RecentMap(maxNamed),
@@ -190,6 +205,11 @@ export class Catalogue {
   /** The name of the model for embeddings of memory; null if there is none. */
   get embeddings(): string | null {
     return this.#content.embeddings;
+  }
+
+  /** The operator's list of prices; null if there is none. */
+  get prices(): PriceSetting | null {
+    return this.#content.prices;
   }
 
   /** Has the content of another catalogue from now on, whole. Models that were found before stay as they are. */

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { calcPrice, ModelPrice } from '@pydantic/genai-prices';
 import { parseRate, type StatedRates } from './price.ts';
 import type { TokenClass } from '../usage/usage.ts';
@@ -10,6 +11,13 @@ export interface KnownList {
   /** Whether the provider bills cache writes of this model as input, in every service tier. */
   freeCacheWrites: boolean;
 }
+
+const { dependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  dependencies: Record<string, string>;
+};
+
+/** The version of the public price lists, which come with the release. */
+export const knownVersion = `genai-prices@${dependencies['@pydantic/genai-prices'] ?? ''}`;
 
 /** Public price lists of providers. */
 export interface KnownPrices {

@@ -67,7 +67,7 @@ describe('a name', () => {
         at: new Date(),
         serviceTier: null,
       });
-    expect(costOf('x/x')).toEqual({ costPico: 6_000_000n, source: 'catalogue' });
+    expect(costOf('x/x')).toMatchObject({ costPico: 6_000_000n, source: 'catalogue' });
     // As in a catalogue of another release.
     expect(costOf('y/x')).toBeNull();
   });

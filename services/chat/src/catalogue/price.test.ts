@@ -169,18 +169,32 @@ describe('the cost of a call', () => {
 });
 
 describe('the cost of a run', () => {
-  const cost = (costPico: bigint, source: Cost['source'] = 'catalogue'): Cost => ({ costPico, source });
+  const cost = (costPico: bigint, source: Cost['source'] = 'catalogue'): Cost => ({
+    ...{ costPico, source, version: source === null ? null : 'v1' },
+  });
 
   it.each<[string, (Cost | null)[], ReturnType<typeof sumCosts>]>([
-    ['without calls is nothing, known', [], { costPico: 0n, priced: true, source: null }],
+    ['without calls is nothing, known', [], { costPico: 0n, priced: true, source: null, version: null }],
     [
       'is the sum of all',
       [cost(2n), cost(3n, 'genai-prices')],
-      { costPico: 5n, priced: true, source: 'genai-prices' },
+      { costPico: 5n, priced: true, source: 'genai-prices', version: 'v1' },
     ],
-    ['of calls without tokens is nothing', [cost(0n, null)], { costPico: 0n, priced: true, source: null }],
-    ['is unknown without any price', [null, cost(0n, null)], { costPico: null, priced: false, source: null }],
-    ['is that of the priced ones', [cost(2n), null], { costPico: 2n, priced: false, source: 'catalogue' }],
+    [
+      'of calls without tokens is nothing',
+      [cost(0n, null)],
+      { costPico: 0n, priced: true, source: null, version: null },
+    ],
+    [
+      'is unknown without any price',
+      [null, cost(0n, null)],
+      { costPico: null, priced: false, source: null, version: null },
+    ],
+    [
+      'is that of the priced ones',
+      [cost(2n), null],
+      { costPico: 2n, priced: false, source: 'catalogue', version: 'v1' },
+    ],
   ])('%s', (_name, costs, sum) => {
     expect(sumCosts(costs)).toEqual(sum);
   });

@@ -11,12 +11,15 @@ import {
 
 /** Money is integer pico-USD (10^-12 USD). */
 
+/** The operator's price, in the catalogue or its list, or the public one. */
 export type PriceSource = 'catalogue' | 'genai-prices';
 
 /** The cost of a provider call; `source` is null where there were no tokens, which cost nothing at any price. */
 export interface Cost {
   costPico: bigint;
   source: PriceSource | null;
+  /** The version of the price; null with `source`, and for calls that the release before recorded. */
+  version: string | null;
 }
 
 /** The cost of a run. */
@@ -25,8 +28,9 @@ export interface RunCost {
   costPico: bigint | null;
   /** Whether every call with tokens in it has a price. */
   priced: boolean;
-  /** The source of the last call that has one. */
+  /** The source of the last call that has one, and its version. */
   source: PriceSource | null;
+  version: string | null;
 }
 
 /** Prices in 10^-24 USD: per token, which is USD per million tokens with 18 decimals, and per call. */
@@ -170,9 +174,10 @@ export function highestOf(costs: readonly (bigint | null)[]): bigint | null {
 export function sumCosts(costs: readonly (Cost | null)[]): RunCost {
   const known = costs.filter((cost) => cost !== null);
   const priced = known.length === costs.length;
-  const source = known.findLast((cost) => cost.source !== null)?.source ?? null;
+  const last = known.findLast((cost) => cost.source !== null);
+  const [source, version] = [last?.source ?? null, last?.version ?? null];
   const sum = known.reduce((total, cost) => total + cost.costPico, 0n);
-  return { costPico: priced || source !== null ? capped(sum) : null, priced, source };
+  return { costPico: priced || source !== null ? capped(sum) : null, priced, source, version };
 }
 
 /** The highest of the known amounts, at least 0. */

@@ -84,22 +84,22 @@ describe('the price of a call', () => {
       cacheWriteTokens: 200_000,
       reasoningTokens: 100,
     };
-    expect(await costOf('own', cached)).toEqual({ costPico: 3n * oneUsd, source: 'catalogue' });
+    expect(await costOf('own', cached)).toMatchObject({ costPico: 3n * oneUsd, source: 'catalogue' });
   });
 
   it("is the provider's public one where the catalogue has none", async () => {
     expect(await costOf('public', answered)).toEqual({
       costPico: (oneUsd * 125n) / 10n,
-      source: 'genai-prices',
+      ...{ source: 'genai-prices', version: 'genai-prices@0.1.8' },
     });
     const cached = { ...million, cachedInputTokens: 1_000_000 };
     expect(await costOf('public', cached)).toEqual({
       costPico: (oneUsd * 125n) / 100n,
-      source: 'genai-prices',
+      ...{ source: 'genai-prices', version: 'genai-prices@0.1.8' },
     });
     expect(await costOf('embedding', million, 'openai', 'text-embedding-3-small')).toEqual({
       costPico: (oneUsd * 2n) / 100n,
-      source: 'genai-prices',
+      ...{ source: 'genai-prices', version: 'genai-prices@0.1.8' },
     });
   });
 
@@ -110,7 +110,11 @@ describe('the price of a call', () => {
     ['of a model that means another one here', 'own', 'openai', 'gpt-4o-mini'],
   ])('%s is unknown', async (_name, model, provider, upstream) => {
     expect(await costOf(model, million, provider, upstream)).toBeNull();
-    expect(await costOf(model, noUsage, provider, upstream)).toEqual({ costPico: 0n, source: null });
+    expect(await costOf(model, noUsage, provider, upstream)).toEqual({
+      costPico: 0n,
+      source: null,
+      version: null,
+    });
   });
 });
 

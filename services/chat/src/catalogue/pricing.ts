@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
-import { loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
+import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
+import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
   capped,
   completeRates,
@@ -21,6 +23,7 @@ import type { TokenClass, Usage } from '../usage/usage.ts';
 /** The prices of one model. */
 interface Prices {
   source: PriceSource;
+  version: string;
   /** By service tier; null is the standard one. */
   lists: ReadonlyMap<string | null, PriceList>;
   tools: ToolPrices;
@@ -32,7 +35,7 @@ interface PricedCall {
   serviceTier: string | null;
 }
 
-const free: Cost = { costPico: 0n, source: null };
+const free: Cost = { costPico: 0n, source: null, version: null };
 
 /** Public prices change by the day, and a few by the time of day, to the minute. */
 const validMs = 60_000;
@@ -41,8 +44,9 @@ const validMs = 60_000;
 export class Pricing {
   readonly #catalogue: Catalogue;
   #known: KnownPrices | null;
+  #own: OperatorPrices | null = null;
   /** The prices of each model that were looked up last. */
-  readonly #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
+  #looked = new WeakMap<Model, { minute: number; prices: Prices | null }>();
 
   constructor(catalogue: Catalogue, known: KnownPrices | null) {
     this.#catalogue = catalogue;
@@ -61,6 +65,12 @@ export class Pricing {
       ({ price }) => price === undefined || openClasses(statedAt(price, 0)).length > 0,
     );
     if (isNeeded) this.#known ??= await loadKnownPrices();
+  }
+
+  /** Charges by the operator's list from now on, which stands over the public one; null for none. */
+  chargeBy(own: OperatorPrices | null): void {
+    this.#own = own;
+    this.#looked = new WeakMap();
   }
 
   /** The cost of a call that a process has recorded, by the model that the catalogue now has for it. */
@@ -88,7 +98,7 @@ export class Pricing {
     const ofTokens = list === undefined ? null : costAt(list, usage);
     const ofTools = prices === null ? null : toolCost(prices.tools, toolCalls);
     if (prices === null || ofTokens === null || ofTools === null) return null;
-    return { costPico: capped(ofTokens + ofTools), source: prices.source };
+    return { costPico: capped(ofTokens + ofTools), source: prices.source, version: prices.version };
   }
 
   /**
@@ -115,7 +125,7 @@ export class Pricing {
     const last = this.#looked.get(model);
     if (last?.minute === minute) return last.prices;
     const known = this.#known?.find(model.provider.base_url, model.upstreamModel, at) ?? null;
-    const prices = pricesFrom(model, known);
+    const prices = pricesFrom(operatorPrice(model, this.#own), known);
     this.#looked.set(model, { minute, prices });
     return prices;
   }
@@ -125,12 +135,24 @@ function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
   return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
 }
 
-function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
-  if (price === undefined) {
+/** The operator's price of a model with its version: that of its entry, else that of the list. */
+function operatorPrice(
+  { price, provider, upstreamModel }: Model,
+  own: OperatorPrices | null,
+): { price: StatedPrice; version: string } | null {
+  if (price !== undefined)
+    return { price, version: `catalogue:${hash('sha256', JSON.stringify(price)).slice(0, 16)}` };
+  const listed = own?.find(provider.name, upstreamModel);
+  return own === null || listed === undefined ? null : { price: listed, version: own.version };
+}
+
+function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList | null): Prices | null {
+  if (operator === null) {
     if (known === null) return null;
     const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
-    return { source: 'genai-prices', lists: new Map([[null, list]]), tools: {} };
+    return { source: 'genai-prices', version: knownVersion, lists: new Map([[null, list]]), tools: {} };
   }
+  const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
     const stated = statedAt(price, inputTokens);
     return completeRates(
@@ -143,7 +165,7 @@ function pricesFrom({ price }: Model, known: KnownList | null): Prices | null {
     tierList(tier, known ?? {}),
   ]);
   const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
-  return { source: 'catalogue', lists, tools: toolPrices(price) };
+  return { source: 'catalogue', version, lists, tools: toolPrices(price) };
 }
 
 /** Classes that are never billed as another one. */

@@ -269,6 +269,7 @@ function attemptAttributes(ended: EndedAttempt): SpanAttributes {
     'gatehouse.run_id': run.id,
     'gatehouse.attempt': attempt.number,
     'gatehouse.status': attempt.status,
+    'gatehouse.price_version': attempt.cost?.version ?? undefined,
     'gatehouse.usage_estimated': usage.estimated || undefined,
   };
 }

@@ -113,6 +113,7 @@ type Figures = Pick<
   | 'usage_estimated'
   | 'cost_pico'
   | 'price_source'
+  | 'price_version'
 >;
 
 /** Amounts are text, since they may exceed what JSON's numbers hold exactly. */
@@ -129,6 +130,7 @@ function figures(
     usage_estimated: usage.estimated,
     cost_pico: cost?.costPico?.toString() ?? null,
     price_source: cost?.source ?? null,
+    price_version: cutOrNull(cost?.version ?? null, textLimits.price_version),
   };
 }
 
@@ -150,7 +152,7 @@ function atMost(value: number | null, max: number): number | null {
 }
 
 /** JSON has no bigints. */
-type KeptEnd = Omit<Attempt, 'cost'> & { cost: { costPico: string; source: Cost['source'] } | null };
+type KeptEnd = Omit<Attempt, 'cost'> & { cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null };
 
 /** The stored calls of a run under way. */
 export interface KeptAttempts {
@@ -163,7 +165,13 @@ export function keptAttempt(attempt: Attempt): KeptEnd {
   return {
     ...attempt,
     responseModel: cutOrNull(responseModel, textLimits.response_model),
-    cost: cost === null ? null : { ...cost, costPico: cost.costPico.toString() },
+    cost:
+      cost === null
+        ? null
+        : {
+            ...{ costPico: cost.costPico.toString(), source: cost.source },
+            version: cutOrNull(cost.version, textLimits.price_version),
+          },
   };
 }
 

@@ -1,0 +1,120 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { Catalogue } from './catalogue.ts';
+import { OperatorPrices, pricesIn } from './operator-prices.ts';
+import { isSigned } from './price-signature.ts';
+import { Pricing } from './pricing.ts';
+import { noUsage } from '../usage/usage.ts';
+
+const read = (value: unknown) => pricesIn({ file: 'prices.json', text: JSON.stringify(value) });
+const price = { input_per_mtok: '1', output_per_mtok: '2' };
+
+describe("an operator's list of prices", () => {
+  it('has prices by provider and by its name of the model', () => {
+    const list = new OperatorPrices(read({ version: 'v1', prices: { acme: { 'a/b': price } } }));
+    expect(list.version).toBe('v1');
+    expect(list.find('acme', 'a/b')).toEqual(price);
+    for (const [provider, model] of [
+      ['acme', 'a'],
+      ['other', 'a/b'],
+      ['acme', '__proto__'],
+      ['__proto__', 'a/b'],
+    ])
+      expect(list.find(provider ?? '', model ?? '')).toBeUndefined();
+  });
+
+  it.each([
+    [{ prices: {} }, 'prices.json: version'],
+    [{ version: 'a b', prices: {} }, 'prices.json: version: must be 1 to 64'],
+    [{ version: 'v', prices: { ACME: { a: price } } }, 'prices.json: prices.ACME'],
+    [{ version: 'v', prices: { acme: { a: { input_per_mtok: 'x' } } } }, 'prices.acme.a.output_per_mtok'],
+    [{ version: 'v', prices: {}, extra: 1 }, 'extra'],
+    [
+      {
+        version: 'v',
+        prices: { acme: Object.fromEntries(Array.from({ length: 20_001 }, (_, n) => [`m${n}`, price])) },
+      },
+      'must have at most 20000 prices',
+    ],
+  ])('is not %#', (value, problem) => {
+    expect(() => read(value)).toThrow(problem);
+  });
+
+  it('that is no JSON is named, without its text', () => {
+    expect(() => pricesIn({ file: 'prices.json', text: '{"s3cr3t' })).toThrow(
+      'prices.json is not valid JSON',
+    );
+  });
+
+  it('stands over the public list, and under the price of an entry', async () => {
+    const provider = { name: 'openai', kind: 'openai', base_url: 'https://api.openai.com/v1' };
+    const catalogue = Catalogue.parse({
+      providers: [provider],
+      models: [
+        { id: 'gpt-4o', provider: 'openai' },
+        { id: 'own', provider: 'openai', upstream_model: 'gpt-4o', price },
+        { id: 'gpt-*', provider: 'openai' },
+      ],
+    });
+    const pricing = await Pricing.create(catalogue);
+    const costOf = (id: string) => {
+      const model = catalogue.find(id, null);
+      if (model === undefined) throw new Error('no such model');
+      const usage = { ...noUsage, inputTokens: 1_000_000 };
+      return pricing.costOf(model, usage, { at: new Date('2026-06-01T12:00:00Z'), serviceTier: null });
+    };
+    const usd = 10n ** 12n;
+    const bundled = { costPico: (usd * 5n) / 2n, source: 'genai-prices', version: 'genai-prices@0.1.8' };
+    expect(costOf('gpt-4o')).toEqual(bundled);
+    const prices = { openai: { 'gpt-4o': { ...price, input_per_mtok: '7' }, 'gpt-new': price } };
+    pricing.chargeBy(new OperatorPrices(read({ version: 'ours-2', prices })));
+    expect(costOf('gpt-4o')).toEqual({ costPico: 7n * usd, source: 'catalogue', version: 'ours-2' });
+    expect(costOf('gpt-new')).toEqual({ costPico: usd, source: 'catalogue', version: 'ours-2' });
+    expect(costOf('own')).toMatchObject({
+      ...{ costPico: usd, source: 'catalogue', version: expect.stringMatching(/^catalogue:[0-9a-f]{16}$/) },
+    });
+    pricing.chargeBy(null);
+    expect(costOf('gpt-4o')).toEqual(bundled);
+    expect(costOf('gpt-new')).toBeNull();
+  });
+});
+
+describe('a signature', () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  const bytes = Buffer.from('{"version": "v1"}');
+  const signature = sign(null, bytes, privateKey).toString('base64');
+
+  it('is one of these bytes by this key alone', () => {
+    expect(isSigned(bytes, signature, pem)).toBe(true);
+    expect(isSigned(bytes, `${signature}\n`, pem)).toBe(true);
+    expect(isSigned(Buffer.from('{"version": "v2"}'), signature, pem)).toBe(false);
+    const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+    expect(isSigned(bytes, signature, other)).toBe(false);
+    for (const wrong of ['', 'AAAA', signature.slice(4)]) expect(isSigned(bytes, wrong, pem)).toBe(false);
+  });
+
+  // RFC 8032, 7.1, test 2.
+  it('is that of the standard', () => {
+    const key = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c';
+    const spki = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(key, 'hex')]);
+    const standard = `-----BEGIN PUBLIC KEY-----\n${spki.toString('base64')}\n-----END PUBLIC KEY-----\n`;
+    const signed =
+      '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da' +
+      '085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00';
+    expect(isSigned(Buffer.from([0x72]), Buffer.from(signed, 'hex').toString('base64'), standard)).toBe(true);
+  });
+
+  it('needs an Ed25519 key in the catalogue', () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey;
+    const parse = (key: string) => () =>
+      Catalogue.parse({
+        providers: [{ name: 'acme', kind: 'openai', base_url: 'https://acme.example' }],
+        models: [{ id: 'a', provider: 'acme' }],
+        prices: { file: 'prices.json', public_key: key },
+      });
+    expect(parse(pem)).not.toThrow();
+    for (const key of ['', 'key', rsa.export({ type: 'spki', format: 'pem' }).toString()])
+      expect(parse(key)).toThrow('prices.public_key: must be an Ed25519 public key in PEM');
+  });
+});

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { modelPrice } from './catalogue-price.ts';
+import { CatalogueError } from './catalogue.ts';
+import { maxNameLength } from './model-names.ts';
+import { name } from './provider-schema.ts';
+
+export type StatedPrice = z.output<typeof modelPrice>;
+
+const maxPrices = 20_000;
+
+const priceDocument = z.strictObject({
+  /** Named by the events of runs that it charges. */
+  version: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces'),
+  prices: z
+    .record(name, z.record(z.string().min(1).max(maxNameLength), modelPrice))
+    .refine(
+      (providers) => Object.values(providers).flatMap(Object.keys).length <= maxPrices,
+      `must have at most ${maxPrices} prices`,
+    ),
+});
+export type PriceDocument = z.output<typeof priceDocument>;
+
+/** The operator's list of prices, over the public ones: by provider, and by the provider's name of the model. */
+export class OperatorPrices {
+  readonly version: string;
+  readonly #prices: ReadonlyMap<string, ReadonlyMap<string, StatedPrice>>;
+
+  constructor({ version, prices }: PriceDocument) {
+    this.version = version;
+    this.#prices = new Map(
+      Object.entries(prices).map(([provider, models]) => [provider, new Map(Object.entries(models))]),
+    );
+  }
+
+  /** All prices, in the order of the file. */
+  *entries(): Generator<{ provider: string; model: string; price: StatedPrice }> {
+    for (const [provider, models] of this.#prices)
+      for (const [model, price] of models) yield { provider, model, price };
+  }
+
+  find(provider: string, upstreamModel: string): StatedPrice | undefined {
+    return this.#prices.get(provider)?.get(upstreamModel);
+  }
+}
+
+/** Reads the JSON of a list. Throws one error that names the file and every problem. */
+export function pricesIn({ file, text }: { file: string; text: string }): PriceDocument {
+  const parsed = priceDocument.safeParse(parsedJson(file, text));
+  if (parsed.success) return parsed.data;
+  throw new CatalogueError(
+    parsed.error.issues.map((issue) => `${file}: ${issue.path.join('.')}: ${issue.message}`),
+  );
+}
+
+function parsedJson(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new CatalogueError([`${file} is not valid JSON`]);
+  }
+}

@@ -1,0 +1,43 @@
+import type { Catalogue } from './catalogue.ts';
+import { fieldOf, startsOf, statedAt } from './catalogue-price.ts';
+import type { KnownList, KnownPrices } from './known-prices.ts';
+import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
+import type { StatedRates } from './price.ts';
+import type { TokenClass } from '../usage/usage.ts';
+
+/** The lines that say how an operator's list differs from the public ones, in the order of the file. */
+export function priceDifferences(
+  prices: OperatorPrices,
+  { catalogue, known, at }: { catalogue: Pick<Catalogue, 'providers'>; known: KnownPrices; at: Date },
+): string[] {
+  const addresses = new Map(catalogue.providers.map(({ name, base_url: url }) => [name, url]));
+  return [...prices.entries()].flatMap(({ provider, model, price }) => {
+    const address = addresses.get(provider);
+    if (address === undefined) return [`${provider} ${model}: the catalogue has no provider ${provider}`];
+    const list = known.find(address, model, at);
+    if (list === null) return [`${provider} ${model}: the public lists have no price`];
+    return changesOf(price, list).map((change) => `${provider} ${model}: ${change}`);
+  });
+}
+
+function changesOf(price: StatedPrice, list: KnownList): string[] {
+  const starts = [...new Set([0, ...startsOf(price), ...list.starts])].sort((a, b) => a - b);
+  return starts.flatMap((start) => {
+    const [own, known] = [statedAt(price, start + 1), list.statedAt(start + 1)];
+    const where = start === 0 ? '' : ` above ${start} input tokens`;
+    return (Object.keys(fieldOf) as TokenClass[])
+      .filter((name) => own[name] !== known[name])
+      .map((name) => `${fieldOf[name]}${where} ${usdOf(known, name)} -> ${usdOf(own, name)}`);
+  });
+}
+
+const decimals = 18;
+
+/** USD per million tokens. */
+function usdOf(rates: StatedRates, name: TokenClass): string {
+  const rate = rates[name];
+  if (rate === undefined) return 'none';
+  const digits = rate.toString().padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  return digits.slice(0, -decimals) + (fraction === '' ? '' : `.${fraction}`);
+}
