@@ -12,7 +12,7 @@ async function seenOf(texts: readonly string[]): Promise<string[]> {
   const watch = new CatalogueWatch({
     files: [
       {
-        ...{ name: 'model catalogue', used: () => 'first' },
+        ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
         text: () => {
           readings += 1;
           if (readings > texts.length + 2) end(undefined);

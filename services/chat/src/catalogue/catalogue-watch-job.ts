@@ -19,8 +19,8 @@ export interface InvalidCatalogue {
 
 /** A file that is read again when it changes. */
 export interface WatchedFile {
-  /** Its name in the log. */
-  name: string;
+  /** In the log, for a change that is in use and one that can't be. */
+  messages: Record<'read' | 'failed', string>;
   /** The text in use when the watch starts; null if there is none. */
   used: () => string | null;
   /** The text of the file; null if there is none to watch. */
@@ -83,19 +83,19 @@ export class CatalogueWatch {
     return this.#everyMs;
   }
 
-  async #use({ name, use }: WatchedFile, text: string | Error): Promise<void> {
+  async #use({ messages, use }: WatchedFile, text: string | Error): Promise<void> {
     const { onInvalid, log } = this.#options;
     const { signal } = this.#loop;
     try {
       if (typeof text !== 'string') throw text;
       await use(text, signal);
-      log.info(`read the ${name} again`);
+      log.info(messages.read);
     } catch (error) {
       if (signal.aborted) return;
       const problems = problemsOf(error);
       this.#failures.inc();
       const shown = { problems: problems.slice(0, maxLogged), count: problems.length };
-      log.error(shown, `failed to read the ${name} again, the one before stays in use`);
+      log.error(shown, messages.failed);
       const content = typeof text === 'string' ? text : text.message;
       onInvalid({ problems, digest: hash('sha256', content, 'base64url') });
     }

@@ -45,9 +45,20 @@ export async function createCatalogue(
     charge?.();
   };
   const files: WatchedFile[] = [
-    { name: 'model catalogue', used: () => file.loaded, text: () => file.text(), use: takeOver },
     {
-      name: 'list of prices',
+      messages: {
+        read: 'read the model catalogue again',
+        failed: 'failed to read the model catalogue again, the one before stays in use',
+      },
+      used: () => file.loaded,
+      text: () => file.text(),
+      use: takeOver,
+    },
+    {
+      messages: {
+        read: 'read the list of prices again',
+        failed: 'failed to read the list of prices again, the one before stays in use',
+      },
       used: () => priceFile.used,
       text: () => priceFile.text(),
       use: (text, signal) => priceFile.use(text, signal),
