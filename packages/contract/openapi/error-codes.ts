@@ -77,7 +77,7 @@ const when: Record<ErrorCode, When> = {
   dependency_missing: at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,
-  unknown_model: at('agents.create', 'agents.patch'),
+  unknown_model: at('agents.create', 'agents.patch', 'provider-keys.create'),
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: callsProvider,
@@ -92,6 +92,7 @@ const when: Record<ErrorCode, When> = {
   agent_disabled: either(callsProvider, at('kg.extract')),
   limit_reached: either(
     at(
+      'provider-keys.create',
       'memory.documents.put',
       'memory.import',
       'webhooks.llm',
@@ -112,7 +113,11 @@ const when: Record<ErrorCode, When> = {
   ),
   scope_missing: either(needsScope, at('owner.api-keys.create')),
   tenant_suspended: (route) => (needsKey(route) || isSigned(route)) && !ofOwner(route),
-  user_mismatch: either(takesActingUser, ofAdmin, at('api-keys.create', 'api-keys.rotate')),
+  user_mismatch: either(
+    takesActingUser,
+    ofAdmin,
+    at('api-keys.create', 'api-keys.rotate', 'provider-keys.create'),
+  ),
   caller_not_allowed: never,
   model_unpriced: runs,
   not_accepted: at('transfers.create'),
