@@ -11,9 +11,6 @@ export const columns = `operation, channel, dialect, client, request_id, trace_i
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key`;
 
-/** The same, from events; those of earlier releases have no own keys. */
-const inputColumns = columns.replace(/own_key$/, 'coalesce(own_key, false) as own_key');
-
 /** The columns that only the end of a run sets. */
 const endColumns = [
   'status',
@@ -42,7 +39,7 @@ const endColumns = [
 
 /** The runs in `$1`, which is JSON. */
 export const input = `
-  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${inputColumns},
+  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
   from json_to_recordset($1::json) as i (
     run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, client text, request_id text, trace_id text,
@@ -124,18 +121,21 @@ function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {
   return [...search, ...calls.toSorted((a, b) => (a.offset_ms ?? 0) - (b.offset_ms ?? 0))];
 }
 
-/** Runs as JSON. Ended runs include whether there was an attempt, and the models of attempts without a price. */
+/**
+ * Runs as JSON, each with whether it was made with own keys. Ended runs include whether there was an attempt, and the models
+ * of attempts without a price.
+ */
 export function toJson(runs: readonly (RunStarted | RunEnded)[]): string {
   return JSON.stringify(
-    runs.map((run) =>
-      'spans' in run
+    runs.map((run) => {
+      const ownKey = run.own_key ?? false;
+      return 'spans' in run
         ? {
-            ...run,
-            spans: spansOf(run),
+            ...{ ...run, own_key: ownKey, spans: spansOf(run) },
             called: run.spans.some(({ status }) => status !== 'not_sent'),
-            unpriced_models: run.own_key === true ? null : unpricedModelsOf(run),
+            unpriced_models: ownKey ? null : unpricedModelsOf(run),
           }
-        : run,
-    ),
+        : { ...run, own_key: ownKey };
+    }),
   );
 }
