@@ -106,7 +106,7 @@ it('a wrong change leaves the catalogue as it is, and is named in log, metric an
   await isThere('good');
   const [counted, linesBefore] = [await failuresIn(), reported().length];
   const wrong = withModels(
-    { id: 'a', provider: 'nobody' },
+    { id: 'a', provider: 'missing' },
     { id: 'b', provider: 'simulator', fallbacks: ['c'] },
   );
   const statuses = await underLoad(async () => {
@@ -117,7 +117,7 @@ it('a wrong change leaves the catalogue as it is, and is named in log, metric an
   });
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect([await statusOf('good'), await failuresIn()]).toEqual([200, counted + 1]);
-  const problems = ['model a: there is no provider nobody', 'model b: there is no fallback model c'];
+  const problems = ['model a: there is no provider missing', 'model b: there is no fallback model c'];
   expect(reported().slice(linesBefore)).toMatchObject([{ problems, count: 2 }]);
   const event = await eventually(() => {
     const found = harness.alertsOf(null, 'catalogue.invalid').find(({ data }) => data['problem_count'] === 2);

@@ -1,25 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
-import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
+import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
+import { Catalogue, interpolate } from './catalogue.ts';
 import { agentRef, agentTarget, modelNotFound, modelTarget, type ResolvedAgent } from './target.ts';
 
 const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1/' };
 const small = { id: 'small', provider: 'acme' };
-
-function problems(work: () => unknown): string[] {
-  try {
-    work();
-    return [];
-  } catch (error) {
-    if (!(error instanceof CatalogueError)) throw error;
-    return error.message
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim());
-  }
-}
-const problemsOf = (providers: unknown, models: unknown): string[] =>
-  problems(() => Catalogue.parse({ providers, models }));
 
 describe('a catalogue', () => {
   it('fills in what is not said', () => {
@@ -218,7 +204,7 @@ describe('a catalogue', () => {
     [{ providers: [acme], models: [small], embeddings: 'small' }],
     [{ providers: [acme], models: [small], embeddings: { model: 'small', dimensions: 8 } }],
   ])('is not %j', (value) => {
-    expect(problems(() => Catalogue.parse(value)).length).toBeGreaterThan(0);
+    expect(problemsIn(() => Catalogue.parse(value)).length).toBeGreaterThan(0);
   });
 
   it('has a model for embeddings if it names one of its models', () => {
@@ -232,7 +218,7 @@ describe('a catalogue', () => {
       embeddings: { model: 'vectors' },
     };
     expect(Catalogue.parse(ofGoogle).embeddings).toBe('vectors');
-    expect(problems(() => parse({ model: 'other' }))).toEqual(['embeddings: there is no model other']);
+    expect(problemsIn(() => parse({ model: 'other' }))).toEqual(['embeddings: there is no model other']);
   });
 
   it('finds a model that the tenant may use, by its exact id', () => {
@@ -260,7 +246,7 @@ describe('the environment in a catalogue', () => {
   });
 
   it('names every variable that is missing, once', () => {
-    expect(problems(() => interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' }))).toEqual(
+    expect(problemsIn(() => interpolate('${A} ${B:-b} ${C} ${A} ${E}', { E: '' }))).toEqual(
       ['A', 'C', 'E'].map((name) => `the environment variable ${name} is not set`),
     );
   });

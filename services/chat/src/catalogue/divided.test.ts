@@ -1,26 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { noUsage } from '../usage/usage.ts';
-import { Catalogue, CatalogueError, deploymentsOf } from './catalogue.ts';
+import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
+import { Catalogue, deploymentsOf } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
 import { secretsOf } from './provider-schema.ts';
 
 const acme = { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1' };
 const small = { id: 'small', provider: 'acme' };
-
-function problemsIn(work: () => unknown): string[] {
-  try {
-    work();
-    return [];
-  } catch (error) {
-    if (!(error instanceof CatalogueError)) throw error;
-    return error.message
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim());
-  }
-}
-const problemsOf = (providers: unknown, models: unknown): string[] =>
-  problemsIn(() => Catalogue.parse({ providers, models }));
 
 describe('a catalogue whose calls are divided', () => {
   it('divides a model among deployments, each at a provider and by its own name', () => {

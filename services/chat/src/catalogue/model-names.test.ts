@@ -117,7 +117,7 @@ it('mistakes in names are listed at once', () => {
   ];
   let message = '';
   try {
-    Catalogue.parse({ providers, models, embeddings: { model: 'nobody' } });
+    Catalogue.parse({ providers, models, embeddings: { model: 'missing' } });
   } catch (error) {
     ({ message } = error as Error);
   }
@@ -131,7 +131,7 @@ it('mistakes in names are listed at once', () => {
     'model c-*: c-d-e in its list is no name behind it',
     'model c-*: c- g in its list is no name behind it',
     'model c-d-*: there is no fallback model c-*',
-    'embeddings: there is no model nobody',
+    'embeddings: there is no model missing',
   ]);
   for (const wrong of [
     { id: 'a*b' },

@@ -20,8 +20,8 @@ export interface KeyCheckDependencies {
   keyRing: KeyRing;
 }
 
-/** Whether a model can be called at a provider. */
-function isAt({ name }: Provider, model: Model): boolean {
+/** Whether a model can be called at the provider with this name. */
+function isAt(name: string, model: Model): boolean {
   return deploymentsOf(model).some(({ provider }) => provider.name === name);
 }
 
@@ -40,21 +40,18 @@ export function checkProviderKey({
         throw new AppError('caller_not_allowed', 'The key is of another tenant.', { param: 'tenant_id' });
       const { allowedModels } = await settings.getNow(tenantId, context);
       const usable = [...catalogue.models.values()].filter(
-        (model) =>
-          catalogue.find(model.id, allowedModels) === model &&
-          deploymentsOf(model).some(({ provider }) => provider.name === asked.provider),
+        (model) => catalogue.find(model.id, allowedModels) === model && isAt(asked.provider, model),
       );
       // A provider whose models the tenant can't use is as unknown as one that there is not.
-      const provider = usable
-        .flatMap(deploymentsOf)
-        .find((model) => model.provider.name === asked.provider)?.provider;
-      if (provider === undefined) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
+      const provider = catalogue.providers.find(({ name }) => name === asked.provider);
+      if (provider === undefined || usable.length === 0) return { verdict: KeyVerdict.UNKNOWN_PROVIDER };
       if (provider.kind === 'vertex') return { verdict: KeyVerdict.NO_KEYS };
       const unknownModel = asked.models.find((entry) => {
         const entries = new AllowedModels([entry]);
         const named = catalogue.find(entry, allowedModels);
         return (
-          !usable.some((model) => entries.has(model.id)) && (named === undefined || !isAt(provider, named))
+          !usable.some((model) => entries.has(model.id)) &&
+          (named === undefined || !isAt(asked.provider, named))
         );
       });
       if (unknownModel !== undefined) return { verdict: KeyVerdict.UNCHECKED, unknownModel };

@@ -27,8 +27,6 @@ export interface KeyPoolOptions {
   choices: Choices;
   /** Called when the provider begins to refuse a key. */
   onFailing: (position: number, status: number | null) => void;
-  /** Called when it accepts one. */
-  onAccepted?: () => void;
   /** Called for each call with a key. */
   onUsed?: (position: number, outcome: KeyOutcome) => void;
   /** Whether the key is the tenant's own. */
@@ -52,7 +50,6 @@ export class KeyPool {
   readonly #failing = new Set<PoolKey>();
   readonly #choices: Choices;
   readonly #onFailing: KeyPoolOptions['onFailing'];
-  readonly #onAccepted: KeyPoolOptions['onAccepted'];
   readonly #onUsed: KeyPoolOptions['onUsed'];
   readonly #isOwn: boolean;
   readonly #now: () => number;
@@ -64,7 +61,6 @@ export class KeyPool {
     }));
     this.#choices = choices;
     this.#onFailing = options.onFailing;
-    this.#onAccepted = options.onAccepted;
     this.#onUsed = options.onUsed;
     this.#isOwn = options.isOwn ?? false;
     this.#now = now;
@@ -94,7 +90,6 @@ export class KeyPool {
   }
 
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
-    this.#onAccepted?.();
     this.#onUsed?.(key.position, 'accepted');
     key.rests.accepted(call);
     if (key.rests.of(call) === null) this.#failing.delete(key);

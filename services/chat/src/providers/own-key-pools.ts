@@ -1,4 +1,5 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import { RecentMap } from '@gatehouse/kit/recent-map';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Provider } from '../catalogue/provider-schema.ts';
@@ -21,8 +22,8 @@ export interface OwnKeyPoolsOptions {
 export class OwnKeyPools {
   readonly #options: OwnKeyPoolsOptions;
   readonly #choices = new Choices();
-  /** By key and kind of provider, the one that was used longest ago first. */
-  readonly #pools = new Map<string, KeyPool>();
+  /** By key and kind of provider. */
+  readonly #pools = new RecentMap<KeyPool>(maxKeys);
 
   constructor(options: OwnKeyPoolsOptions) {
     this.#options = options;
@@ -32,12 +33,7 @@ export class OwnKeyPools {
   of(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
     // A changed catalogue may have another kind of provider by the name.
     const name = cacheKey(key.id, provider.kind);
-    const pool = this.#pools.get(name) ?? this.#create(provider, tenantId, key);
-    this.#pools.delete(name);
-    this.#pools.set(name, pool);
-    const [oldest] = this.#pools.keys();
-    if (this.#pools.size > maxKeys && oldest !== undefined) this.#pools.delete(oldest);
-    return pool;
+    return this.#pools.getOrMake(name, () => this.#create(provider, tenantId, key));
   }
 
   #create(provider: Provider, tenantId: string, key: OwnKey): KeyPool {
@@ -48,7 +44,9 @@ export class OwnKeyPools {
       choices: this.#choices,
       isOwn: true,
       onFailing: () => note(key.id, { refused: true }),
-      onAccepted: () => note(key.id, { refused: false }),
+      onUsed: (_position, outcome) => {
+        if (outcome === 'accepted') note(key.id, { refused: false });
+      },
     });
   }
 

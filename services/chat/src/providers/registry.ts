@@ -185,7 +185,7 @@ export class ProviderRegistry {
     return this.listed().map(({ deployment }) => ({
       name: deploymentName(deployment),
       isOpen: this.#isOpen(deployment),
-      openTenants: this.#breakersOf(deployment).reduce((sum, { openTenants }) => sum + openTenants, 0),
+      openTenants: this.#openTenants(deployment),
       keys: this.#accessTo(deployment).keys?.states(deployment.upstreamModel) ?? [],
       calls: this.#callsOf(deployment).window.counts,
     }));
@@ -253,6 +253,10 @@ export class ProviderRegistry {
     return this.#breakersOf(entry).some(({ isOpen }) => isOpen);
   }
 
+  #openTenants(entry: Model): number {
+    return this.#breakersOf(entry).reduce((sum, { openTenants }) => sum + openTenants, 0);
+  }
+
   #observe(metrics: Registry): void {
     const labelNames = ['provider', 'model'] as const;
     const registers = [metrics];
@@ -262,8 +266,7 @@ export class ProviderRegistry {
     });
     const models = (): Model[] => this.#entries;
     const isOpen = (model: Model): boolean => this.#isOpen(model);
-    const openTenants = (model: Model): number =>
-      this.#breakersOf(model).reduce((sum, breaker) => sum + breaker.openTenants, 0);
+    const openTenants = (model: Model): number => this.#openTenants(model);
     new Gauge({
       name: 'gatehouse_provider_breaker_open',
       help: '1 while the breaker is open for all tenants, else 0',
