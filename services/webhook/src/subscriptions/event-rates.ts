@@ -7,17 +7,17 @@ interface Rate {
 }
 
 const minute = 60;
-const day = 24 * 3_600;
+const hour = 60 * minute;
 
 const rates: ReadonlyMap<string, Rate> = new Map([
   ['limit.exceeded', { everyS: minute, about: [] }],
   ['run.failed', { everyS: minute, about: ['agent_id'] }],
   // Each replica of chat has a breaker of its own.
   ['provider.down', { everyS: 10 * minute, about: ['provider', 'model'] }],
-  ['provider_key.failing', { everyS: 10 * minute, about: ['provider', 'key'] }],
+  ['provider_key.failing', { everyS: 10 * minute, about: ['provider', 'key', 'provider_key_id'] }],
   // Each replica of chat reads the file.
   ['catalogue.invalid', { everyS: 10 * minute, about: ['digest'] }],
-  ['model.unpriced', { everyS: day, about: ['provider', 'model'] }],
+  ['model.unpriced', { everyS: hour, about: ['provider', 'model'] }],
 ]);
 
 /** The mark of an event and how long it lasts; null if each event of its type is sent. */
