@@ -71,7 +71,7 @@ export const routes: readonly Route[] = [
     summary: "Give a key of the tenant's own for a provider",
     description: [
       "Takes effect within 5 seconds. Requests of the tenant for the provider's models are then made with this key alone, never with the platform's: when the provider refuses it, they fail with `provider_key_failing`.",
-      'Their costs are listed apart and are not part of budgets. The key is checked first where the provider has a call for it that costs nothing. Of several keys, one for the acting user is taken before one for all users, then the newest.',
+      'Their costs are listed apart and are not part of budgets. The key is checked first where the provider has a call for it that costs nothing; a tenant can give 20 keys a minute. Of several keys, one for the acting user is taken before one for all users, then the newest.',
     ].join('\n\n'),
     examples: {
       all: {

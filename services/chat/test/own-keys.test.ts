@@ -201,7 +201,7 @@ describe('the check of a key', () => {
     const assertion = await harness.identity.assertion(makePrincipal({ tenantId }));
     return tenant.call(
       'checkProviderKey',
-      { tenantId, id, provider, sealed, models },
+      { id, provider, sealed, models },
       { deadlineMs: 5_000, assertion },
     );
   }

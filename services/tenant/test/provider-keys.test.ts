@@ -75,7 +75,7 @@ describe('a key for a provider', () => {
     }
     expect(await listed()).toEqual(before);
     const [asked] = service.others.keyChecks.slice(-1);
-    expect(asked).toMatchObject({ tenantId: tenant.id, provider: 'openai', models: ['m'] });
+    expect(asked).toMatchObject({ provider: 'openai', models: ['m'] });
     expect(asked?.sealed.includes('canary')).toBe(false);
     service.others.keyVerdict = { verdict: KeyVerdict.UNCHECKED };
     expect((await give()).status).toBe(201);
@@ -89,6 +89,46 @@ describe('a key for a provider', () => {
     ['an unknown field', { name: 'x' }, 'name'],
   ])('of %s is refused', async (_name, fields, param) => {
     expect(await give(fields)).toMatchObject({ status: 400, body: { error: { param } } });
+  });
+
+  it('is checked twenty times a minute and tenant at most, whatever comes of it', async () => {
+    const own = await service.makeTenant();
+    service.others.keyVerdict = { verdict: KeyVerdict.REFUSED };
+    const before = service.others.keyChecks.length;
+    for (let n = 0; n < 20; n += 1) await give({}, own.admin);
+    // A minute that ended meanwhile would allow further ones.
+    await service.rows(
+      `update tenant.provider_key_checks set minute = date_trunc('minute', now() + interval '30 seconds'), checks = 20
+       where tenant_id = $1`,
+      [own.id],
+    );
+    const limited = await give({}, own.admin);
+    expect(limited).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(service.others.keyChecks.length).toBe(before + 20);
+    service.others.keyVerdict = { verdict: KeyVerdict.ACCEPTED };
+    expect((await give({}, (await service.makeTenant()).admin)).status).toBe(201);
+    await service.rows(
+      `update tenant.provider_key_checks set minute = minute - interval '2 minutes' where tenant_id = $1`,
+      [own.id],
+    );
+    expect((await give({}, own.admin)).status).toBe(201);
+  });
+
+  it('is checked twice at a time and tenant at most, and some wait', async () => {
+    const own = await service.makeTenant();
+    const { promise: gate, resolve: open } = Promise.withResolvers<undefined>();
+    service.others.keyGate = gate;
+    const before = service.others.keyChecks.length;
+    const giving = Array.from({ length: 12 }, () => give({}, own.admin));
+    const refused = await Promise.race(giving);
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
+    expect(service.others.keyChecks.length - before).toBeLessThanOrEqual(2);
+    service.others.keyGate = undefined;
+    open(undefined);
+    const statuses = (await Promise.all(giving)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 201)).toHaveLength(10);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   });
 
   it('goes to chat with the settings of its tenant, and to no other service', async () => {

@@ -36,6 +36,8 @@ export class UserDataServices {
   /** Checks of provider keys that chat was asked for. */
   readonly keyChecks: CheckProviderKeyRequest[] = [];
   keyVerdict: CheckProviderKeyResponse = { verdict: KeyVerdict.ACCEPTED };
+  /** Checks are answered once it is open. */
+  keyGate: Promise<undefined> | undefined;
   /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
@@ -57,9 +59,10 @@ export class UserDataServices {
     const memory = { definition: MemoryServiceService, rpcs: { getUsage } };
     const checkProviderKey = {
       callers,
-      handle: (request: CheckProviderKeyRequest) => {
+      handle: async (request: CheckProviderKeyRequest) => {
         services.keyChecks.push(request);
-        return Promise.resolve(services.keyVerdict);
+        await services.keyGate;
+        return services.keyVerdict;
       },
     };
     const chat = { definition: ChatServiceService, rpcs: { countOpenRuns, checkProviderKey } };

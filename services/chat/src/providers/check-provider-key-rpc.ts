@@ -1,6 +1,5 @@
 import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { tenantOf, type Rpc } from '@gatehouse/grpc/rpc';
-import { AppError } from '@gatehouse/kit/errors';
 import {
   KeyVerdict,
   type CheckProviderKeyRequest,
@@ -36,8 +35,6 @@ export function checkProviderKey({
     callers: ['tenant'],
     async handle(asked, context) {
       const { tenantId } = tenantOf(context);
-      if (asked.tenantId !== tenantId)
-        throw new AppError('caller_not_allowed', 'The key is of another tenant.', { param: 'tenant_id' });
       const { allowedModels } = await settings.getNow(tenantId, context);
       const usable = [...catalogue.models.values()].filter(
         (model) => catalogue.find(model.id, allowedModels) === model && isAt(asked.provider, model),

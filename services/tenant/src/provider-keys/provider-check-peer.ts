@@ -1,6 +1,6 @@
 import type { Peer } from '@gatehouse/grpc/client';
 import { hangIsOutage } from '@gatehouse/grpc/errors';
-import { tenantOf, type Call } from '@gatehouse/http/app';
+import type { Call } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import { KeyVerdict, type ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 
@@ -22,7 +22,7 @@ const deadlineMs = 15_000;
 export function providerCheck(chat: Peer<ChatServiceClient>): CheckProviderKey {
   return async (call, { models, ...key }) => {
     const { assertion, requestId, trace } = call;
-    const request = { tenantId: tenantOf(call).tenantId, ...key, models: [...(models ?? [])] };
+    const request = { ...key, models: [...(models ?? [])] };
     const { verdict, unknownModel } = await chat
       .call('checkProviderKey', request, { deadlineMs, assertion, requestId, trace })
       .catch(hangIsOutage);

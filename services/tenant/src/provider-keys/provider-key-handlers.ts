@@ -5,7 +5,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { newId } from '@gatehouse/kit/ids';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { sealProviderKey } from '@gatehouse/secrets/provider-key';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { z } from 'zod';
@@ -20,6 +22,10 @@ type Create = Call<CreateProviderKey>;
 const what = 'provider key';
 /** Keys of a tenant: each call of chat for its settings carries all of them. */
 const maxKeys = 100;
+/** New keys of a tenant. The provider is asked about each, from the address of the platform. */
+const checksPerMinute = 20;
+/** Checks of one tenant in this replica. */
+const checksInFlight = { perKey: 2, maxWaiting: 8 };
 
 export interface ProviderKeyDependencies {
   keys: ProviderKeyStore;
@@ -35,6 +41,7 @@ export function providerKeyHandlers({
   keyRing,
   changes,
 }: ProviderKeyDependencies): Record<string, Handler> {
+  const checking = new FairQueue(checksInFlight);
   return {
     'provider-keys.list': async (call: List) => {
       const { limit, cursor } = call.query;
@@ -51,7 +58,8 @@ export function providerKeyHandlers({
         });
       const id = newId();
       const sealed = sealProviderKey(keyRing, { tenantId, id }, text);
-      await check(call, { id, provider, sealed, models });
+      await countCheck(keys, tenantId);
+      await checking.run(tenantId, () => check(call, { id, provider, sealed, models }));
       const newKey = { id, tenantId, provider, prefix: prefixOf(text), models, userId, sealed };
       return changes.change(call, async (db) => {
         if ((await countProviderKeys(db, tenantId)) >= maxKeys)
@@ -73,6 +81,15 @@ export function providerKeyHandlers({
       });
     },
   };
+}
+
+/** Throws `rate_limit_exceeded` for a tenant that gives keys too fast. */
+async function countCheck(keys: ProviderKeyStore, tenantId: string): Promise<void> {
+  const { count, endsInMs } = await keys.countCheck(tenantId);
+  if (count > checksPerMinute)
+    throw new AppError('rate_limit_exceeded', `A tenant gives at most ${checksPerMinute} keys a minute.`, {
+      headers: retryAfterHeaders(endsInMs),
+    });
 }
 
 function changeOf(action: 'provider_key.created' | 'provider_key.deleted', key: ProviderKey): Change {

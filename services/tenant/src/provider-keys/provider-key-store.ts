@@ -1,5 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { ProviderKey } from './provider-key.ts';
 import { providerKeyColumns } from './provider-key-statements.ts';
 
@@ -7,6 +8,12 @@ import { providerKeyColumns } from './provider-key-statements.ts';
 export interface UsableProviderKey extends Pick<ProviderKey, 'id' | 'provider' | 'models' | 'userId'> {
   /** Encrypted. */
   sealed: Buffer;
+}
+
+/** The checks of a tenant's new keys in the current minute, and when it ends. */
+export interface KeyChecks {
+  count: number;
+  endsInMs: number;
 }
 
 /** The own keys of one tenant at a time. */
@@ -28,6 +35,23 @@ export class ProviderKeyStore {
       );
       return rows;
     });
+  }
+
+  /** Counts a check of a new key. */
+  async countCheck(tenantId: string): Promise<KeyChecks> {
+    return withTenant(this.#pool, tenantId, async (db) =>
+      only(
+        await db.query<KeyChecks>(
+          `insert into tenant.provider_key_checks as known (tenant_id, minute, checks)
+           values ($1, date_trunc('minute', now()), 1)
+           on conflict (tenant_id) do update set minute = greatest(known.minute, excluded.minute),
+             checks = case when known.minute >= excluded.minute then known.checks + 1 else 1 end
+           returning checks as count,
+             extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
+          [tenantId],
+        ),
+      ),
+    );
   }
 
   /** All of them, newest first. */

@@ -105,7 +105,6 @@ export interface CheckModelsResponse {
 }
 
 export interface CheckProviderKeyRequest {
-  tenantId: string;
   /** The UUID that the key will have, which it is encrypted for. */
   id: string;
   provider: string;
@@ -660,14 +659,11 @@ export const CheckModelsResponse: MessageFns<CheckModelsResponse> = {
 };
 
 function createBaseCheckProviderKeyRequest(): CheckProviderKeyRequest {
-  return { tenantId: "", id: "", provider: "", sealed: Buffer.alloc(0), models: [] };
+  return { id: "", provider: "", sealed: Buffer.alloc(0), models: [] };
 }
 
 export const CheckProviderKeyRequest: MessageFns<CheckProviderKeyRequest> = {
   encode(message: CheckProviderKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.tenantId !== "") {
-      writer.uint32(10).string(message.tenantId);
-    }
     if (message.id !== "") {
       writer.uint32(18).string(message.id);
     }
@@ -696,14 +692,6 @@ export const CheckProviderKeyRequest: MessageFns<CheckProviderKeyRequest> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 10) {
-              break;
-            }
-
-            message.tenantId = reader.string();
-            continue;
-          }
           case 2: {
             if (tag !== 18) {
               break;
