@@ -9,6 +9,8 @@ import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 let first: ScriptedProvider;
 let second: ScriptedProvider;
 let harness: ChatHarness;
+/** Another replica, which goes on with what the first has begun. */
+let replica: string;
 beforeAll(async () => {
   [first, second] = [await ScriptedProvider.start(), await ScriptedProvider.start()];
   const at = (name: string, kind: string, { url }: ScriptedProvider) => ({
@@ -24,6 +26,10 @@ beforeAll(async () => {
         at('two-anthropic', 'anthropic', second),
         at('one-google', 'google', first),
         at('two-google', 'google', second),
+        {
+          ...{ name: 'pool', kind: 'openai', base_url: first.url, max_retries: 0 },
+          keys: [{ env: 'KEY_A' }, { env: 'KEY_B' }],
+        },
       ],
       models: [
         { id: 'responses-2', provider: 'two-openai', api: 'responses' },
@@ -32,10 +38,13 @@ beforeAll(async () => {
         { id: 'messages-1', provider: 'one-anthropic', max_output_tokens: 9_000, fallbacks: ['messages-2'] },
         { id: 'gemini-2', provider: 'two-google' },
         { id: 'gemini-1', provider: 'one-google', fallbacks: ['gemini-2'] },
+        { id: 'pooled', provider: 'pool', api: 'responses' },
       ],
       embeddings: undefined,
     },
+    { KEY_A: 'a', KEY_B: 'b' },
   );
+  replica = `http://127.0.0.1:${(await harness.startReplica()).httpPort}`;
 });
 afterAll(async () => {
   await harness.stop();
@@ -101,9 +110,14 @@ const apis: Readonly<Record<string, Api>> = {
 };
 
 describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain }) => {
-  const post = async (model: string, seal: string, stream?: boolean): Promise<Response> => {
+  const post = async (
+    model: string,
+    seal: string,
+    { stream, ...place }: { stream?: boolean; url?: string } = {},
+  ): Promise<Response> => {
     const [path, body] = ask(model, seal, stream);
-    const response = await harness.post(path, body, { headers: { 'x-gatehouse-dialect': name }, principal });
+    const options = { headers: { 'x-gatehouse-dialect': name }, principal, ...place };
+    const response = await harness.post(path, body, options);
     expect([response.status, await response.clone().text()]).toMatchObject([200, expect.any(String)]);
     return response;
   };
@@ -127,7 +141,7 @@ describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain 
     first.answer(whole(answer(seal)), whole(plain));
     second.answer(whole(plain));
     await post(`${name}-1`, newSeal());
-    await post(`${name}-2`, seal);
+    await post(`${name}-2`, seal, { url: replica });
     expect(sentTo(second)).not.toContain(seal);
     await post(`${name}-1`, seal);
     expect(first.received[1]?.body.toString()).toContain(seal);
@@ -138,7 +152,7 @@ describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain 
     );
   });
 
-  it('that came in a stream does the same', async () => {
+  it('that came in a stream does the same, on another replica, too', async () => {
     const seal = newSeal();
     const frames =
       name === 'messages' ? messageEvents([{ type: 'thinking', thinking: 'hm', signature: seal }]) : null;
@@ -151,8 +165,8 @@ describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain 
     ];
     first.answer(streamed(events));
     second.answer(whole(plain));
-    await post(`${name}-1`, newSeal(), true);
-    await post(`${name}-2`, seal);
+    await (await post(`${name}-1`, newSeal(), { stream: true })).text();
+    await post(`${name}-2`, seal, { url: replica });
     expect(sentTo(second)).not.toContain(seal);
   });
 });
@@ -171,4 +185,45 @@ it('a conversation that another provider has compacted is refused rather than lo
     { error: { code: 'unsupported_parameter', param: 'input[0]' } },
   ]);
   expect(second.received).toHaveLength(0);
+});
+
+describe('encrypted reasoning of a pool of keys', () => {
+  const headers = { 'x-gatehouse-dialect': 'responses' };
+  const as = { tenantId: newId(), userId: 'ann' };
+  const seal = (place: number): string =>
+    Buffer.from(`a thought of one organisation ${place}`).toString('base64');
+  const ask = async (seals: readonly string[], more: Fields = {}, url = replica): Promise<Response> => {
+    const items = seals.map((encrypted) => ({
+      type: 'reasoning',
+      summary: [],
+      encrypted_content: encrypted,
+    }));
+    const body = { model: 'pooled', store: false, include: ['reasoning.encrypted_content'], ...more };
+    const input = [question, ...items, question];
+    const session = { 'x-session-id': 's', ...headers };
+    return harness.post('/v1/responses', { ...body, input }, { headers: session, principal: as, url });
+  };
+  const bodies = (): string[] => first.received.map(({ body }) => body.toString());
+
+  it('goes back with the key that it came with, and not with another one while that rests', async () => {
+    const answer = (place: number) => whole(apis['responses']?.answer(seal(place)) ?? {});
+    first.answer(answer(1), whole(gptAnswer), whole({ error: { message: 'x' } }, 429), whole(gptAnswer));
+    await ask([], {}, harness.url);
+    await ask([seal(1)]);
+    expect(bodies()[1]).toContain(seal(1));
+    expect((await ask([seal(1)])).status).toBe(200);
+    expect(bodies()[2]).toContain(seal(1));
+    expect(bodies()[3]).not.toContain(seal(1));
+  });
+
+  it('is known to no other tenant, and forgotten with its user', async () => {
+    const rows = (): Promise<unknown[]> =>
+      harness.rows('select maker from chat.seals where tenant_id = $1', [as.tenantId]);
+    expect(await rows()).toEqual([{ maker: expect.stringMatching(/^openai=[0-9a-f]{16}$/) }]);
+    const participant = await harness.participant('tenant');
+    const request = { ...as, deletionId: newId(), requestedAtMs: BigInt(Date.now()) };
+    const { counts } = await participant.call('forgetUser', request, { deadlineMs: 5_000 });
+    expect(counts).toMatchObject({ seals: 1n });
+    expect(await rows()).toEqual([]);
+  });
 });

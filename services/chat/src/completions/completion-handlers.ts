@@ -24,10 +24,17 @@ import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
 import { withMemory, type MemoryDependencies } from '../memory/with-memory.ts';
 import type { Turn } from '../turns/turn.ts';
+import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
 import { withThoughts, type ThoughtDependencies } from '../turns/turn-thoughts.ts';
 
 export interface CompletionDependencies
-  extends TurnDependencies, TargetDependencies, MemoryDependencies, ToolDependencies, ThoughtDependencies {
+  extends
+    TurnDependencies,
+    TargetDependencies,
+    MemoryDependencies,
+    ToolDependencies,
+    ThoughtDependencies,
+    SealDependencies {
   settings: TenantSettingsClient;
   answers: AnswerBudget;
   responses: KeptResponses;
@@ -199,6 +206,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const toolTurn = { ...turn, shown: wantsToolEvents(incoming) };
   const { summaries } = dependencies.responses;
   // A summary needs no memory and no tools, and is not remembered.
+  const seals = await withSeals(dependencies, { dialect, text, target: found, tenantId, settings });
   const [{ target, recall, onAnswer }, tools, thoughts] =
     compaction === undefined
       ? await Promise.all([
@@ -219,6 +227,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     onAnswer,
     tools,
     thoughts,
+    seals,
     keep,
     previousId,
     sealSummary: compaction === undefined ? undefined : (summary) => summaries.seal(summary, tenantId),

@@ -18,14 +18,16 @@ import type { ProviderRegistry } from '../providers/registry.ts';
 import { requestActor } from '../shared/actor.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { accountOf } from '../providers/makers.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
+import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
 import { findNamedTarget, type TargetDependencies } from '../turns/find-target.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
 import { continuedTarget, continuedText } from './continued-request-http.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
-export interface CountDependencies extends TargetDependencies, ToolDependencies {
+export interface CountDependencies extends TargetDependencies, ToolDependencies, SealDependencies {
   settings: TenantSettingsClient;
   responses: KeptResponses;
   limiter: Limiter;
@@ -69,7 +71,7 @@ async function count(
   checkBodyHeaders(incoming, call.route);
   await dependencies.limiter.count({ tenantId, apiKeyId });
   const counted = await readCounted(dependencies, incoming, response, call);
-  const { dialect, target, source } = counted;
+  const { dialect, target, source, seals } = counted;
   const models = hasCounts(counted, target.chain[0]) ? target.chain : [];
   const room = dependencies.answers.open(tenantId);
   try {
@@ -82,10 +84,8 @@ async function count(
         countRequest(counted, model, {
           tenantId,
           headers: passedHeaders(incoming, dialect),
-          keepsSeal: dependencies.providers.seals.keeps(tenantId, {
-            by: { model, key: turn?.key?.position ?? null },
-            first: { model: target.chain[0], key: turn?.first ?? null },
-          }),
+          ...dependencies.providers.sealsFor(model, turn, { api: dialect.name, seals, target, tenantId }),
+          account: accountOf(model, turn?.key?.id ?? null),
         }),
       trace: call.trace,
       signal: leaving(response),
@@ -143,7 +143,8 @@ async function readCounted(
   const request = text === body ? given : await readRequest(text, tenantId, { ...call, dialect });
   const source = await readPart(text, tenantId, () => request.source(share));
   const tools = await withTools(dependencies, { dialect, request, actor, target });
-  return { dialect, request, source, target, tools };
+  const seals = await withSeals(dependencies, { dialect, text, target, tenantId, settings });
+  return { dialect, request, source, target, tools, seals };
 }
 
 async function readRequest(

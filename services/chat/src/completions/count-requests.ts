@@ -5,6 +5,7 @@ import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../
 import type { ApiName } from '../dialects/dialects.ts';
 import { translatedFailure, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
+import type { RunSeals } from '../providers/run-seals.ts';
 import type { TurnTools } from '../tools/tools.ts';
 import type { Translation } from '../translation/translation.ts';
 
@@ -18,13 +19,18 @@ export interface Counted {
   source: RequestSource;
   target: Target;
   tools: TurnTools | null;
+  /** The makers of the client's seals; null where there is one maker. */
+  seals: RunSeals | null;
 }
 
 interface CountOptions {
   tenantId: string;
   /** Headers of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
-  keepsSeal: (seal: unknown) => boolean;
+  /** See `Rewrite`. */
+  keepsSeal?: (seal: unknown) => boolean;
+  /** The account that the count is asked of. */
+  account: string | null;
 }
 
 /** Whether the providers of a model's API count tokens. */
@@ -40,7 +46,7 @@ export async function countRequest(
   options: CountOptions,
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
-  const translation = translationFor(name, model);
+  const translation = translationFor(name, model, { account: () => options.account });
   const body = bodyFor(counted, model, { ...options, isTranslated: translation !== null });
   if (translation === null)
     return {
@@ -84,7 +90,8 @@ function bodyFor(
   { keepsSeal, isTranslated }: Pick<CountOptions, 'keepsSeal'> & { isTranslated: boolean },
 ): Buffer {
   return source.rewritten({
-    ...{ keepsSeal, isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
+    ...(keepsSeal !== undefined && { keepsSeal }),
+    ...{ isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },
     counts: true,
     includeUsage: false,
     systemPrompt: target.systemPrompt,

@@ -3,6 +3,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Instance } from '../recording/instance-job.ts';
 import type { Peers } from '../shared/peers.ts';
+import { KeptSeals } from '../kept-thoughts/kept-seal-store.ts';
 import { KeptThoughts } from '../kept-thoughts/kept-thought-store.ts';
 import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
 import { ToolClient } from '../tools/tool-peer.ts';
@@ -20,17 +21,20 @@ export interface CompletionsOptions {
   /** Silence of a provider after which the client gets a sign of life. */
   silenceMs?: number | undefined;
   /** Dependencies of turns. */
-  turns: Omit<CompletionDependencies, 'tools' | 'thoughts' | 'log' | 'bodyBudget' | 'silenceMs'>;
+  turns: Omit<CompletionDependencies, 'tools' | 'thoughts' | 'seals' | 'log' | 'bodyBudget' | 'silenceMs'>;
 }
 
 const mostThoughtsOfTenant = { count: 200_000, bytes: 1024 * 1024 * 1024 };
+/** About 60 MB with their indexes. */
+const mostSealsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services that ask for one. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
   const { pool, keyRing, instance, peers, silenceMs } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new KeptThoughts({ pool, keyRing, log });
-  const turns = { ...options.turns, tools, thoughts, log };
+  const seals = new KeptSeals(pool);
+  const turns = { ...options.turns, tools, thoughts, seals, log };
   const completions = new Completions({ pool, instance, keyRing, log });
   return {
     rawHandlers: {
@@ -41,6 +45,7 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     parts: [
       completions,
       new KeptRowsCleaning({ pool, log, table: 'chat.thoughts', most: mostThoughtsOfTenant }),
+      new KeptRowsCleaning({ pool, log, table: 'chat.seals', most: mostSealsOfTenant }),
     ],
   };
 }

@@ -92,6 +92,7 @@ async function answer(
       settings,
       channel,
       thoughts: null,
+      seals: null,
       keep: null,
       previousId: null,
       arrivedAt,

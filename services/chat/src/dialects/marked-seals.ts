@@ -20,12 +20,12 @@ export function sealTextIn(seal: unknown): string | null {
 }
 
 /**
- * Whether a provider gets a seal of the client. Marked ones are another maker's. Translation reads all, and keeps those of
- * the vendor that it writes for.
+ * Whether a provider gets a seal of the client. Translation reads the marked ones, and keeps those of the maker that it
+ * writes for.
  */
 export function isKept(
   seal: string,
   { isTranslated, keepsSeal }: Pick<Rewrite, 'isTranslated' | 'keepsSeal'>,
 ): boolean {
-  return isTranslated === true || (!isMarked(seal) && keepsSeal?.(seal) !== false);
+  return isMarked(seal) ? isTranslated === true : keepsSeal?.(seal) !== false;
 }

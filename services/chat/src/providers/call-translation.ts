@@ -7,9 +7,11 @@ import { translationBetween, type StreamTranslation, type Translation } from '..
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
-interface SummaryOptions {
+interface TranslationOptions {
   sealSummary?: ((summary: string) => string) | undefined;
   summarises?: boolean;
+  /** The account that alone reads the seals of the thoughts which the call brings: that of its key. */
+  account?: () => string | null;
 }
 
 /**
@@ -20,11 +22,13 @@ interface SummaryOptions {
 export function translationFor(
   client: ApiName,
   model: Model,
-  { sealSummary, summarises = false }: SummaryOptions = {},
+  { sealSummary, summarises = false, account = () => null }: TranslationOptions = {},
 ): Translation | null {
   if (client === model.api && !summarises) return null;
   const facts = {
-    provider: model.provider.name,
+    get account(): string | null {
+      return account();
+    },
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,

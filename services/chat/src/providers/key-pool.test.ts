@@ -24,7 +24,11 @@ function poolOf(keys: readonly KeySource[]): KeyPool {
 }
 
 const keysOf = (...weights: number[]): KeySource[] =>
-  weights.map((weight, index) => ({ weight, credentials: fixedHeaders({ key: String(index + 1) }) }));
+  weights.map((weight, index) => ({
+    id: String(index),
+    weight,
+    credentials: fixedHeaders({ key: String(index + 1) }),
+  }));
 
 const call = { model: 'm', tenantId: 't', affinity: 's' };
 
@@ -163,7 +167,7 @@ describe('a key in a file', () => {
       (text) => ({ key: text }),
       () => undefined,
     );
-    const pool = poolOf([{ ...key, weight: 1 }]);
+    const pool = poolOf([{ ...key, id: 'a', weight: 1 }]);
     expect(await asked(pool, 'old')).toEqual(['old']);
     await writeFile(file, 'new\n');
     expect(await asked(pool, 'new')).toEqual(['old', 'new']);

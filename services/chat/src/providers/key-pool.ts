@@ -9,6 +9,8 @@ import { ProviderFailure } from './provider-failure.ts';
 /** A key as the catalogue has it. */
 export interface KeySource {
   credentials: Credentials;
+  /** The name by which what was made with the key is known, whatever its position. */
+  readonly id: string;
   readonly weight: number;
   /** Changes with the text of the key; reads a file again if that was long ago. Absent for keys that stay. */
   version?: () => number;
@@ -70,6 +72,11 @@ export class KeyPool {
   turn(call: KeyedCall): KeyTurn {
     for (const key of this.#keys) this.#renew(key);
     return new KeyTurn(this, call, this.#choices.order(this.#group, this.#keys, call.affinity));
+  }
+
+  /** The names of the keys. */
+  get ids(): readonly string[] {
+    return this.#keys.map(({ id }) => id);
   }
 
   /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
@@ -166,9 +173,9 @@ export class KeyTurn {
     this.key = this.#next();
   }
 
-  /** The position of the key that the session goes to, whether it rests or not. */
-  get first(): number | null {
-    return this.#order[0]?.position ?? null;
+  /** The key that the session goes to, whether it rests or not. */
+  get first(): PoolKey | null {
+    return this.#order[0] ?? null;
   }
 
   /** The failure of a call for which all keys rest. */

@@ -40,7 +40,7 @@ export class OwnKeyPools {
     const { note } = this.#options;
     return new KeyPool({
       provider: provider.name,
-      keys: [{ credentials: this.#credentialsOf(provider, tenantId, key), weight: 1 }],
+      keys: [{ id: `own ${key.id}`, credentials: this.#credentialsOf(provider, tenantId, key), weight: 1 }],
       choices: this.#choices,
       isOwn: true,
       onFailing: () => note(key.id, { refused: true }),

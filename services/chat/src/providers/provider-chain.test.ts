@@ -86,6 +86,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     keepsText: false,
     maxTokens: null,
     headers: {},
+    seals: null,
     thoughts: new Map(),
   });
   return { chain: made, words, receiver };

@@ -31,9 +31,11 @@ import type { Credentials } from './credentials.ts';
 import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
+import { accountOf, makerOf } from './makers.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
+import type { RunSeals } from './run-seals.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 
@@ -68,6 +70,8 @@ export interface ProviderChainOptions {
   maxTokens: number | null;
   /** Headers of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
+  /** The makers of seals that the client has, or gets; null where there is one maker. */
+  seals: RunSeals | null;
   /** Thoughts of earlier answers that the client's API has no place for. */
   thoughts: KnownThoughts;
   /** Additions of the gateway's own tools to the request. */
@@ -136,11 +140,12 @@ export class ProviderChain {
     throw failure ?? refusal ?? new Error('the target has no model');
   }
 
-  #translationFor(model: Model): Translation | null {
+  #translationFor(model: Model, turn: KeyTurn | null): Translation | null {
     const { api, request } = this.#options;
     const { sealSummary } = request;
+    const account = (): string | null => accountOf(model, turn?.key?.id ?? null);
     return request.operation === 'chat'
-      ? translationFor(api, model, { sealSummary, summarises: this.#summaries.has(model) })
+      ? translationFor(api, model, { sealSummary, summarises: this.#summaries.has(model), account })
       : null;
   }
 
@@ -160,7 +165,7 @@ export class ProviderChain {
     const keys = providers.keysFor(model, { tenantId, ownKeys });
     const turn = keys?.turn({ model: model.upstreamModel, tenantId, affinity }) ?? null;
     if (turn?.key === null) return turn.exhausted;
-    const translation = this.#translationFor(model);
+    const translation = this.#translationFor(model, turn);
     const prepared = await this.#prepared(model, translation, turn);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
@@ -182,7 +187,7 @@ export class ProviderChain {
     translation: Translation | null,
     turn: KeyTurn | null,
   ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
-    const { api, request, source, target, maxTokens, tenantId, thoughts } = this.#options;
+    const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
     const asked = orRefusal(() =>
       source.rewritten({
@@ -190,10 +195,7 @@ export class ProviderChain {
         isTranslated: translation !== null,
         model: model.upstreamModel,
         reasons: model.reasoning,
-        keepsSeal: this.#options.providers.seals.keeps(tenantId, {
-          by: { model, key: turn?.key?.position ?? null },
-          first: { model: target.chain[0], key: turn?.first ?? null },
-        }),
+        ...providers.sealsFor(model, turn, this.#options),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -322,8 +324,8 @@ export class ProviderChain {
   }
 
   #noteSeals(model: Model, { turn }: Calling, text: Buffer): void {
-    const { providers, tenantId } = this.#options;
-    providers.seals.note(tenantId, { model, key: turn?.key?.position ?? null }, text);
+    const { api, seals } = this.#options;
+    seals?.note(api, text, () => makerOf(model, turn?.key?.id ?? null));
   }
 
   /** The format of an answer once it is translated, which embeddings are later. */

@@ -77,10 +77,11 @@ export function poolKeysOf(
   if (provider.kind === 'vertex') return [];
   const { kind, keys = [] } = provider;
   return keys.map(({ env, file, weight }) => {
-    if (file !== undefined) return { ...fileKey(file, (key) => keyHeaders(kind, key), onFailure), weight };
+    if (file !== undefined)
+      return { ...fileKey(file, (key) => keyHeaders(kind, key), onFailure), id: `file ${file}`, weight };
     const key = env === undefined ? undefined : secrets[env];
     const credentials = key === undefined ? unset : fixedHeaders(keyHeaders(kind, key));
-    return { credentials, weight };
+    return { credentials, id: `env ${env ?? ''}`, weight };
   });
 }
 

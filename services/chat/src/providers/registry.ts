@@ -6,6 +6,9 @@ import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
 import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
+import type { Target } from '../catalogue/target.ts';
+import type { Rewrite } from '../dialects/dialect.ts';
+import { dialects, type ApiName } from '../dialects/dialects.ts';
 import type { Breaker } from './breaker.ts';
 import { Breakers } from './breakers.ts';
 import { CallMetrics, DeploymentCalls, type KeyOutcome } from './call-metrics.ts';
@@ -13,14 +16,15 @@ import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
 import type { Secrets } from './credentials.ts';
-import { KeyPool, type KeySource } from './key-pool.ts';
+import { KeyPool, type KeySource, type KeyTurn } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
+import { makerOf, readsSeals } from './makers.ts';
 import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
-import { SealMakers } from './seal-makers.ts';
+import type { RunSeals } from './run-seals.ts';
 
 /** A model at its provider. */
 export interface Deployment {
@@ -46,6 +50,15 @@ interface ProviderAccess {
 export interface KeyPayer {
   tenantId: string;
   ownKeys: ReadonlyMap<Model, OwnKey> | null;
+}
+
+/** A request that may have seals. */
+export interface SealedRequest {
+  /** The API of the client. */
+  api: ApiName;
+  seals: RunSeals | null;
+  target: Target;
+  tenantId: string;
 }
 
 export interface RegistryOptions {
@@ -74,7 +87,8 @@ export class ProviderRegistry {
   readonly #retired = new Set<HttpAdapter>();
   readonly #choices = new Choices();
   readonly #ownKeys: OwnKeyPools | null;
-  readonly seals = new SealMakers();
+  /** APIs of clients whose seals may have several makers. */
+  #divided: ReadonlySet<ApiName> = new Set();
   readonly missing = new MissingMethods();
 
   constructor(options: RegistryOptions) {
@@ -106,6 +120,7 @@ export class ProviderRegistry {
     for (const model of entries) upstreamModels.get(this.#accessTo(model).breakers)?.add(model.upstreamModel);
     for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
     for (const model of entries) this.get(model);
+    this.#divided = this.#dividedIn(entriesOf(catalogue));
     const names = new Set(entriesOf(catalogue).map(deploymentName));
     for (const name of this.#calls.keys()) if (!names.has(name)) this.#calls.delete(name);
   }
@@ -120,12 +135,50 @@ export class ProviderRegistry {
     return made;
   }
 
+  #dividedIn(models: readonly Model[]): ReadonlySet<ApiName> {
+    const makersFor = (client: ApiName): ReadonlySet<string> =>
+      new Set(
+        models
+          .filter((model) => readsSeals(client, model))
+          .flatMap((model) => (this.#accessTo(model).keys?.ids ?? [null]).map((key) => makerOf(model, key))),
+      );
+    const clients = Object.keys(dialects) as ApiName[];
+    return new Set(clients.filter((client) => makersFor(client).size > 1));
+  }
+
   #callsOf(model: Model): DeploymentCalls {
     const entry = model.pattern ?? model;
     const name = deploymentName(entry);
     const calls = this.#calls.get(name) ?? new DeploymentCalls(entry, this.#metrics);
     this.#calls.set(name, calls);
     return calls;
+  }
+
+  /**
+   * Whether seals that clients of an API got may have several makers, so that it matters which one has made them. `hasOwn`:
+   * whether the tenant has keys of its own, beside those of the platform.
+   */
+  dividesSeals(client: ApiName, hasOwn: boolean): boolean {
+    if (this.#divided.has(client)) return true;
+    return hasOwn && client === 'responses';
+  }
+
+  /** The seals of a request that go to a model with the key of a turn. */
+  sealsFor(
+    model: Model,
+    turn: KeyTurn | null,
+    { api, seals, target, tenantId }: SealedRequest,
+  ): Pick<Rewrite, 'keepsSeal'> {
+    if (seals === null || !readsSeals(api, model)) return {};
+    const { chain, affinity, ownKeys } = target;
+    const firstMaker = (): string => {
+      const [first] = chain;
+      const turnThere = this.keysFor(first, { tenantId, ownKeys })?.turn({
+        ...{ model: first.upstreamModel, tenantId, affinity },
+      });
+      return makerOf(first, turnThere?.first?.id ?? null);
+    };
+    return { keepsSeal: seals.keeps(() => makerOf(model, turn?.key?.id ?? null), firstMaker) };
   }
 
   /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */

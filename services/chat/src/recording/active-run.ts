@@ -24,6 +24,7 @@ import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
+import type { RunSeals } from '../providers/run-seals.ts';
 import type { EndRow, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
 
@@ -57,6 +58,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: Admission;
+  readonly #seals: Pick<RunSeals, 'made'> | null;
   readonly #attempts: Attempt[] = [];
   /** Models that were passed over. */
   readonly #passedOver = new Map<Model, Attempt>();
@@ -80,6 +82,8 @@ export class ActiveRun implements AttemptRecord {
     arrivedAt: number;
     /** The amounts of the tenant's limits that are reserved for it. */
     admission: Admission;
+    /** Gets the seals that its answers bring; null where none is kept. */
+    seals: Pick<RunSeals, 'made'> | null;
   }) {
     this.identity = options.identity;
     this.#record = startedRun(options.identity);
@@ -91,6 +95,7 @@ export class ActiveRun implements AttemptRecord {
     this.#previewChars = options.previewChars;
     this.#arrivedAt = options.arrivedAt;
     this.#admission = options.admission;
+    this.#seals = options.seals;
   }
 
   /** Provider calls that were made; without one there is no run. */
@@ -283,7 +288,10 @@ export class ActiveRun implements AttemptRecord {
         startedAt: this.#arrivedAt,
         endedAt,
       });
-    await this.#recorder.endRun({ run: this.#record, end, attempts: this.#attempts, answer, keeps });
+    await this.#recorder.endRun({
+      ...{ run: this.#record, end, attempts: this.#attempts, answer, keeps },
+      seals: this.#seals?.made ?? [],
+    });
     // Before the client's last byte, so that its next request finds the slot free.
     const { inputTokens, outputTokens } = end.usage;
     this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });

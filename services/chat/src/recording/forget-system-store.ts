@@ -147,6 +147,15 @@ export async function deleteThoughtsOf(pool: Pool, tenantId: string, userId: str
   return rowCount ?? 0;
 }
 
+/** Deletes the makers of seals that a user got. Returns their number. */
+export async function deleteSealsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
+  const { rowCount } = await pool.query('delete from chat.seals where tenant_id = $1 and user_id = $2', [
+    tenantId,
+    userId,
+  ]);
+  return rowCount ?? 0;
+}
+
 /** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
 export async function deleteCompletionsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
   const { rowCount } = await pool.query(

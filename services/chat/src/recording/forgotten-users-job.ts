@@ -8,6 +8,7 @@ import {
   deleteDeadLettersWith,
   deleteOldTombstones,
   deleteResponsesOf,
+  deleteSealsOf,
   deleteThoughtsOf,
   findOpenRuns,
   findWaitingEvents,
@@ -27,8 +28,8 @@ const settleMs = 10_000;
 const sweepMs = 10_000;
 
 /**
- * Removes users whose data were deleted. Chat holds completions for repeats, kept responses and thoughts, runs under way and events that wait
- * for publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
+ * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and
+ * makers of seals, runs under way and events that wait for publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
  * that are written late.
  */
 export class ForgottenUsers {
@@ -68,12 +69,13 @@ export class ForgottenUsers {
     const completions = await deleteCompletionsOf(pool, tenantId, userId);
     const responses = await deleteResponsesOf(pool, tenantId, userId);
     const thoughts = await deleteThoughtsOf(pool, tenantId, userId);
+    const seals = await deleteSealsOf(pool, tenantId, userId);
     const open = await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }]);
     const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
     return {
-      counts: { completions, responses, thoughts, runs: open + waiting },
+      counts: { completions, responses, thoughts, seals, runs: open + waiting },
       completed: ageMs >= this.#settleMs,
     };
   }

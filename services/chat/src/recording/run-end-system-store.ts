@@ -3,6 +3,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import { idArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { runEnding } from '../runs/run-record.ts';
+import type { MadeSeal } from '../providers/run-seals.ts';
 import type { EndRow } from './run-rows.ts';
 import { pgJson } from './pg-json-statements.ts';
 
@@ -68,6 +69,32 @@ function showingKept(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'kept', text, values }];
 }
 
+/** The makers of seals, each once: providers make no two that are the same. */
+function keepingSeals(ends: readonly EndRow[]): ExtraPart[] {
+  const made = new Map<string, MadeSeal & { run: EndRow['run'] }>();
+  for (const { run, seals = [] } of ends)
+    for (const seal of seals) made.set(`${run.tenant_id} ${seal.digest.toString('hex')}`, { ...seal, run });
+  if (made.size === 0) return [];
+  // In one order, so that two groups with the same seals can't deadlock.
+  const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, seal]) => seal);
+  const text = (first: number) => `, seals as (
+    insert into chat.seals (tenant_id, digest, maker, user_id)
+    select ended.tenant_id, s.digest, s.maker, s.user_id
+    from unnest($${first}::uuid[], $${first + 1}::bytea[], $${first + 2}::text[], $${first + 3}::text[])
+      as s (run_id, digest, maker, user_id)
+      join ended on ended.id = s.run_id
+    where not ended.forgotten
+    on conflict do nothing
+  )`;
+  const values = [
+    idArray(rows.map(({ run }) => run.run_id)),
+    rows.map(({ digest }) => digest),
+    textArray(rows.map(({ maker }) => maker)),
+    rows.map(({ run }) => run.user_id),
+  ];
+  return [{ name: 'seals', text, values }];
+}
+
 function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
   const raised = ends.flatMap(({ run, alerts = [] }) => alerts.map((alert) => ({ run, alert })));
   if (raised.length === 0) return [];
@@ -90,7 +117,7 @@ function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
 /**
  * Commits the ends of many runs in one statement. The first end of a run wins, since it deletes the run; returns the ids
  * that this call ended. The same transaction writes their events to the outbox, their costs for the budgets that they
- * were reserved in, their alerts, and the answers that are kept for repeats. Safe to repeat.
+ * were reserved in, their alerts, the answers that are kept for repeats, and the makers of seals. Safe to repeat.
  *
  * `ended_at` is taken once the transaction has its id: the relay's watermarks require that no transaction writes an
  * earlier time.
@@ -119,7 +146,13 @@ async function writeEnds(
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(({ run, end, attempts }) => `,${pgJson(runEnding(run, end, attempts)).slice(1)}`)),
   ];
-  const extra = [...storingAnswers(ends), ...showingKept(ends), ...raisingAlerts(ends), ...further];
+  const extra = [
+    ...storingAnswers(ends),
+    ...showingKept(ends),
+    ...keepingSeals(ends),
+    ...raisingAlerts(ends),
+  ];
+  extra.push(...further);
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra });
 }
 

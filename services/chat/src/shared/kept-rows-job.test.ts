@@ -21,10 +21,18 @@ const inserts: Record<KeptTable, string> = {
   'chat.thoughts': `
     insert into chat.thoughts (call_id, tenant_id, content, bytes, created_at, expires_at)
     values ($1, $2, '', $3, now() - interval '1 day' + make_interval(secs => $4), now() + $5::interval)`,
+  'chat.seals': `
+    insert into chat.seals (digest, tenant_id, maker, bytes, created_at, expires_at)
+    values (convert_to($1, 'UTF8'), $2, 'm', $3, now() - interval '1 day' + make_interval(secs => $4),
+            now() + $5::interval)`,
 };
-const ids: Record<KeptTable, string> = { 'chat.responses': 'id', 'chat.thoughts': 'call_id' };
+const ids: Record<KeptTable, string> = {
+  'chat.responses': 'id',
+  'chat.thoughts': 'call_id',
+  'chat.seals': "convert_from(digest, 'UTF8')",
+};
 
-describe.each(['chat.responses', 'chat.thoughts'] as const)('the cleaning of %s', (table) => {
+describe.each(['chat.responses', 'chat.thoughts', 'chat.seals'] as const)('the cleaning of %s', (table) => {
   /** Writes rows of a tenant, the oldest first, and returns their ids. */
   const keep = async (tenantId: string, sizes: readonly number[], expires = '1 day'): Promise<string[]> => {
     const made = sizes.map(() => newId());

@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
 /** Tables of what is kept for clients until it expires. */
-export type KeptTable = 'chat.responses' | 'chat.thoughts';
+export type KeptTable = 'chat.responses' | 'chat.thoughts' | 'chat.seals';
 
 /** Deletes up to `limit` rows that have expired, and returns their number. */
 export async function deleteExpired(pool: Pool, table: KeptTable, limit: number): Promise<number> {

@@ -65,8 +65,8 @@ export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 
 /** The facts of a model that its requests depend on. */
 export interface ModelFacts {
-  /** The name of its provider in the catalogue. */
-  provider: string;
+  /** The account that alone reads the seals of its thoughts; null where all do that speak its API. */
+  account: string | null;
   /** The provider's name of it. */
   name: string;
   /** The most tokens of an answer; null where the catalogue does not say. */

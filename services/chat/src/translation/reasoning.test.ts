@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { facts } from './samples.ts';
 import type { KnownThoughts } from './sealed-thoughts.ts';
-import { answerIn } from './translating.ts';
+import { answerIn, ask, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const thinks = { thinking: { type: 'adaptive' }, max_tokens: 100 };
@@ -57,7 +57,7 @@ async function saidInChat(
 
 /** A signature of Anthropic's, as it is kept. */
 const kept = (text: string, seal: string, isRedacted = false): Fields => ({
-  ...{ text, provider: 'p', isFirst: true },
+  ...{ text, isFirst: true },
   seal: { maker: 'anthropic', text: seal, isRedacted },
 });
 
@@ -197,9 +197,40 @@ describe('thoughts of other vendors for a client of chat completions', () => {
     expect(body).toMatchObject({
       input: [{}, { type: 'reasoning', encrypted_content: 'enc-1' }, { call_id: 'call_a' }, {}],
     });
-    const other = translationBetween('chat', 'responses', { ...facts, provider: 'other' });
+    const other = translationBetween('chat', 'responses', { ...facts, account: 'other' });
     const sent = await other.request(Buffer.from(JSON.stringify({ messages })), { tenantId: null, thoughts });
     expect(sent.body.toString()).not.toContain('enc-1');
+  });
+});
+
+describe('encrypted thoughts of one account for a client of messages', () => {
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'enc-1' };
+  const call = { type: 'function_call', call_id: 'call_a', name: 'f', arguments: '{}' };
+  const response = { id: 'resp_1', status: 'completed', output: [reasoning, call] };
+  const events = [{ type: 'response.completed', response }];
+  const at = (account: string) => translationBetween('messages', 'responses', { ...facts, account });
+  const whole = async (): Promise<string> =>
+    writtenIn(await at('one').whole(Buffer.from(JSON.stringify(response)), null)).toString();
+  const stream = (): string => {
+    const translated = at('one').stream();
+    return events
+      .flatMap((event) => translated.frames(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)))
+      .join('');
+  };
+
+  it.each([
+    ['a whole answer', whole],
+    ['a stream', stream],
+  ])('go back to it, and to no other one: %s', async (_name, answered) => {
+    const [signature] = /gatehouse\.openai=one\.t\.enc-1/.exec(await answered()) ?? [];
+    const thought = { type: 'thinking', thinking: '', signature };
+    const messages = [{ role: 'assistant', content: [thought, { type: 'text', text: 'x' }] }, ...ask];
+    const sentTo = async (account: string): Promise<string> => {
+      const body = Buffer.from(JSON.stringify({ messages, max_tokens: 9 }));
+      return (await at(account).request(body, { tenantId: null })).body.toString();
+    };
+    expect(await sentTo('one')).toContain('"encrypted_content":"enc-1"');
+    expect(await sentTo('two')).not.toContain('enc-1');
   });
 });
 

@@ -18,7 +18,7 @@ import type { OpenPart, StreamEvent } from './stream-events.ts';
 /** Conversations and answers that every API can express. For tests. */
 
 export const facts: ModelFacts = {
-  ...{ provider: 'p', name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
+  ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
 };
 
 /** Not blank: Anthropic refuses such texts. */

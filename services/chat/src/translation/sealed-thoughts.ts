@@ -1,7 +1,6 @@
 import type { AnswerPart } from './answer.ts';
 import { fittingId, type IdRule } from './call-ids.ts';
 import type { Part, Seal, ThinkingPart, Turn } from './conversation.ts';
-import type { ModelFacts } from './api.ts';
 import type { StreamEvent } from './stream-events.ts';
 
 /**
@@ -12,8 +11,6 @@ import type { StreamEvent } from './stream-events.ts';
 export interface SealedThought {
   text: string;
   seal: Seal;
-  /** The provider that it came from. */
-  provider: string;
   /** Whether it came before any text of its message. */
   isFirst: boolean;
 }
@@ -35,7 +32,6 @@ const maxThoughts = 1_000;
 /** Collects the thoughts of one answer that came before its calls. */
 export class ThoughtCollector {
   readonly #ids: IdRule;
-  readonly #provider: string;
   #calls: CallThoughts[] = [];
   #thoughts: SealedThought[] = [];
   /** The text of the thought that is open in a stream. */
@@ -45,9 +41,8 @@ export class ThoughtCollector {
   #chars = 0;
 
   /** `ids`: those that the client gets. */
-  constructor(ids: IdRule, { provider }: Pick<ModelFacts, 'provider'>) {
+  constructor(ids: IdRule) {
     this.#ids = ids;
-    this.#provider = provider;
   }
 
   /** The calls in their order; none of an answer that has too many thoughts. */
@@ -89,7 +84,7 @@ export class ThoughtCollector {
     this.#count += 1;
     this.#chars += text.length + seal.text.length;
     if (this.#isFull()) this.#forget();
-    else this.#thoughts.push({ text, seal, provider: this.#provider, isFirst: !this.#hasText });
+    else this.#thoughts.push({ text, seal, isFirst: !this.#hasText });
   }
 
   #call({ id, name }: { id: string; name: string }): void {
@@ -121,23 +116,15 @@ export function withoutOwn(
 }
 
 /** The turns with known thoughts: those that began a message at its beginning, others in front of their calls. */
-export function thinkingTurns(turns: readonly Turn[], known: KnownThoughts, facts: ModelFacts): Turn[] {
+export function thinkingTurns(turns: readonly Turn[], known: KnownThoughts): Turn[] {
   return turns.map((turn) => {
     const first: Part[] = [];
     const others: Part[] = [];
     for (const part of turn.parts) {
-      for (const thought of part.kind === 'call' ? (known.get(part.id) ?? []) : []) {
-        if (!isReadable(thought, facts)) continue;
-        const { text, seal, isFirst } = thought;
+      for (const { text, seal, isFirst } of part.kind === 'call' ? (known.get(part.id) ?? []) : [])
         (isFirst ? first : others).push({ kind: 'thinking', text, seal });
-      }
       others.push(part);
     }
     return { ...turn, parts: [...first, ...others] };
   });
-}
-
-/** OpenAI encrypts thoughts for one account. */
-function isReadable({ seal, provider }: SealedThought, facts: ModelFacts): boolean {
-  return seal.maker !== 'openai' || provider === facts.provider;
 }

@@ -24,6 +24,7 @@ import { jsonPieces } from './json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
+import { sealedAt, turnsAt } from './seals.ts';
 import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
 import { inSteps, type InTurn, type Steps } from './steps.ts';
 import type { StreamEvent } from './stream-events.ts';
@@ -141,8 +142,10 @@ class ApiTranslation implements Translation {
     const turns =
       thoughts === undefined || thoughts.size === 0
         ? read.turns
-        : await inTurn(() => thinkingTurns(read.turns, thoughts, this.#facts));
-    const flat = await inSteps(this.#names.flat({ ...read, turns, stream: isStream ?? read.stream }), inTurn);
+        : await inTurn(() => thinkingTurns(read.turns, thoughts));
+    const own = await inTurn(() => turnsAt(turns, this.#facts.account));
+    const asking = { ...read, turns: own, stream: isStream ?? read.stream };
+    const flat = await inSteps(this.#names.flat(asking), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
     const written = await inSteps(writtenIn(counted ?? request), inTurn);
@@ -176,6 +179,10 @@ class ApiTranslation implements Translation {
     const collector = this.#collector();
     let usage: Usage | null = null;
     let serviceTier: string | null = null;
+    const ofAccount = (event: StreamEvent): StreamEvent =>
+      event.type === 'close' && event.seal !== null
+        ? { ...event, seal: sealedAt(event.seal, this.#facts.account) }
+        : event;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
         if (event.type === 'usage') ({ usage, serviceTier } = event);
@@ -185,7 +192,7 @@ class ApiTranslation implements Translation {
           if (event.part.kind === 'call') said.add(event.part.name);
         } else if (event.type === 'stop')
           return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
-        return restorer.restored(event).flatMap((each) => {
+        return restorer.restored(ofAccount(event)).flatMap((each) => {
           collector?.event(each);
           return writer.write(each);
         });
@@ -222,11 +229,14 @@ class ApiTranslation implements Translation {
 
   #collector(): ThoughtCollector | null {
     const { thoughtIds } = this.#client;
-    return thoughtIds === null ? null : new ThoughtCollector(thoughtIds, this.#facts);
+    return thoughtIds === null ? null : new ThoughtCollector(thoughtIds);
   }
 
   #restored(answer: Answer): Answer {
-    const parts = answer.parts.map((part) => (part.kind === 'call' ? this.#names.called(part) : part));
+    const parts = answer.parts.map((part) => {
+      if (part.kind === 'call') return this.#names.called(part);
+      return part.kind === 'thinking' ? { ...part, seal: sealedAt(part.seal, this.#facts.account) } : part;
+    });
     return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }
 }

@@ -16,6 +16,7 @@ import type { Actor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
+import type { RunSeals } from '../providers/run-seals.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TurnTools } from '../tools/tools.ts';
@@ -62,6 +63,8 @@ export interface TurnRequest {
   tools: TurnTools | null;
   /** Thoughts that the client's API has no place for; null where none is kept. */
   thoughts: TurnThoughts | null;
+  /** The makers of seals that the client has, or gets; null where there is one maker. */
+  seals: RunSeals | null;
   /** Keeps the answer; null where it is not kept. */
   keep: KeepAnswer | null;
   /** Seals the summary of a conversation, for a request that asks for one. */
@@ -118,6 +121,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     log,
     onAnswer,
     thoughts: asked.thoughts,
+    seals: asked.seals,
     kept: keep !== null && keptView !== undefined ? { keep, view: keptView } : null,
     tools:
       asked.tools === null
@@ -178,5 +182,6 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     previewChars,
     arrivedAt,
     admission,
+    seals: asked.seals,
   });
 }

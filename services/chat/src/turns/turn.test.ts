@@ -127,6 +127,7 @@ async function setUp(
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
+    seals: null,
   });
   const source = request.source({ release: () => undefined });
   const target = modelTarget(catalogue, 'm', null);
@@ -146,6 +147,7 @@ async function setUp(
     kept: null,
     tools: null,
     thoughts: null,
+    seals: null,
   });
   return { turn, delivery: new Collecting(steps) };
 }

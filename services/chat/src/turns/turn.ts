@@ -6,6 +6,7 @@ import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from 
 import { ProviderChain, type ObjectAnswer } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
+import type { RunSeals } from '../providers/run-seals.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
 import type { KeepAnswer, RunEnd } from '../runs/run.ts';
 import type { OnAnswer } from '../memory/remembering.ts';
@@ -37,6 +38,8 @@ export interface TurnOptions {
   tools: (TurnTools & Pick<ToolLoopOptions, 'admitMore' | 'callEnded' | 'callIds'>) | null;
   /** Thoughts that the client's API has no place for; null where it has, or none is translated. */
   thoughts: TurnThoughts | null;
+  /** The makers of seals that the client has, or gets; null where there is one maker. */
+  seals: RunSeals | null;
 }
 
 /** One turn of a completion whose request has passed every check and limit (see `beginTurn`). */
@@ -100,7 +103,7 @@ export class Turn {
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const { maxTokens, headers, thoughts } = this.#options;
+    const { maxTokens, headers, thoughts, seals } = this.#options;
     const keepsText = onAnswer !== null;
     const { name: api } = dialect;
     const chain = {
@@ -114,6 +117,7 @@ export class Turn {
       keepsText,
       maxTokens,
       headers,
+      seals,
       thoughts: thoughts?.known ?? noThoughts,
     };
     if (tools === null) return new ProviderChain({ ...chain, record: run });

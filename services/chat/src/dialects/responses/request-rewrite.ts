@@ -1,11 +1,12 @@
 import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
 import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
-import { isKept } from '../marked-seals.ts';
+import { isKept, sealTextIn } from '../marked-seals.ts';
 import { asResponses } from './defaults.ts';
 
 /** The element of `include` by which thoughts come as a text that only the provider can read. */
@@ -132,13 +133,9 @@ function messageOf(role: string, content: string): string {
  * Puts the reference before an item, and what models and tools have said behind all. The index is of the list that
  * `JSON.parse` takes: the last one. An input that is a text becomes a message.
  */
-function addToInput(
-  body: Buffer,
-  members: readonly Member[],
-  { reference, tools }: Rewrite,
-  edits: Edit[],
-): void {
-  const items = tools?.messages ?? [];
+function addToInput(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
+  const { reference, tools } = rewrite;
+  const items = (tools?.messages ?? []).map((text) => keptItems(text, rewrite)).filter((text) => text !== '');
   const [input] = named(members, 'input').slice(-1);
   if (input === undefined || (reference === null && items.length === 0)) return;
   const { valueStart, valueEnd } = input;
@@ -154,6 +151,17 @@ function addToInput(
     edits.push({ at, until: at, text: before });
   }
   if (items.length > 0) appendTo(body, input, items.join(','), edits);
+}
+
+/** Items of the run itself, which another key of the provider may have made. `text`: some, joined with commas. */
+function keptItems(text: string, rewrite: Rewrite): string {
+  if (rewrite.keepsSeal === undefined || !text.includes('"encrypted_content"')) return text;
+  const items = JSON.parse(`[${text}]`) as Fields[];
+  const kept = items.filter(({ encrypted_content: encrypted }) => {
+    const seal = sealTextIn(encrypted);
+    return seal === null || isKept(seal, rewrite);
+  });
+  return kept.length === items.length ? text : kept.map((item) => JSON.stringify(item)).join(',');
 }
 
 /** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */

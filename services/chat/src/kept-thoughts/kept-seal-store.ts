@@ -1,0 +1,26 @@
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { ApiName } from '../dialects/dialects.ts';
+import { sealIdsIn } from '../dialects/seals-in.ts';
+import { RunSeals, sealDigest } from '../providers/run-seals.ts';
+import { findSealMakers } from './kept-seal-system-store.ts';
+
+/** The makers of seals that clients got as they are, on every replica. */
+export class KeptSeals {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** The seals in the text of a request. One look-up for a conversation with some, and none for others. */
+  async of(api: ApiName, text: Buffer, tenantId: string): Promise<RunSeals> {
+    const found = await inLoopTurn(tenantId, () => sealIdsIn(api, text));
+    const ids = new Map(found.map((id) => [sealDigest(id).toString('hex'), id]));
+    const digests = [...ids.keys()].map((digest) => Buffer.from(digest, 'hex'));
+    const rows = digests.length === 0 ? [] : await findSealMakers(this.#pool, tenantId, digests);
+    return new RunSeals(
+      new Map(rows.map(({ digest, maker }) => [ids.get(digest.toString('hex')) ?? '', maker])),
+    );
+  }
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { ApiName } from '../dialects/dialects.ts';
+import { makerOf as converseMaker } from '../translation/converse/model-family.ts';
+import { makerAt } from '../translation/seals.ts';
+
+/** The makers of seals of thoughts. A seal goes back to its maker alone: another one refuses it, and must not read it. */
+
+/** Hosts of the vendors themselves. Clouds serve no other models in these APIs. */
+const ownHosts: Readonly<Record<'messages' | 'gemini', RegExp>> = {
+  messages: /(?:^|\.)anthropic\.com$/,
+  gemini: /\.googleapis\.com$/,
+};
+const clouds: ReadonlySet<string> = new Set(['vertex', 'bedrock']);
+
+const vendors = { messages: 'anthropic', gemini: 'google', responses: 'openai' } as const;
+
+/**
+ * The account that alone reads the seals of a model; null where every account of its vendor does. OpenAI's are encrypted for
+ * the organisation, which each key of a pool may have another of. `key`: the name of the key; null for a provider's one key.
+ */
+export function accountOf({ api, provider }: Model, key: string | null): string | null {
+  if (api === 'chat' || api === 'converse') return null;
+  if (api === 'responses') return digestOf([provider.name, key]);
+  const isVendors = clouds.has(provider.kind) || ownHosts[api].test(new URL(provider.base_url).hostname);
+  return isVendors ? null : digestOf([provider.name]);
+}
+
+/** The maker of seals that come from a model, or may go to it. */
+export function makerOf(model: Model, key: string | null): string {
+  const { api, upstreamModel } = model;
+  if (api === 'converse') return converseMaker({ name: upstreamModel });
+  return api === 'chat' ? 'chat' : makerAt(vendors[api], accountOf(model, key));
+}
+
+/** Whether a model may get seals that clients of an API have from providers as they are. */
+export function readsSeals(client: ApiName, { api, upstreamModel }: Model): boolean {
+  if (client === 'chat') return false;
+  if (client === api) return true;
+  return (
+    client === 'messages' && api === 'converse' && converseMaker({ name: upstreamModel }) === 'anthropic'
+  );
+}
+
+/** Clients see it in marks, so it names neither the provider nor the key. */
+function digestOf(names: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(names)).digest('hex').slice(0, 16);
+}
