@@ -2,13 +2,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { chat, ChatHarness } from './chat-harness.ts';
-import { KeyedProvider } from './keyed-provider.ts';
+import { KeyedProvider, type Refusal } from './keyed-provider.ts';
 
 /** The same each time, since the choice depends on it. */
 const tenantId = '01900000-0000-7000-8000-000000000001';
 const secrets = Object.fromEntries(
-  ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((name) => [`KEY_${name}`, `sk-secret-${name}`]),
+  ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'openai', 'anthropic', 'google', 'azure', 'bedrock'].map(
+    (name) => [`KEY_${name}`, `sk-secret-${name}`],
+  ),
 );
+const kinds = ['openai', 'anthropic', 'google', 'azure', 'bedrock'] as const;
 const keyOf = (name: string): string => `sk-secret-${name}`;
 
 let east: KeyedProvider;
@@ -29,6 +32,15 @@ beforeAll(async () => {
         { ...pool('D', 'E'), name: 'west', base_url: west.baseUrl },
         { ...pool('F'), name: 'lone' },
         { ...pool('G', 'UNSET'), name: 'half' },
+        ...kinds.map((kind) => ({
+          ...{
+            kind,
+            name: kind,
+            ...(kind === 'bedrock' && { region: 'eu-west-1' }),
+            base_url: east.baseUrl.replace('/v1', ''),
+          },
+          ...{ keys: [{ env: `KEY_${kind}` }], max_retries: 0 },
+        })),
         { kind: 'openai', name: 'single', base_url: east.baseUrl, api_key_env: 'KEY_H', max_retries: 0 },
       ],
       models: [
@@ -38,6 +50,7 @@ beforeAll(async () => {
         { id: 'lone-with-fallback', provider: 'lone', fallbacks: ['single'] },
         { id: 'half', provider: 'half' },
         { id: 'single', provider: 'single' },
+        ...kinds.map((kind) => ({ id: `of-${kind}`, provider: kind })),
       ],
       embeddings: undefined,
     },
@@ -186,6 +199,46 @@ describe('a key that is refused', () => {
       /deployment_calls_total\{provider="half",model="half",outcome="provider_auth\w+".*\} 1\n/,
     );
     expect(JSON.stringify(await harness.endedRuns('true'))).not.toContain('sk-secret');
+  });
+
+  const ofGoogle = (reason: string) => ({
+    error: { code: 400, message: 'm', status: 'INVALID_ARGUMENT', details: [{ reason }] },
+  });
+  it('does not rest for a wrong request, which Google has the same status for', async () => {
+    east.refusals.set(keyOf('google'), { status: 400, body: ofGoogle('OTHER') });
+    for (const tenant of [newId(), newId()])
+      expect((await ask('of-google', 'x', {}, tenant)).status).toBe(400);
+    expect(east.taken()).toHaveLength(2);
+  });
+
+  it.each<[kind: (typeof kinds)[number], what: string, refusal: Refusal]>([
+    ['google', 'wrong', { status: 400, body: ofGoogle('API_KEY_INVALID') }],
+    [
+      'bedrock',
+      'wrong',
+      { status: 403, headers: { 'x-amzn-errortype': 'UnrecognizedClientException' }, body: { message: 'm' } },
+    ],
+    ['azure', 'wrong', { status: 401, body: { error: { code: '401', message: 'm' } } }],
+    ['openai', 'spent', { status: 429, body: { error: { code: 'insufficient_quota' } } }],
+    [
+      'anthropic',
+      'spent',
+      { status: 400, body: { error: { message: 'Your credit balance is too low to access the API.' } } },
+    ],
+  ])('rests in the words of %s, %s', async (kind, what, refusal) => {
+    east.refusals.set(keyOf(kind), refusal);
+    const [first, second] = [newId(), newId()];
+    const asked = await ask(`of-${kind}`, 'x', {}, first);
+    expect([asked.status, await asked.text()]).toEqual([502, expect.stringContaining('provider_auth')]);
+    east.taken();
+    // An account may have too little left for one request, and enough for those of others.
+    for (const tenant of [first, second]) await ask(`of-${kind}`, 'y', {}, tenant);
+    expect(east.taken()).toHaveLength(what === 'spent' ? 1 : 0);
+    await eventually(() =>
+      expect(
+        harness.alertsOf(null, 'provider_key.failing').filter(({ data }) => data['provider'] === kind),
+      ).toHaveLength(1),
+    );
   });
 
   it('costs no client an error while another is well', async () => {

@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 export interface Refusal {
   status: number;
   headers?: Record<string, string>;
+  /** In place of an error of OpenAI's API. */
+  body?: object;
 }
 
 export interface KeyedCall {
@@ -15,7 +17,10 @@ export interface KeyedCall {
   content: string;
 }
 
-/** A provider of OpenAI's API that refuses the keys which a test names, and notes the key of each call. */
+/**
+ * A provider of OpenAI's API that refuses the keys which a test names, and notes the key of each call. Calls of other APIs
+ * can only be refused.
+ */
 export class KeyedProvider {
   readonly calls: KeyedCall[] = [];
   /** By the key. */
@@ -61,16 +66,19 @@ export class KeyedProvider {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = Buffer.concat((await request.toArray()) as Buffer[]).toString();
-    const key = (request.headers.authorization ?? '').replace('Bearer ', '');
+    const { authorization, ...headers } = request.headers;
+    const named = ['x-goog-api-key', 'x-api-key', 'api-key'].map((name) => headers[name]);
+    const key = String(named.find((value) => value !== undefined) ?? authorization).replace('Bearer ', '');
     if (request.method === 'GET') {
       response.writeHead(this.refusals.get(key)?.status ?? 200).end();
       return;
     }
-    const body = JSON.parse(text) as { model: string; stream?: boolean; messages: { content: string }[] };
-    this.calls.push({ key, model: body.model, content: body.messages.at(-1)?.content ?? '' });
+    const body = JSON.parse(text) as { model: string; stream?: boolean; messages?: { content: string }[] };
+    this.calls.push({ key, model: body.model, content: body.messages?.at(-1)?.content ?? '' });
     const refusal = this.refusals.get(key);
     if (refusal !== undefined) {
-      const error = JSON.stringify({ error: { message: `not with ${key}`, type: 'x', code: 'x' } });
+      const openAi = { error: { message: `not with ${key}`, type: 'x', code: 'x' } };
+      const error = JSON.stringify(refusal.body ?? openAi);
       response
         .writeHead(refusal.status, { 'content-type': 'application/json', ...refusal.headers })
         .end(error);

@@ -4,6 +4,7 @@ import type { KeyOutcome } from './call-metrics.ts';
 import type { Choices, Member } from './choice.ts';
 import type { Credentials } from './credentials.ts';
 import { KeyRests, type CallOf, type Rest } from './key-rests.ts';
+import { spentKey, wrongKey } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 /** A key as the catalogue has it. */
@@ -41,8 +42,7 @@ export interface KeyedCall extends CallOf {
 }
 
 /** The statuses by which a provider refuses a key, and not the request. */
-const refusals: ReadonlySet<number> = new Set([401, 403, 429]);
-const unauthorized = 401;
+const refusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403, 429]);
 
 /** The keys of one provider. Each replica has its own state, since no answer depends on it. */
 export class KeyPool {
@@ -106,7 +106,7 @@ export class KeyPool {
 
   /** Lets a key rest after a failure. Returns whether it may be used again at once, since another is in its place. */
   async refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): Promise<boolean> {
-    const status = kind === 'credentials' ? unauthorized : (details.status ?? unauthorized);
+    const status = kind === 'credentials' ? wrongKey : (details.status ?? wrongKey);
     if (details.isStale === true && (await this.#isReplaced(key))) return true;
     this.#onUsed?.(key.position, status === 429 ? 'limited' : 'refused');
     key.rests.refused(call, { status, retryAfterMs: details.retryAfterMs });
@@ -123,7 +123,7 @@ export class KeyPool {
     if (rests.every((rest) => rest?.reason === 'refused'))
       return this.#isOwn
         ? new ProviderFailure('own_key', this.provider)
-        : new ProviderFailure('status', this.provider, { status: unauthorized, isResting: true });
+        : new ProviderFailure('status', this.provider, { status: wrongKey, isResting: true });
     const now = this.#now();
     const soonest = Math.min(
       ...rests.filter((rest) => rest?.reason !== 'refused').map((rest) => rest?.until ?? now),

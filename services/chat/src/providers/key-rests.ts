@@ -1,4 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { wrongKey } from './key-status.ts';
 
 /** Why a key rests: its limits are used up, or the provider refuses it. */
 export type RestReason = 'limited' | 'refused';
@@ -23,8 +24,6 @@ const tenantsToRest = 3;
 const maxTenants = 1_000;
 const maxModels = 1_000;
 
-const unauthorized = 401;
-
 /** A refused call. */
 export interface RefusedCall {
   status: number;
@@ -45,7 +44,7 @@ interface OfModel {
 
 /**
  * The rests of one key. Providers limit models apart, so a key rests for one model. A request can be too large for any key
- * or ask for more than its account may, so a 429 or 403 counts for its tenant alone until three tenants got one, as for the
+ * or ask for more than its account may, so a 429, 402 or 403 counts for its tenant alone until three tenants got one, as for the
  * breaker (ADR 25). No request causes a 401: then the key rests for all.
  */
 export class KeyRests {
@@ -77,7 +76,7 @@ export class KeyRests {
 
   /** The provider refused a call with this key. */
   refused({ model, tenantId }: CallOf, { status, retryAfterMs }: RefusedCall): void {
-    if (status === unauthorized) {
+    if (status === wrongKey) {
       this.#whole = this.#after(this.#whole, 'refused', undefined);
       return;
     }

@@ -22,7 +22,7 @@ const rows: Row[] = [
   { status: 422, answer: '422 their_code', passes: true, fallback: false },
   { status: 401, answer: '502 provider_authentication' },
   { status: 403, answer: '502 provider_authentication' },
-  { status: 402, answer: '502 provider_error' },
+  { status: 402, answer: '429 provider_rate_limited' },
   { status: 408, answer: '502 provider_error', retryable: true },
   { status: 409, answer: '502 provider_error', retryable: true },
   { status: 418, answer: '502 provider_error' },

@@ -2,6 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { ProviderError } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Blame } from './breaker.ts';
+import { spentKey, wrongKey } from './key-status.ts';
 
 /** Why a provider call returned no answer. */
 export type FailureKind =
@@ -205,7 +206,7 @@ function statusError(
       return new AppError('provider_unprocessable', message, fields);
     case 413:
       return new AppError('payload_too_large', message, fields);
-    case 401:
+    case wrongKey:
     case 403:
       return new AppError(
         'provider_authentication',
@@ -214,6 +215,7 @@ function statusError(
           cause: fields.cause,
         },
       );
+    case spentKey:
     case 429:
       // Its own words may name the platform's account.
       return new AppError('provider_rate_limited', `The provider ${provider} limits requests.`, {

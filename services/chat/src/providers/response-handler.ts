@@ -3,6 +3,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
 import type { ProviderError } from '../dialects/dialect.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
+import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { CallRoom, ProviderCall } from './adapter.ts';
@@ -200,8 +201,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #failureIn(response: ErrorResponse): ProviderFailure {
     const { headers } = response;
     const bytes = response.chunks.concat();
-    const status = this.format.statusOf?.(response.status, headers) ?? response.status;
-    const { words, isError } = this.#wordsOf(bytes.toString('utf8'), status, headers);
+    const given = this.format.statusOf?.(response.status, headers) ?? response.status;
+    const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), given, headers);
+    const status = keyStatus(given, body, headers);
     const { keepsErrorBodies } = this.format;
     const isKept = keepsErrorBodies && isError && concernsRequest(status) && bytes.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
@@ -223,16 +225,17 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     text: string,
     status: number,
     headers: ResponseHeaders,
-  ): { words: ProviderError; isError: boolean } {
+  ): { words: ProviderError; isError: boolean; body: unknown } {
     const { format } = this;
     try {
       const body: unknown = JSON.parse(text);
       return {
+        body,
         words: format.errorWords(Object(body) as Fields, status, headers),
         isError: isFields(body) && (format.isError?.(body) ?? isFields(body['error'])),
       };
     } catch {
-      return { words: format.errorWords({}, status, headers), isError: false };
+      return { words: format.errorWords({}, status, headers), isError: false, body: null };
     }
   }
 

@@ -1,5 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError, type Credentials } from '../credentials.ts';
+import { wrongKey } from '../key-status.ts';
 
 /** Something that expires, as an issuer grants it. */
 export interface Grant<Value> {
@@ -105,7 +106,7 @@ export class Renewed<Value> {
   }
 }
 
-/** Credentials by a grant. `refusal`: the status by which a provider refuses it. */
+/** Credentials by a grant. `refusal`: a status by which a provider refuses it, beside that of a wrong key. */
 export function grantedCredentials<Value>(
   grant: Renewed<Value>,
   refusal: number,
@@ -114,7 +115,7 @@ export function grantedCredentials<Value>(
   return {
     headersFor,
     refused: (status) => {
-      if (status !== refusal) return false;
+      if (status !== wrongKey && status !== refusal) return false;
       grant.refused();
       return true;
     },

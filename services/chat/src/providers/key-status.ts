@@ -1,0 +1,94 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+
+/** The provider doesn't accept the key, whatever the request. */
+export const wrongKey = 401;
+/** The account of the key has no money or no allowance left. */
+export const spentKey = 402;
+
+/** More than any error has. */
+const maxDetails = 32;
+
+/**
+ * AWS's exceptions for a key or a signature that it can't accept
+ * (https://docs.aws.amazon.com/bedrock/latest/userguide/troubleshooting-api-error-codes.html).
+ */
+const awsRefusals: ReadonlySet<string> = new Set([
+  'ExpiredTokenException',
+  'IncompleteSignature',
+  'IncompleteSignatureException',
+  'InvalidClientTokenId',
+  'InvalidSignatureException',
+  'MissingAuthenticationToken',
+  'MissingAuthenticationTokenException',
+  'UnrecognizedClientException',
+]);
+
+/**
+ * Google's reasons (https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto). A wrong key is a
+ * 400 there.
+ */
+const googleReasons: ReadonlyMap<string, number> = new Map([
+  ['API_KEY_INVALID', wrongKey],
+  ['API_KEY_SERVICE_BLOCKED', wrongKey],
+  ['API_KEY_IP_ADDRESS_BLOCKED', wrongKey],
+  ['API_KEY_HTTP_REFERRER_BLOCKED', wrongKey],
+  ['CONSUMER_INVALID', wrongKey],
+  ['CONSUMER_SUSPENDED', wrongKey],
+  ['BILLING_DISABLED', spentKey],
+]);
+
+/** OpenAI's codes and types, and Anthropic's `billing_error`. */
+const spentNames: ReadonlySet<unknown> = new Set([
+  'insufficient_quota',
+  'billing_hard_limit_reached',
+  'billing_not_active',
+  'billing_error',
+]);
+
+/** Beginnings of messages that are all that distinguishes the error. */
+const openings: readonly (readonly [status: number, text: string, meant: number])[] = [
+  // Bedrock, for an API key.
+  [403, 'Authentication failed: Please make sure your API Key is valid', wrongKey],
+  // Anthropic.
+  [400, 'Your credit balance is too low', spentKey],
+  [400, 'This organization has been disabled', spentKey],
+];
+
+/**
+ * The status of an error by what it says of the key: providers have several for a key that is wrong, or whose account
+ * has nothing left. Errors that don't concern the key keep theirs.
+ */
+export function keyStatus(status: number, body: unknown, headers: Fields): number {
+  if (status >= 500) return status;
+  const whole = fieldsOf(listOf(body)[0] ?? body);
+  const error = isFields(whole['error']) ? whole['error'] : whole;
+  if (awsRefusals.has(awsException(whole, headers))) return wrongKey;
+  if (spentNames.has(error['code']) || spentNames.has(error['type'])) return spentKey;
+  return googleStatus(error) ?? statusByWords(status, error) ?? status;
+}
+
+/** The name of an exception, which may have a namespace before it and an address behind it. */
+function awsException(whole: Fields, headers: Fields): string {
+  const type = headers['x-amzn-errortype'] ?? whole['__type'];
+  if (typeof type !== 'string') return '';
+  return type.slice(0, 200).split(':', 1)[0]?.split('#').at(-1) ?? '';
+}
+
+function googleStatus(error: Fields): number | undefined {
+  for (const detail of listOf(error['details']).slice(0, maxDetails)) {
+    const { reason } = fieldsOf(detail);
+    const found = typeof reason === 'string' ? googleReasons.get(reason) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function statusByWords(status: number, error: Fields): number | undefined {
+  const message = error['message'] ?? error['Message'];
+  if (typeof message !== 'string') return undefined;
+  return openings.find(([of, text]) => of === status && message.startsWith(text))?.[2];
+}
+
+function fieldsOf(value: unknown): Fields {
+  return isFields(value) ? value : {};
+}
