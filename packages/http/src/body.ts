@@ -3,8 +3,10 @@ import type { Route } from '@gatehouse/contract/routes';
 import { jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
+import { scanInTurns } from '@gatehouse/kit/json-turns';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { AnonymousShare } from './anonymous-budget.ts';
 import type { BodyShare, TenantShare } from './body-budget.ts';
@@ -130,11 +132,7 @@ export function parseJson(body: Buffer): unknown {
 /** Parses a body of any size, a large one in turns of `tenantId` at the event loop. Throws as `parseJson` does. */
 export async function parseBody(body: Buffer, tenantId: string | null): Promise<unknown> {
   if (body.length <= smallBytes) return parseJson(body);
-  const scan = new JsonScan();
-  for (let from = 0; from < body.length; from += scannedBytes) {
-    const until = Math.min(body.length, from + scannedBytes);
-    await inLoopTurn(tenantId, () => assertWithin(scan.add(body, from, until)));
-  }
+  await scanInTurns(body, tenantId, (scan) => assertWithin(scan));
   const text = await inLoopTurn(tenantId, () => textOf(body));
   return inLoopTurn(tenantId, () => parsed(text, body));
 }
@@ -171,11 +169,6 @@ function assertWithin(scan: JsonScan, what = 'The request body'): void {
   const of = `${parsedAtOnce[exceeded]} ${counted[exceeded]}`;
   throw new AppError('payload_too_large', `${what} has more than ${of}.`);
 }
-
-/** A piece of a large body, which is scanned in 5 ms. */
-const scannedBytes = 1024 * 1024;
-/** Bodies up to this size are read at once, which takes up to 3 ms. */
-const smallBytes = 64 * 1024;
 
 /** A part of reading a body. For a large one it waits until the turn of `tenantId` at the event loop has come. */
 export function readPart<Result>(

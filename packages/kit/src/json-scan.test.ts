@@ -1,6 +1,7 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { JsonScan } from './json-scan.ts';
+import { textEnd } from './json-bytes.ts';
+import { JsonScan, scanPieces } from './json-scan.ts';
 
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -61,4 +62,35 @@ it('says which limit is exceeded, and counts long texts as short ones', () => {
 
 it.each(['"', '"\\', '{"a', '[[[', ',,,', ''])('ends on %j, which is no JSON', (text) => {
   expect(new JsonScan().add(Buffer.from(text)).values).toBeLessThan(4);
+});
+
+describe('the ends of texts in a large document', () => {
+  const texts = fc.array(
+    fc.array(fc.constantFrom('"', '\\', 'a', 'é', '\n', 'a long piece of plain text'), { maxLength: 60 }),
+  );
+
+  it('are found where they are, also when they are known', () => {
+    fc.assert(
+      fc.property(texts, (each) => {
+        const list = ['x'.repeat(70_000), ...each.map((pieces) => pieces.join(''))];
+        const starts = (json: Buffer): number[] => {
+          const found: number[] = [];
+          for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', textEnd(json, at) + 1))
+            found.push(at, textEnd(json, at));
+          return found;
+        };
+        const json = Buffer.from(JSON.stringify(list));
+        const searched = starts(json);
+        expect([...scanPieces(json)].at(-1)?.texts).toBe(list.length);
+        expect(starts(json)).toEqual(searched);
+        const read = searched.flatMap((at, index) =>
+          index % 2 === 0
+            ? [JSON.parse(json.toString('utf8', at, (searched[index + 1] ?? 0) + 1)) as unknown]
+            : [],
+        );
+        expect(read).toEqual(list);
+      }),
+      { numRuns: 50 },
+    );
+  });
 });

@@ -6,6 +6,7 @@ import {
   openBrace,
   openBracket,
   quote,
+  noteTextEnds,
   shortBytes,
 } from './json-bytes.ts';
 
@@ -28,6 +29,9 @@ export const parsedAtOnce: JsonLimits = {
 /** A piece that is scanned in 5 ms. */
 const pieceBytes = 1024 * 1024;
 
+/** The end of a text with so many is found soon. */
+const fewEscapes = 8;
+
 /**
  * Counts what makes JSON expensive to parse, without parsing it, in pieces: a mebibyte takes about 2 ms. The result is
  * meaningless for text that is not JSON.
@@ -43,6 +47,12 @@ export class JsonScan {
   bare = 0;
   /** The most objects and arrays inside one another. */
   depth = 0;
+  /** The ends of texts with many escapes, by the places of their beginnings. */
+  readonly textEnds = new Map<number, number>();
+  /** The text that is being counted: its beginning, and the escapes before it. */
+  #text = { from: 0, escapes: 0 };
+  /** The place of the bytes that are being counted. */
+  #place = 0;
   #open = 0;
   #inText = false;
   #isEscaped = false;
@@ -52,6 +62,7 @@ export class JsonScan {
   /** Counts the bytes from `from` to `until`, which follow the ones that were counted before. */
   add(json: Buffer, from = 0, until = json.length): this {
     const part = json.subarray(from, until);
+    this.#place = from;
     this.#slash = -1;
     for (let at = 0; at < part.length;) at = this.#inText ? this.#addText(part, at) : this.#addBare(part, at);
     return this;
@@ -97,6 +108,7 @@ export class JsonScan {
     if (at === part.length) return at;
     this.texts += 1;
     this.#inText = true;
+    this.#text = { from: this.#place + at, escapes: this.escapes };
     return at + 1;
   }
 
@@ -108,6 +120,8 @@ export class JsonScan {
       if (byte === quote) {
         this.#inText = false;
         this.#isEscaped = false;
+        if (this.escapes - this.#text.escapes > fewEscapes)
+          this.textEnds.set(this.#text.from, this.#place + at);
         return at + 1;
       }
       if (byte === backslash) {
@@ -126,6 +140,17 @@ export class JsonScan {
     if (this.#slash <= at) this.#slash = indexOrEnd(part, backslash, at + 1);
     return Math.min(this.#slash, indexOrEnd(part, quote, at + 1));
   }
+}
+
+/**
+ * Scans a document in pieces, and notes the ends of its texts for those who look for them later (`textEnd`). Yields the
+ * counts so far.
+ */
+export function* scanPieces(json: Buffer): Generator<JsonScan, void> {
+  const scan = new JsonScan();
+  for (let from = 0; from < json.length; from += pieceBytes)
+    yield scan.add(json, from, Math.min(json.length, from + pieceBytes));
+  noteTextEnds(json, scan.textEnds);
 }
 
 function indexOrEnd(part: Buffer, byte: number, from: number): number {

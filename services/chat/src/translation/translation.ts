@@ -1,5 +1,8 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
+import { scanInTurns } from '@gatehouse/kit/json-turns';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { ProviderError } from '../dialects/dialect.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
@@ -20,7 +23,7 @@ import type { Conversation } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from '../wire/json-text.ts';
-import { jsonPieces } from './json-pieces.ts';
+import { jsonPieces } from '../wire/json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
@@ -36,8 +39,10 @@ const clients: Record<DialectName, TranslatedApi> = { chat, responses, messages,
 /** Those that providers are called in. */
 const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
 
-/** Smaller texts are read and written at once. */
-const smallBytes = 64 * 1024;
+/** A larger request is in memory four times while it is translated: its text, its values, their new text, and its pieces. */
+const largeBytes = 1024 * 1024;
+/** Turns at the event loop are one at a time anyway: six requests of 17 MiB at once took no less time, and 212 MiB for 123. */
+const largeRequests = new FairQueue({ perKey: 1, slots: 2, maxWaiting: 1_000 });
 
 /** The translation of one provider call: its request first, and then its answer. */
 export interface Translation {
@@ -125,13 +130,17 @@ class ApiTranslation implements Translation {
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
-  async request(
+  request(body: Buffer, asked: TranslatedRequest): Promise<{ body: Buffer; ignored: string[] }> {
+    const translated = () => this.#request(body, asked);
+    return body.length <= largeBytes ? translated() : largeRequests.run(asked.tenantId, translated);
+  }
+
+  async #request(
     body: Buffer,
     { tenantId, isStream, thoughts, isCount = false }: TranslatedRequest,
   ): Promise<{ body: Buffer; ignored: string[] }> {
     const inTurn = turnsOf(body, tenantId);
-    const text = await inTurn(() => body.toString());
-    const fields = await inTurn(() => JSON.parse(text) as Fields);
+    const fields = await parsedFields(body, tenantId, inTurn);
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
     const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const source = new JsonSource(body);
@@ -239,6 +248,12 @@ class ApiTranslation implements Translation {
     });
     return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }
+}
+
+async function parsedFields(body: Buffer, tenantId: string | null, inTurn: InTurn): Promise<Fields> {
+  if (body.length > smallBytes) await scanInTurns(body, tenantId);
+  const text = await inTurn(() => body.toString());
+  return inTurn(() => JSON.parse(text) as Fields);
 }
 
 function* writtenIn(request: object): Steps<Buffer> {

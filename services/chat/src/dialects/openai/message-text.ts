@@ -14,14 +14,10 @@ export function spokenText(content: unknown): string {
 export function messageText(message: Fields): string {
   const thoughts = thoughtsIn.map((name) => textOf(message[name])).find((text) => text !== '') ?? '';
   const { transcript } = fieldsOf(message['audio']);
-  return [
-    thoughts,
-    textOf(message['content']),
-    textOf(message['refusal']),
-    textOf(transcript),
-    callText(message['function_call']),
-    ...listOf(message['tool_calls']).map((call) => callText(fieldsOf(call)['function'] ?? call)),
-  ].join('');
+  const calls = listOf(message['tool_calls']).map((call) => callText(fieldsOf(call)['function'] ?? call));
+  // Added up, which copies no text.
+  const said = thoughts + textOf(message['content']) + textOf(message['refusal']) + textOf(transcript);
+  return calls.reduce((text, call) => text + call, said + callText(message['function_call']));
 }
 
 /** How many tokens a value has that is an array of tokens; 0 for all else. */

@@ -81,7 +81,7 @@ export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut):
       presencePenalty: numberOf(given.presencePenalty),
       frequencyPenalty: numberOf(given.frequencyPenalty),
     },
-    output: outputOf(given, source, left),
+    output: yield* outputOf(given, source, left),
     reasoning: reasoningOf(given.thinkingConfig, left),
     stream: false,
   };
@@ -111,7 +111,7 @@ function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool
       left,
     });
     for (const [place, declared] of elementsIn(functionDeclarations).entries()) {
-      tools.push(declarationOf(declared, declarations?.element(place) ?? null, left));
+      tools.push(yield* declarationOf(declared, declarations?.element(place) ?? null, left));
       yield;
     }
   }
@@ -120,16 +120,21 @@ function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool
 
 const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
 
-function declarationOf(given: unknown, source: JsonSource | null, left: LeftOut): Tool {
+function* declarationOf(given: unknown, source: JsonSource | null, left: LeftOut): Steps<Tool> {
   const path = 'tools.functionDeclarations';
   const declared = membersOf(given, { path, names: declarationNames, left });
   const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
   const old = source?.textOf('parameters') ?? null;
   return {
     ...{ name: textOf(declared.name), namespace: null, description: textIn(declared.description) },
-    schemaJson: schema ?? (old === null || old === 'null' ? null : asJsonSchema(old)),
+    schemaJson: schema ?? (yield* olderSchema(old)),
     ...{ isFreeform: false, isStrict: null },
   };
+}
+
+/** A schema in Google's older form; null for none. */
+function* olderSchema(schemaJson: string | null): Steps<string | null> {
+  return schemaJson === null || schemaJson === 'null' ? null : yield* asJsonSchema(schemaJson);
 }
 
 function choiceOf(
@@ -159,13 +164,13 @@ function choiceOf(
   return { choice: 'required', allowed };
 }
 
-function outputOf(given: Config, source: JsonSource, left: LeftOut): OutputFormat | null {
+function* outputOf(given: Config, source: JsonSource, left: LeftOut): Steps<OutputFormat | null> {
   const mime = given.responseMimeType ?? 'text/plain';
   if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
   const from = memberIn(source, config);
   const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
   const old = from?.textOf('responseSchema') ?? from?.textOf('response_schema') ?? null;
-  const schemaJson = schema ?? (old === null || old === 'null' ? null : asJsonSchema(old));
+  const schemaJson = schema ?? (yield* olderSchema(old));
   if (schemaJson !== null) return { kind: 'schema', name: null, schemaJson, isStrict: true };
   return mime === 'application/json' ? { kind: 'json' } : null;
 }

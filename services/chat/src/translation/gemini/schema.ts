@@ -7,10 +7,13 @@ import {
   openBracket,
   quote,
   skipSpace,
+  smallBytes,
   textEnd,
 } from '@gatehouse/kit/json-bytes';
+import { scanPieces } from '@gatehouse/kit/json-scan';
 import { applyEdits, type Edit } from '../../wire/json-edits.ts';
 import type { Member } from '../../wire/json-members.ts';
+import type { Steps } from '../steps.ts';
 
 /** The kind of value that a keyword has. `named`: schemas by names, which are the client's own. */
 type Kind = 'schema' | 'schemas' | 'named' | 'count' | 'plain';
@@ -38,8 +41,9 @@ const snakes: ReadonlyMap<string, string> = new Map(
  * Google's older form of a schema as JSON Schema: its types are in capitals, and may be null by a field, and counts may be
  * texts. All else keeps its text. `schemaJson`: valid JSON.
  */
-export function asJsonSchema(schemaJson: string): string {
+export function* asJsonSchema(schemaJson: string): Steps<string> {
   const json = Buffer.from(schemaJson);
+  if (json.length > smallBytes) yield* scanPieces(json);
   const walk = new SchemaWalk(json);
   walk.value(skipSpace(json, 0), 'schema');
   return applyEdits(json, walk.edits).toString();

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonPieces } from './json-pieces.ts';
-import { Late, RawJson, writeJson } from '../wire/json-text.ts';
+import { Late, RawJson, writeJson } from './json-text.ts';
 
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(

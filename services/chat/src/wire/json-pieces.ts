@@ -1,4 +1,4 @@
-import { Late, RawJson } from '../wire/json-text.ts';
+import { Late, RawJson } from './json-text.ts';
 
 /** Characters and values of one piece, which is written in about a millisecond. */
 const pieceChars = 64 * 1024;
