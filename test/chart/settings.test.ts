@@ -88,7 +88,9 @@ describe('settings', () => {
       PUBLIC_URL: 'https://gateway.example.com',
     });
     expect(await environment('webhook', render())).not.toHaveProperty('WEBHOOK_ALLOW_TOKEN');
-    expect(await environment('chat', manifests)).not.toHaveProperty('EGRESS_ALLOW');
+    // For the list of prices that the catalogue names.
+    expect(await environment('chat', manifests)).toMatchObject({ EGRESS_ALLOW: 'hooks.internal,10.0.0.0/8' });
+    expect(await environment('tenant', manifests)).not.toHaveProperty('EGRESS_ALLOW');
   });
 
   it('name no Kafka where there is none', () => {

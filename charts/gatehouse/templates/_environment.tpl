@@ -78,7 +78,7 @@
 - name: GATEHOUSE_MODELS
   value: /etc/gatehouse/models.yaml
 {{- end }}
-{{- if and .service.egress .root.Values.egress.allow }}
+{{- if and (or .service.egress .service.models) .root.Values.egress.allow }}
 - name: EGRESS_ALLOW
   value: {{ join "," .root.Values.egress.allow | quote }}
 {{- end }}

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
@@ -20,6 +21,7 @@ const settings = z.object({
   ANALYTICS_GRPC: addresses,
   MEMORY_GRPC: addresses,
   ...kafkaSettings,
+  ...egressSettings,
   /** The operator's catalogue of providers and models. */
   GATEHOUSE_MODELS: z.string().min(1),
 });

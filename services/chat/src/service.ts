@@ -32,7 +32,7 @@ export async function createService(
   const peers = createPeers(shell, config);
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue(shell, {
-    ...{ config, peers, settings: tenants, everyMs: catalogueEveryMs },
+    ...{ config, pool, peers, settings: tenants, everyMs: catalogueEveryMs },
     onRead: (read) => ofProviders.providers.replaceBy(read),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });

@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { AllowList } from '@gatehouse/egress/allow-list';
 import type { Alert } from '@gatehouse/events/alert-event';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
@@ -160,6 +161,8 @@ export class ChatHarness {
         MEMORY_GRPC: [this.memory.address],
         WEBHOOK_GRPC: [this.#webhook?.server.address ?? ''],
         KAFKA_PREFIX: '',
+        // For lists of prices.
+        EGRESS_ALLOW: new AllowList(['127.0.0.1']),
         GATEHOUSE_MODELS: models,
         ...{ catalogue, providerSecrets, catalogueFile },
       },

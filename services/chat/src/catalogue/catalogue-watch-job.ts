@@ -73,6 +73,16 @@ export class CatalogueWatch {
     await this.#loop.stop();
   }
 
+  /** Reports that something of the catalogue can't be used. `content` names it. */
+  failed(message: string, error: unknown, content: string): void {
+    const { onInvalid, log } = this.#options;
+    if (this.#loop.signal.aborted) return;
+    const problems = problemsOf(error);
+    this.#failures.inc();
+    log.error({ problems: problems.slice(0, maxLogged), count: problems.length }, message);
+    onInvalid({ problems, digest: hash('sha256', content, 'base64url') });
+  }
+
   async #round(): Promise<number> {
     for (const [file, readings] of this.#readings) {
       const text = await file.text().catch(asError);
@@ -84,20 +94,14 @@ export class CatalogueWatch {
   }
 
   async #use({ messages, use }: WatchedFile, text: string | Error): Promise<void> {
-    const { onInvalid, log } = this.#options;
+    const { log } = this.#options;
     const { signal } = this.#loop;
     try {
       if (typeof text !== 'string') throw text;
       await use(text, signal);
       log.info(messages.read);
     } catch (error) {
-      if (signal.aborted) return;
-      const problems = problemsOf(error);
-      this.#failures.inc();
-      const shown = { problems: problems.slice(0, maxLogged), count: problems.length };
-      log.error(shown, messages.failed);
-      const content = typeof text === 'string' ? text : text.message;
-      onInvalid({ problems, digest: hash('sha256', content, 'base64url') });
+      this.failed(messages.failed, error, typeof text === 'string' ? text : text.message);
     }
   }
 }

@@ -65,9 +65,24 @@ const model = z.strictObject({
   price: modelPrice.optional(),
 });
 
-const prices = z.strictObject({
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+const hourMs = 3_600_000;
+
+const priceFields = z.strictObject({
   /** A list over the public one, see `operator-prices.ts`. */
-  file: z.string().min(1).max(4_096),
+  file: z.string().min(1).max(4_096).optional(),
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(4_096)
+    .refine((url) => new URL(url).username + new URL(url).password === '', 'must have no user info')
+    .optional(),
+  /** How often the list behind the URL is fetched at least, in milliseconds. */
+  every: z
+    .string()
+    .regex(/^[1-9]\d{0,4}[smh]$/, 'must be a number of seconds, minutes or hours, such as 30m')
+    .transform((text) => Number.parseInt(text, 10) * (unitMs[text.slice(-1)] ?? 0))
+    .refine((ms) => ms <= 24 * hourMs, 'must be 24h at most')
+    .optional(),
   /** The list has a signature by this key in a file beside it, whose name ends in `.sig`. */
   public_key: z
     .string()
@@ -75,6 +90,10 @@ const prices = z.strictObject({
     .refine((pem) => ed25519Key(pem) !== null, 'must be an Ed25519 public key in PEM')
     .optional(),
 });
+const prices = priceFields
+  .refine(({ file, url }) => (file === undefined) !== (url === undefined), 'needs either a file or a url')
+  .refine(({ url, every }) => url !== undefined || every === undefined, 'every is for a url')
+  .transform((given) => ({ ...given, every: given.every ?? hourMs }));
 export type PriceSetting = z.output<typeof prices>;
 
 const catalogueDocument = z.strictObject({

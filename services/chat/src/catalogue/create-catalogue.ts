@@ -1,4 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Egress } from '@gatehouse/egress/egress';
+import { Guard } from '@gatehouse/egress/guard';
+import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
@@ -8,14 +11,18 @@ import type { ReadCatalogue } from './catalogue-file.ts';
 import { CatalogueWatch, type InvalidCatalogue, type WatchedFile } from './catalogue-watch-job.ts';
 import { checkModels } from './check-models-rpc.ts';
 import { modelHandlers } from './model-handlers.ts';
-import { PriceFile } from './price-file.ts';
+import { OperatorList } from './operator-list.ts';
+import { PriceListSystemStore } from './price-list-system-store.ts';
 import { Pricing } from './pricing.ts';
+
+const listFailed = 'failed to read the list of prices again, the one before stays in use';
 
 /** For the list of prices, which a process that starts needs before it serves. */
 const firstMs = 60_000;
 
 export interface CatalogueOptions {
-  config: Pick<ChatConfig, 'catalogue' | 'catalogueFile'>;
+  config: Pick<ChatConfig, 'catalogue' | 'catalogueFile' | 'EGRESS_ALLOW'>;
+  pool: Pool;
   peers: Peers;
   settings: TenantSettingsClient;
   /** Takes over the providers of another catalogue, before its models are found. */
@@ -28,18 +35,23 @@ export interface CatalogueOptions {
 /** Models, agents by name, and prices. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  { config, peers, settings, onRead, onInvalid, everyMs }: CatalogueOptions,
+  { config, pool, peers, settings, onRead, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   const agents = new AgentClient(peers.agent);
   const pricing = await Pricing.create(catalogue);
-  const priceFile = new PriceFile(catalogue, pricing);
+  const egress = new Egress({ guard: new Guard(config.EGRESS_ALLOW) });
+  const list = new OperatorList({
+    ...{ catalogue, pricing, egress, store: new PriceListSystemStore(pool) },
+    onFailure: (error) => watch.failed(listFailed, error, error.message),
+    onUnkept: (error) => log.warn({ err: error }, 'failed to keep the list of prices for other replicas'),
+  });
   const takeOver = async (text: string, signal: AbortSignal): Promise<void> => {
     const read = await file.parse(text, signal);
     await pricing.prepare(read.catalogue);
     // A list that was read before is not read again: it may be wrong by now, which is no mistake of the catalogue.
     const isSame = isDeepStrictEqual(read.catalogue.prices, catalogue.prices);
-    const charge = isSame ? null : await priceFile.prepared(read.catalogue, signal);
+    const charge = isSame ? null : await list.prepared(read.catalogue, signal);
     onRead(read);
     catalogue.replaceBy(read.catalogue);
     charge?.();
@@ -57,16 +69,16 @@ export async function createCatalogue(
     {
       messages: {
         read: 'read the list of prices again',
-        failed: 'failed to read the list of prices again, the one before stays in use',
+        failed: listFailed,
       },
-      used: () => priceFile.used,
-      text: () => priceFile.text(),
-      use: (text, signal) => priceFile.use(text, signal),
+      used: () => list.used,
+      text: () => list.text(),
+      use: (text, signal) => list.use(text, signal),
     },
   ];
   const watch = new CatalogueWatch({ files, onInvalid, log, registry, everyMs });
   const chargeFirst = async (): Promise<void> => {
-    const charge = await priceFile.prepared(catalogue, AbortSignal.timeout(firstMs));
+    const charge = await list.prepared(catalogue, AbortSignal.timeout(firstMs));
     charge();
   };
   return {
@@ -74,6 +86,6 @@ export async function createCatalogue(
     pricing,
     handlers: modelHandlers({ catalogue, agents, settings }),
     rpcs: { checkModels: checkModels(catalogue, settings) },
-    parts: [{ start: chargeFirst }, watch],
+    parts: [egress, { start: chargeFirst, stop: () => list.stop() }, watch],
   };
 }

@@ -118,3 +118,33 @@ describe('a signature', () => {
       expect(parse(key)).toThrow('prices.public_key: must be an Ed25519 public key in PEM');
   });
 });
+
+describe('the setting of a list behind a URL', () => {
+  const parse = (prices: object) =>
+    Catalogue.parse({
+      providers: [{ name: 'p', kind: 'openai', base_url: 'http://p.example/v1' }],
+      models: [{ id: 'm', provider: 'p' }],
+      prices,
+    }).prices;
+
+  it('says how often it is fetched, an hour by default', () => {
+    const url = 'https://prices.example/list.json';
+    expect(parse({ url })).toEqual({ url, every: 3_600_000 });
+    expect(['15m', '24h', '90s'].map((every) => parse({ url, every })?.every)).toEqual([
+      900_000, 86_400_000, 90_000,
+    ]);
+  });
+
+  it.each([
+    [{}, 'needs either a file or a url'],
+    [{ file: 'a', url: 'https://a.example' }, 'needs either a file or a url'],
+    [{ file: 'a', every: '1h' }, 'every is for a url'],
+    [{ url: 'https://a.example', every: '25h' }, '24h at most'],
+    [{ url: 'https://a.example', every: '1 day' }, 'such as 30m'],
+    [{ url: 'https://user:s3cr3t@a.example' }, 'no user info'],
+    [{ url: 'ftp://a.example' }, 'prices.url'],
+  ])('of %j is a mistake', (prices, problem) => {
+    expect(() => parse(prices)).toThrow(problem);
+    expect(() => parse(prices)).not.toThrow('s3cr3t');
+  });
+});

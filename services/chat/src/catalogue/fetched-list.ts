@@ -1,0 +1,162 @@
+import { jittered } from '@gatehouse/kit/background-loop';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { EgressError } from '@gatehouse/egress/errors';
+import type { Egress } from '@gatehouse/egress/egress';
+import { CatalogueError, type PriceSetting } from './catalogue.ts';
+import { isSigned } from './price-signature.ts';
+import { maxPriceBytes, maxSignatureBytes, signedText, type Signed } from './signed-text.ts';
+
+const timeoutMs = 30_000;
+/** Object stores and release pages redirect. */
+const maxRedirects = 3;
+/** After a failure, unless the list is fetched more often anyway. */
+const retryMs = 60_000;
+/** A list and its signature are replaced one after the other. */
+const replacedMs = 2_000;
+const unchanged = 304;
+
+/** A list of prices behind a URL. */
+export type UrlSetting = PriceSetting & { url: string };
+
+export interface FetchedListOptions {
+  setting: UrlSetting;
+  egress: Pick<Egress, 'request'>;
+  /** The last good list behind each URL, for all replicas; null where none was ever good. */
+  store: { keep(url: string, list: string): Promise<void>; find(url: string): Promise<string | null> };
+  /** Called once for each failure that differs from the one before. */
+  onFailure: (error: Error) => void;
+}
+
+/**
+ * The list of prices behind a URL, with its signature. It is fetched beside the readings of it. While it can't be
+ * fetched, replicas use the list that one of them used last, so that all charge by the same.
+ */
+export class FetchedList {
+  readonly setting: UrlSetting;
+  readonly #options: FetchedListOptions;
+  readonly #stopping = new AbortController();
+  /** The last list that was fetched, and its tag. */
+  #fetched: { text: string; etag: string | undefined } | null = null;
+  #newest = '';
+  #dueAt = Infinity;
+  #failure: string | null = null;
+
+  constructor(options: FetchedListOptions) {
+    this.setting = options.setting;
+    this.#options = options;
+  }
+
+  /** The newest list; fetches the next one beside if it is due. */
+  text(): string {
+    if (monotonicMs() >= this.#dueAt) {
+      this.#dueAt = Infinity;
+      void this.#renew();
+    }
+    return this.#newest;
+  }
+
+  /** The list, before any was used. Throws a `CatalogueError`. */
+  async first(signal: AbortSignal): Promise<string> {
+    this.#newest = await this.#fetch(signal);
+    return this.#newest;
+  }
+
+  /** The list that a replica used last; null if there is none. */
+  async kept(): Promise<string | null> {
+    const { store, setting } = this.#options;
+    const kept = await store.find(setting.url);
+    if (kept !== null) this.#newest = kept;
+    return kept;
+  }
+
+  /** The newest list is in use from now on. */
+  async used(): Promise<void> {
+    const { store, setting } = this.#options;
+    this.#dueAt = Math.min(this.#dueAt, monotonicMs() + jittered(setting.every));
+    await store.keep(setting.url, this.#newest);
+  }
+
+  /** Fetches the list again soon. */
+  retry(): void {
+    this.#dueAt = monotonicMs() + jittered(Math.min(this.setting.every, retryMs));
+  }
+
+  /** The list can't be had. */
+  failed(error: Error): void {
+    this.retry();
+    if (this.#stopping.signal.aborted || error.message === this.#failure) return;
+    this.#failure = error.message;
+    this.#options.onFailure(error);
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      this.#newest = await this.#fetch(this.#stopping.signal);
+      this.#failure = null;
+      this.#dueAt = monotonicMs() + jittered(this.setting.every);
+    } catch (error) {
+      await this.kept().catch(() => null);
+      this.failed(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  async #fetch(signal: AbortSignal): Promise<string> {
+    const { public_key: key } = this.setting;
+    const first = await this.#fetchOnce(signal);
+    if (key === undefined || isSigned(Buffer.from(first.text), first.signature, key))
+      return signedText(first);
+    await sleep(replacedMs, signal);
+    return signedText(await this.#fetchOnce(signal));
+  }
+
+  async #fetchOnce(signal: AbortSignal): Promise<Signed> {
+    const { url, public_key: key } = this.setting;
+    const known = this.#fetched;
+    const tag = known?.etag === undefined ? {} : { 'if-none-match': known.etag };
+    const response = await this.#get(new URL(url), { maxBytes: maxPriceBytes, headers: tag, signal });
+    if (response.status === unchanged && known === null) throw this.#problem('it has status 304');
+    const fetched =
+      response.status === unchanged && known !== null
+        ? known
+        : { text: response.body.toString('utf8'), etag: response.headers['etag'] };
+    const address = new URL(url);
+    address.pathname += '.sig';
+    const signature =
+      key === undefined
+        ? ''
+        : (await this.#get(address, { maxBytes: maxSignatureBytes, headers: {}, signal })).body.toString();
+    this.#fetched = fetched;
+    return { signature, text: fetched.text };
+  }
+
+  async #get(
+    url: URL,
+    asked: { maxBytes: number; headers: Record<string, string>; signal: AbortSignal },
+  ): ReturnType<Egress['request']> {
+    const { egress } = this.#options;
+    try {
+      const response = await egress.request({
+        ...{ tenantId: null, method: 'GET', url, timeoutMs, maxRedirects, ...asked },
+      });
+      if (response.status === 200 || response.status === unchanged) return response;
+      throw this.#problem(`it has status ${response.status}`);
+    } catch (error) {
+      if (!(error instanceof EgressError)) throw error;
+      throw this.#problem(error.message);
+    }
+  }
+
+  #problem(why: string): CatalogueError {
+    return new CatalogueError([`${shownUrl(this.setting.url)} can't be fetched: ${why}`]);
+  }
+}
+
+/** Without the query, which may have a secret. */
+export function shownUrl(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}

@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from 'node:util';
+import { CatalogueError, type Catalogue, type PriceSetting } from './catalogue.ts';
+import { FetchedList, shownUrl, type FetchedListOptions } from './fetched-list.ts';
+import { pricesInThread } from './in-thread.ts';
+import { OperatorPrices } from './operator-prices.ts';
+import { isSigned } from './price-signature.ts';
+import type { Pricing } from './pricing.ts';
+import { readSigned, signedFile } from './signed-text.ts';
+
+export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting'> {
+  catalogue: Pick<Catalogue, 'prices'>;
+  pricing: Pick<Pricing, 'chargeBy'>;
+  /** The last good list could not be kept for other replicas. */
+  onUnkept: (error: unknown) => void;
+}
+
+/** The operator's list of prices: a file that the catalogue names, or behind a URL. */
+export class OperatorList {
+  /** The text that was prepared last; null if there is none. */
+  used: string | null = null;
+  readonly #options: OperatorListOptions;
+  #fetched: FetchedList | null = null;
+
+  constructor(options: OperatorListOptions) {
+    this.#options = options;
+  }
+
+  /** The signature and the text behind it; null if the catalogue names no list. Throws a `CatalogueError`. */
+  async text(): Promise<string | null> {
+    const { prices } = this.#options.catalogue;
+    if (prices === null) return null;
+    return prices.file === undefined ? (this.#fetched?.text() ?? null) : fileText(prices, prices.file);
+  }
+
+  /** Charges by a text from now on, unless the catalogue has another list meanwhile. Throws as `text` does. */
+  async use(text: string, signal: AbortSignal): Promise<void> {
+    const { catalogue, pricing } = this.#options;
+    const setting = catalogue.prices;
+    if (setting === null) return;
+    try {
+      const prices = await pricesIn(setting, text, signal);
+      if (!isDeepStrictEqual(setting, catalogue.prices)) return;
+      pricing.chargeBy(prices);
+      this.#keep();
+    } catch (error) {
+      this.#fetched?.retry();
+      throw error;
+    }
+  }
+
+  /** Reads the list of another catalogue. Returns what charges by it. Throws as `text` does. */
+  async prepared({ prices: setting }: Pick<Catalogue, 'prices'>, signal: AbortSignal): Promise<() => void> {
+    const { url } = setting ?? {};
+    const fetched =
+      setting === null || url === undefined
+        ? null
+        : new FetchedList({ ...this.#options, setting: { ...setting, url } });
+    const found = setting === null ? null : await this.#first(setting, fetched, signal);
+    return () => {
+      this.#fetched?.stop();
+      this.#fetched = fetched;
+      this.used = found?.text ?? null;
+      this.#options.pricing.chargeBy(found?.prices ?? null);
+      this.#keep();
+    };
+  }
+
+  stop(): void {
+    this.#fetched?.stop();
+  }
+
+  async #first(
+    setting: PriceSetting,
+    fetched: FetchedList | null,
+    signal: AbortSignal,
+  ): Promise<{ text: string; prices: OperatorPrices }> {
+    const read = async (text: string) => ({ text, prices: await pricesIn(setting, text, signal) });
+    if (fetched === null) return read(await fileText(setting, setting.file ?? ''));
+    try {
+      return await read(await fetched.first(signal));
+    } catch (error) {
+      const kept = await fetched.kept();
+      if (kept === null) throw error;
+      const found = await read(kept);
+      fetched.failed(error as Error);
+      return found;
+    }
+  }
+
+  #keep(): void {
+    this.#fetched?.used().catch(this.#options.onUnkept);
+  }
+}
+
+function fileText({ public_key: key }: PriceSetting, file: string): Promise<string> {
+  return signedFile(file, key !== undefined);
+}
+
+async function pricesIn(
+  { file, url, public_key: key }: PriceSetting,
+  signed: string,
+  signal: AbortSignal,
+): Promise<OperatorPrices> {
+  const name = file ?? shownUrl(url ?? '');
+  const { signature, text } = readSigned(signed);
+  if (key !== undefined && !isSigned(Buffer.from(text), signature, key))
+    throw new CatalogueError([`${name}.sig is no signature of ${name} by the public_key`]);
+  return new OperatorPrices(await pricesInThread({ file: name, text }, signal));
+}

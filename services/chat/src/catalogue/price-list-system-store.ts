@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto';
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** Lists that are kept: a catalogue names one URL, and replicas of a rollout two. */
+const maxKept = 20;
+
+/** The last good list behind each URL, for all replicas. */
+export class PriceListSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `chat_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Keeps a list, with its signature, unless it is kept already. */
+  async keep(url: string, list: string): Promise<void> {
+    await this.#pool.query(
+      `insert into chat.price_lists as kept (source, list) values ($1, $2)
+       on conflict (source) do update set list = excluded.list, kept_at = now() where kept.list <> excluded.list`,
+      [sourceOf(url), list],
+    );
+    await this.#pool.query(
+      `delete from chat.price_lists where source <> $1 and ctid = any (array(
+         select ctid from chat.price_lists order by kept_at desc offset $2))`,
+      [sourceOf(url), maxKept],
+    );
+  }
+
+  /** Null where none was ever good. */
+  async find(url: string): Promise<string | null> {
+    const { rows } = await this.#pool.query<{ list: string }>(
+      'select list from chat.price_lists where source = $1',
+      [sourceOf(url)],
+    );
+    return rows[0]?.list ?? null;
+  }
+}
+
+function sourceOf(url: string): Buffer {
+  return hash('sha256', url, 'buffer');
+}
