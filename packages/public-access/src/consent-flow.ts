@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { tenantOf, type Call, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
-import { requestIdHeader } from '@gatehouse/http/request-context';
+import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { queryObject } from '@gatehouse/kit/validate';
-import { consentPage, endPage, pageHeaders, type ConsentPage } from './consent-page.ts';
+import { consentPage, endPage, type ConsentPage } from './consent-page.ts';
 import { consentMinutes, type AskedBy, type ConsentTickets, type OpenTicket } from './consent-tickets.ts';
+import { isOwnPage } from './own-page.ts';
+import { sendBrowserTo, sendPage } from './page.ts';
 import type { Refusals } from './refusals.ts';
 import { sameText } from './same-text.ts';
 
@@ -49,9 +51,11 @@ export interface ConsentFlowOptions<Subject extends { id: string }, End extends 
 /** Serves the consent page, its button, and where the browser comes back. */
 export class ConsentFlow<Subject extends { id: string }, End extends string> {
   readonly #options: ConsentFlowOptions<Subject, End>;
+  readonly #cookie: HostCookie;
 
   constructor(options: ConsentFlowOptions<Subject, End>) {
     this.#options = options;
+    this.#cookie = new HostCookie('gatehouse-consent', options.publicUrl);
   }
 
   /** The page with the button: uses nothing up. */
@@ -65,25 +69,24 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const { ticket, subject } = open;
     const content = kind.page(subject, ticket);
     const facts = [...content.facts, ['Asked by', askerOf(ticket.askedBy)] as const];
-    send(response, call, { status: 200, html: consentPage({ ...content, facts }) }, kind.formTarget);
+    const html = consentPage({ ...content, facts });
+    sendPage(response, call.requestId, { status: 200, html, formTargets: kind.formTarget });
   };
 
   /** The button: leads to the provider. */
   readonly begin: RawHandler = async (request, response, call) => {
     const { kind } = this.#options;
-    const open = this.#isOwnPage(request) ? await this.#openTicket(request, call) : null;
+    const open = isOwnPage(request, this.#options.publicUrl) ? await this.#openTicket(request, call) : null;
     const begun = open === null ? null : await this.#beginning(open.ticket);
     if (begun === null) {
       this.#sendOver(response, call);
       return;
     }
     const { location, state } = begun;
-    response.writeHead(303, {
-      ...{ location, 'set-cookie': this.#cookieOf(state), [requestIdHeader]: call.requestId },
-      ...pageHeaders(kind.formTarget),
-      'content-length': '0',
+    sendBrowserTo(response, call.requestId, {
+      ...{ location, formTargets: kind.formTarget },
+      cookies: [this.#cookie.set(state, consentMinutes * 60)],
     });
-    response.end();
   };
 
   /** The provider sends the browser here. */
@@ -92,7 +95,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const query = queryOf(request);
     const { code, state = '' } = query;
     // A state in other hands is of no use without the cookie of the browser that began.
-    const isOwn = state !== '' && sameText(this.#stateCookie(request) ?? '', state);
+    const isOwn = state !== '' && sameText(this.#cookie.valuesIn(request.headers.cookie)[0] ?? '', state);
     const ticket = await tickets.findOfState(state);
     if (!isOwn || ticket === null) {
       await refusals.count(clientIpOf(request));
@@ -114,16 +117,6 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     if (end === 'over') this.#sendOver(response, call);
     else sendEnd(response, call, kind.ends[end]);
   };
-
-  /**
-   * Whether the button was pressed on the page: another site could send a person on who has never seen it. Browsers say
-   * which site a request comes from, or at least its origin.
-   */
-  #isOwnPage({ headers }: IncomingMessage): boolean {
-    const site = headers['sec-fetch-site'];
-    if (site !== undefined) return site === 'same-origin';
-    return headers.origin !== undefined && headers.origin === URL.parse(this.#options.publicUrl)?.origin;
-  }
 
   /**
    * The page that the browser goes to, and the state that it keeps; null if the ticket was used too often or has no
@@ -154,26 +147,6 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const text = `It was used, or is older than ${consentMinutes} minutes. Ask for a new one.`;
     sendEnd(response, call, [410, 'This link is no longer valid', text]);
   }
-
-  /** Browsers keep a cookie of this name for the origin that set it, but only over https. */
-  get #cookieName(): string {
-    return this.#isSecure ? '__Host-gatehouse-consent' : 'gatehouse-consent';
-  }
-
-  get #isSecure(): boolean {
-    return this.#options.publicUrl.startsWith('https:');
-  }
-
-  #cookieOf(state: string): string {
-    const secure = this.#isSecure ? '; Secure' : '';
-    return `${this.#cookieName}=${state}; Path=/; Max-Age=${consentMinutes * 60}; HttpOnly; SameSite=Lax${secure}`;
-  }
-
-  #stateCookie({ headers }: IncomingMessage): string | null {
-    const prefix = `${this.#cookieName}=`;
-    const found = (headers.cookie ?? '').split(/;\s*/).find((pair) => pair.startsWith(prefix));
-    return found?.slice(prefix.length) ?? null;
-  }
 }
 
 /** The key and the user that ask for a consent. */
@@ -187,22 +160,7 @@ function askerOf({ user_id: userId, key_id: keyId }: AskedBy): string {
 }
 
 function sendEnd(response: ServerResponse, call: RawCall, [status, title, text]: EndPage): void {
-  send(response, call, { status, html: endPage(title, text) }, '');
-}
-
-function send(
-  response: ServerResponse,
-  { requestId }: RawCall,
-  { status, html }: { status: number; html: string },
-  formTarget: string,
-): void {
-  const body = Buffer.from(html);
-  response.writeHead(status, {
-    ...pageHeaders(formTarget),
-    'content-length': body.length,
-    [requestIdHeader]: requestId,
-  });
-  response.end(body);
+  sendPage(response, call.requestId, { status, html: endPage(title, text) });
 }
 
 const queryOf = (request: IncomingMessage): Record<string, string> =>

@@ -1,4 +1,4 @@
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
+import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { networkOf } from '@gatehouse/kit/client-network';
@@ -53,7 +53,7 @@ export class Refusals {
   /** Throws `signature_invalid`, or `rate_limit_exceeded` if the address has sent too many that are not genuine. */
   async refuse(address: string | null, message: string): Promise<never> {
     await this.count(address);
-    throw new AppError('signature_invalid', message, { headers: { [signatureRefusedHeader]: 'true' } });
+    throw new AppError('signature_invalid', message, { headers: { [credentialRefusedHeader]: 'true' } });
   }
 
   /** Counts a request that was not genuine. Throws `rate_limit_exceeded` beyond the limit. */

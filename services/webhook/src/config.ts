@@ -1,11 +1,10 @@
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { publicUrlSettings } from '@gatehouse/public-access/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
-import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
+import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 import { providerSettings } from './channels/adapters.ts';
 

@@ -1,7 +1,6 @@
-import type { Route } from '@gatehouse/contract/routes';
 import { errorEvent } from '@gatehouse/http/dialect-error';
 import { closeWhenEarly, doorHeaders, endAnswer, sendError } from '@gatehouse/http/reply';
-import { signatureRefusedHeader } from '@gatehouse/http/signature-refused';
+import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { ForwardedRequest } from './forwarded-request.ts';
@@ -72,7 +71,7 @@ export class Answer {
     const { request, response, requestId, route, dialect } = this.#forwarded;
     // A service also closes the connection after an answer that it gives before the request's end.
     if (headers['connection'] === 'close' && request.complete) this.#onStop();
-    if (isForEdge(route, status, headers)) {
+    if (isForEdge(status, headers)) {
       this.#abort(rejectedAssertion(route.service));
       return;
     }
@@ -143,7 +142,7 @@ function clientLeft(): Error {
   return new Error('the client left');
 }
 
-/** Whether a 401 of a service is for the edge: one for the client, whose signature was refused, says so. */
-function isForEdge({ access }: Route, status: number, headers: ServiceHeaders): boolean {
-  return status === 401 && !(access.kind === 'signed' && headers[signatureRefusedHeader] !== undefined);
+/** Whether a 401 of a service is for the edge: one for the client says so. */
+function isForEdge(status: number, headers: ServiceHeaders): boolean {
+  return status === 401 && headers[credentialRefusedHeader] === undefined;
 }

@@ -1,5 +1,0 @@
-/**
- * With this header a service reports to the edge that a 401 is for the client, whose signature it refused, and not for
- * the edge's own assertion. The edge removes it.
- */
-export const signatureRefusedHeader = 'x-gatehouse-signature-refused';
