@@ -17,7 +17,10 @@ const rooms = {
     ...['alerts', 'providers'],
     ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
   ],
-  tenant: ['shared', 'limits', 'keys', 'provider-keys', 'tenants', 'audit', 'deletions', 'transfers'],
+  tenant: [
+    ...['shared', 'limits', 'keys', 'sessions', 'provider-keys', 'tenants', 'audit', 'deletions'],
+    'transfers',
+  ],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],
   agent: [
     'shared',

@@ -13,7 +13,7 @@ export interface Operation {
   method: string;
   path: string;
   operationId: string;
-  security?: unknown[];
+  security?: Record<string, unknown>[];
   'x-required-scope'?: Scope;
   'x-also-required-scope'?: Scope;
   'x-required-role'?: 'owner' | 'admin';
@@ -70,7 +70,7 @@ export function ownParameters({ parameters }: Operation): Parameter[] {
 
 /** The lowest role whose keys an operation takes; null for none. */
 export function roleFor(operation: Operation): 'owner' | 'admin' | 'user' | null {
-  if (operation.security?.length === 0) return null;
+  if (operation.security?.every((way) => 'session' in way) === true) return null;
   const role = operation['x-required-role'];
   if (role !== undefined) return role;
   const needed = [operation['x-required-scope'], operation['x-also-required-scope']];

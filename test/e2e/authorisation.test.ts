@@ -47,6 +47,8 @@ function allowed({ access }: Route, holder: { role: Role; scopes: readonly Scope
       return true;
     case 'ticket':
       return access.scope === undefined || grants(holder.scopes, access.scope);
+    case 'session':
+      return false;
     case 'admin':
     case 'owner':
       return holder.role === access.kind;
@@ -85,7 +87,7 @@ function errorOf({ dialects = ['chat'] }: Route, type: string, code: string): ob
 
 describe.each(
   routes
-    .filter(({ access }) => access.kind !== 'public' && access.kind !== 'signed')
+    .filter(({ access }) => !['public', 'signed', 'session'].includes(access.kind))
     // Without a scope they are for browsers only.
     .filter(({ access }) => access.kind !== 'ticket' || access.scope !== undefined)
     .map((route) => [route.id, route] as const),

@@ -12,7 +12,10 @@ export function successesOf({ operationId, responses }: Operation): number[] {
 /** First what makes something, then what reads, changes and uses it, and at last what ends it. */
 export function rank(operation: Operation): number {
   const { method, operationId } = operation;
-  if (/^(chat\.completions|responses\.create)$/.test(operationId) || operationId.endsWith('.upsert'))
+  if (
+    /^(chat\.completions|responses\.create|login\.key)$/.test(operationId) ||
+    operationId.endsWith('.upsert')
+  )
     return 0.5;
   // After the target has accepted.
   if (operationId === 'transfers.create') return 2.1;

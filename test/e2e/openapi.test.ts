@@ -93,6 +93,10 @@ async function send(operation: Operation, sent: Sent = {}): Promise<Answered> {
   };
 }
 
+/** A page of the gateway has these headers, and the session of its browser. */
+const ofPage: Record<string, string> = { 'sec-fetch-site': 'same-origin', 'x-gatehouse-page': '1' };
+const needsPage = new Set(['login.key', 'session.get']);
+
 /** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended. */
 const takeAMoment = new Set(['traces.get', 'webhooks.calls.redeliver']);
 
@@ -137,8 +141,10 @@ function remember(operation: Operation, { status, body, headers }: Answered): vo
     rememberChannel(body as Sender & { type: string });
   if (operation.operationId === 'webhooks.llm')
     made.set('/v1/webhooks/calls', (body as { call_id: string }).call_id);
+  if (operation.operationId === 'login.key')
+    ofPage['cookie'] = (headers.get('set-cookie') ?? '').split(';', 1)[0] ?? '';
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
-  if (/\.upsert$|\.conversations\.list$/.test(operation.operationId) && first !== undefined)
+  if (/\.upsert$|\.conversations\.list$|^sessions\.list$/.test(operation.operationId) && first !== undefined)
     made.set(operation.path, first.id);
   if (operation.operationId === 'transfers.create') made.set(operation.path, (body as { id: string }).id);
   if (status === 202) made.set(`${operation.path}/deletions`, (body as { id: string }).id);
@@ -197,6 +203,8 @@ function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'quer
 function bodyOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const agentId = made.get('/v1/agents');
+  // A login; other bodies with a key have more.
+  if (Object.keys(body).join() === 'key') return { key: credentials.user_key };
   if (Object.hasOwn(body, 'preview_id'))
     return { preview_id: made.get('/v1/tenant/resource-transfers/previews') };
   if (Object.hasOwn(body, 'agent_id')) return { ...body, agent_id: agentId };
@@ -247,6 +255,7 @@ describe('the examples of the document, one after the other', () => {
         params: paramsOf(operation),
         query: queryOf(operation),
         ...(/^browser\.cookies\.|\.servers\.consent-links\./.test(operation.operationId) && userId),
+        ...(needsPage.has(operation.operationId) && { headers: ofPage }),
         ...(sender !== undefined && signedBy(sender, body)),
       };
       const answered = await (takeAMoment.has(operation.operationId) ? onceThere : send)(operation, sent);

@@ -37,6 +37,12 @@ const securitySchemes = {
   },
   'api-key': { type: 'apiKey', in: 'header', name: 'api-key', description: "For Azure OpenAI's clients" },
   key: { type: 'apiKey', in: 'query', name: 'key', description: "For Google's clients" },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: '__Host-gatehouse',
+    description: 'For pages of the gateway itself, with the header `X-Gatehouse-Page: 1`',
+  },
 };
 
 /** Generates the OpenAPI 3.1 document of a route table. */
@@ -95,7 +101,9 @@ function operation(route: Route, schemas: Schemas): JsonObject {
 
 /** The places of a key, where they are not those of the whole document. */
 function securityOf({ access, path, dialects = [] }: Route): JsonObject {
-  if (access.kind === 'public' || access.kind === 'signed') return { security: [] };
+  const needsNone = access.kind === 'ticket' && access.scope === undefined;
+  if (access.kind === 'public' || access.kind === 'signed' || needsNone) return { security: [] };
+  if (access.kind === 'session') return { security: [{ session: [] }] };
   const headers = keyHeadersAt(path, dialects);
   if (headers.length === 0) return {};
   const query = dialects.includes('gemini') ? ['key'] : [];
@@ -118,8 +126,10 @@ function accessText(access: Access): string {
       return 'Needs no key: the request is signed.';
     case 'ticket':
       return access.scope === undefined
-        ? 'Needs a ticket.'
+        ? 'Needs no key in a header.'
         : `Needs a key with the scope \`${access.scope}\`, or a ticket.`;
+    case 'session':
+      return 'Needs a session, and no key.';
     case 'key':
       return 'Needs any valid key.';
     case 'admin':

@@ -1,5 +1,6 @@
 import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
 import { keyHeadersAt } from '../src/dialects.ts';
+import { takesSession } from '../src/route.ts';
 import type { Route } from '../src/routes.ts';
 
 type When = (route: Route) => boolean;
@@ -17,7 +18,8 @@ const either =
     conditions.some((condition) => condition(route));
 
 const isSigned: When = ({ access }) => access.kind === 'signed';
-const needsKey: When = ({ access }) => access.kind !== 'public' && access.kind !== 'signed';
+const needsKey: When = ({ access }) => !['public', 'signed', 'session'].includes(access.kind);
+const logsIn: When = at('login.key');
 const needsScope: When = ({ access }) =>
   access.kind === 'scope' || (access.kind === 'ticket' && access.scope !== undefined);
 const ofOwner: When = ({ access }) => access.kind === 'owner';
@@ -81,12 +83,13 @@ const when: Record<ErrorCode, When> = {
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: callsProvider,
-  conflicting_credentials: hasOwnKeys,
+  conflicting_credentials: either(hasOwnKeys, takesSession),
   unsupported_parameter: callsProvider,
   previous_response_not_found: goesOn,
   item_not_found: goesOn,
   invalid_encrypted_content: goesOn,
   invalid_api_key: needsKey,
+  invalid_session: takesSession,
   service_unauthenticated: never,
   signature_invalid: isSigned,
   agent_disabled: either(callsProvider, at('kg.extract')),
@@ -112,13 +115,14 @@ const when: Record<ErrorCode, When> = {
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),
   scope_missing: either(needsScope, at('owner.api-keys.create')),
-  tenant_suspended: (route) => (needsKey(route) || isSigned(route)) && !ofOwner(route),
+  tenant_suspended: (route) => (needsKey(route) || isSigned(route) || takesSession(route)) && !ofOwner(route),
   user_mismatch: either(
     takesActingUser,
     ofAdmin,
     at('api-keys.create', 'api-keys.rotate', 'provider-keys.create'),
   ),
   caller_not_allowed: never,
+  cross_site_request: either(takesSession, logsIn),
   model_unpriced: runs,
   not_accepted: at('transfers.create'),
   relay_forbidden: never,

@@ -28,6 +28,8 @@ export const auditActions = [
   'memory_graph.updated',
   'provider_key.created',
   'provider_key.deleted',
+  'session.created',
+  'session.ended',
   'tenant.created',
   'tenant.updated',
   'transfer.accepted',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { DialectName } from './dialects.ts';
-import { isOperatorSurface } from './operator-surface.ts';
+import { isAtOrUnder, isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
 import type { ServiceName } from './services.ts';
 
@@ -17,6 +17,8 @@ export type Access =
    * client too, with an assertion that is valid for this route alone. With `scope`, a request that has a key is held to it.
    */
   | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
+  /** The session of a browser, and no key. */
+  | { kind: 'session' }
   /** Any valid key. */
   | { kind: 'key' }
   /** With `owners`, also for owner keys, which belong to no tenant. */
@@ -109,6 +111,12 @@ export const MiB = 1024 * 1024;
 
 /** The content type of JSON lines. */
 export const jsonLines = 'application/x-ndjson';
+
+/** Whether a route takes the session of a browser in place of a key: the API's native paths that take keys. */
+export function takesSession({ access, path }: Pick<Route, 'access' | 'path'>): boolean {
+  if (access.kind === 'public' || access.kind === 'signed' || access.kind === 'ticket') return false;
+  return isAtOrUnder(path, '/v1') || isAtOrUnder(path, '/internal');
+}
 
 /** Access for keys with this scope, and with another one if given. */
 export const scope = (name: Scope, also?: Scope): Access => ({

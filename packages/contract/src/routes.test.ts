@@ -15,7 +15,9 @@ describe('the route table', () => {
 
   it('names for every route which keys may call it; only probes, the documentation and the console are public', () => {
     for (const { access, id } of routes) {
-      expect(['public', 'signed', 'ticket', 'key', 'scope', 'admin', 'owner']).toContain(access.kind);
+      expect(['public', 'signed', 'ticket', 'session', 'key', 'scope', 'admin', 'owner']).toContain(
+        access.kind,
+      );
       if (access.kind === 'scope')
         expect(scopes).toEqual(expect.arrayContaining([access.scope, access.also ?? access.scope]));
       if (access.kind === 'signed') expect(['webhooks.llm', 'webhooks.message']).toContain(id);
@@ -28,7 +30,7 @@ describe('the route table', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
       expect(path).toMatch(
-        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs)(\/|$)/,
+        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|login|logout)(\/|$)/,
       );
     }
   });
@@ -90,8 +92,11 @@ describe('the route table', () => {
       const gathered = passThrough ? ofCompletion : body === undefined && !isSigned ? 0 : ofBody;
       expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);
-      // A link is made of nothing, and buttons send nothing.
-      else if (!/\.consent(\.|-)|\.accept$|\.cancel$/.test(id) && id !== 'mcp.servers.refresh')
+      // A link is made of nothing, buttons send nothing, and a form sends no JSON.
+      else if (
+        !/\.consent(\.|-)|\.accept$|\.cancel$|\.form$|^logout$/.test(id) &&
+        id !== 'mcp.servers.refresh'
+      )
         expect(
           body !== undefined || bodyLines !== undefined || passThrough || isSigned || method === '*',
         ).toBe(true);

@@ -21,6 +21,7 @@ import * as ownerApiKeys from './owner-api-keys.ts';
 import * as ownerProviders from './owner-providers.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
+import * as sessions from './sessions.ts';
 import * as tenants from './tenants.ts';
 import * as traces from './traces.ts';
 import * as transfers from './transfers.ts';
@@ -52,6 +53,7 @@ export const resources = [
   traces,
   usage,
   keys,
+  sessions,
   providerKeys,
   users,
   limits,
@@ -79,5 +81,6 @@ export const routes: readonly Route[] = [
   ...apiRoutes,
   ...channelConsents.pageRoutes,
   ...mcpServers.pageRoutes,
+  ...sessions.pageRoutes,
   ...consoleRoutes,
 ];

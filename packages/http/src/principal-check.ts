@@ -44,12 +44,19 @@ function unauthenticated(cause?: unknown): AppError {
   });
 }
 
-/** Throws 403 with the missing role or scope. */
-export function checkAccess(principal: Pick<Principal, 'role' | 'scopes'>, access: Access): void {
+/** Throws 403 with the missing role or scope, and 401 for a key where a session is required. */
+export function checkAccess(
+  principal: Pick<Principal, 'role' | 'scopes' | 'sessionId'>,
+  access: Access,
+): void {
   switch (access.kind) {
     case 'public':
     case 'signed':
     case 'key':
+      return;
+    case 'session':
+      if (principal.sessionId === undefined)
+        throw new AppError('invalid_session', 'There is no session: log in first.');
       return;
     case 'ticket':
       checkScope(principal, access.scope);

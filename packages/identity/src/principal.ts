@@ -13,6 +13,8 @@ export interface Principal {
   boundUser: string | null;
   /** The user this request acts for: the bound user, or the one named by `X-Service-User-Id`. */
   userId: string | null;
+  /** The session of a browser that the request came with, in place of a key. */
+  sessionId?: string;
 }
 
 /** A principal that belongs to a tenant; every tenant route needs one. */

@@ -3,7 +3,7 @@ import { kafkaSettings } from '@gatehouse/events/settings';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
-import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
+import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 
 const settings = z.object({
@@ -11,6 +11,7 @@ const settings = z.object({
   ...grpcSettings,
   ...databaseSettings,
   ...secretsSettings,
+  ...publicUrlSettings,
   ANALYTICS_GRPC: addresses,
   CHAT_GRPC: addresses,
   MEMORY_GRPC: addresses,

@@ -4,7 +4,6 @@ import { Jobs } from '@gatehouse/jobs/jobs';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { joined } from '@gatehouse/shell/feature';
 import { createPools, forTenants } from '@gatehouse/shell/pools';
-import { publishedAlerts } from '@gatehouse/shell/published-alerts';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAudit } from './audit/create-audit.ts';
@@ -14,6 +13,7 @@ import { deletionTasks } from './deletions/deletion-tasks.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
+import { createSessions } from './sessions/create-sessions.ts';
 import { createPeers } from './shared/peers.ts';
 import { createTenants } from './tenants/create-tenants.ts';
 import { transferTask } from './transfers/carry-out-job.ts';
@@ -23,7 +23,7 @@ import { createTransfers } from './transfers/create-transfers.ts';
 export async function createService(config: TenantConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('tenant', config, overrides);
   const { log, registry } = shell;
-  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
+  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
   const half = Math.ceil(max / 2);
   const { system, app, settings, lease } = createPools(shell, {
     url,
@@ -35,28 +35,26 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       lease: { role: 'tenant_system', max: half },
     },
   });
-  const { participants, memory, chat } = createPeers(shell, config);
-  const { raise } = publishedAlerts(shell, config);
+  const { participants, memory, chat, raise } = createPeers(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
-  const jobs = new Jobs({
-    service: 'tenant',
-    tasks: { ...deletionTasks, transfer: transferTask },
-    system,
-    log,
-  });
+  const tasks = { ...deletionTasks, transfer: transferTask };
+  const jobs = new Jobs({ service: 'tenant', tasks, system, log });
   const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, changes, raise, isTenant });
+  const sessions = createSessions(shell, { app, system, changes, recordChange, publicUrl });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
   });
-  const { parts, ...served } = joined([audit, providerKeys, tenants, keys, limits, deletions, transfers]);
-  const rpcs = { ...keys.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
+  const { parts, ...served } = joined([
+    ...[audit, providerKeys, tenants, keys, sessions, limits, deletions, transfers],
+  ]);
+  const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
   const worker = { jobs, handlers, log, registry, drainTimeoutMs: config.DRAIN_TIMEOUT_MS };
   return shell.createService({

@@ -32,6 +32,7 @@ const tables = [
   'tenant.idempotency_records',
   'tenant.user_deletions',
   'tenant.transfer_previews',
+  'tenant.sessions',
 ];
 
 describe('the role tenant_app', () => {

@@ -50,6 +50,7 @@ export interface TestTenant {
 export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceClient>, AnswerBody> {
   /** Stand in for the services that tenant calls. */
   readonly others: UserDataServices;
+  readonly #settings: Record<string, string> = {};
 
   private constructor(ground: ServiceGround, others: UserDataServices) {
     super('tenant', ground);
@@ -57,9 +58,14 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     ground.onStop(() => others.stop());
   }
 
-  static async start(options?: RunOptions): Promise<TenantServiceUnderTest> {
+  /** `settings`: those that differ from the defaults. */
+  static async start({
+    settings = {},
+    ...options
+  }: RunOptions & { settings?: Record<string, string> } = {}): Promise<TenantServiceUnderTest> {
     const ground = await ServiceGround.prepare('tenant');
     const started = new TenantServiceUnderTest(ground, await UserDataServices.start(ground.identity));
+    Object.assign(started.#settings, settings);
     await started.run(options);
     return started;
   }
@@ -72,6 +78,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
       AGENT_GRPC: this.others.of('agent').address,
       ANALYTICS_GRPC: this.others.of('analytics').address,
       CHAT_GRPC: this.others.of('chat').address,
+      ...this.#settings,
     };
   }
 

@@ -12,6 +12,8 @@ import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.
 /** A key as `Authenticate` needs it: the values to verify, and those of the answer. */
 export interface KeyToAuthenticate extends Credentials {
   id: string;
+  keyId: string;
+  name: string;
   tenantId: string | null;
   tenantSlug: string | null;
   tenantStatus: TenantStatus | null;
@@ -46,21 +48,21 @@ export class ApiKeySystemStore {
     this.#pool = pool;
   }
 
-  /** One query, by the public half of a key's text. */
-  async findToAuthenticate(keyId: string): Promise<KeyToAuthenticate | null> {
+  /** One query, by the public half of the texts of keys. */
+  async findToAuthenticate(keyIds: readonly string[]): Promise<KeyToAuthenticate[]> {
     const { rows } = await this.#pool.query<KeyToAuthenticate>(
       `select
-         k.id, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
+         k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
          k.user_id as "userId", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
          k.revoked_at is not null as revoked,
          coalesce(k.expires_at <= now(), false) as expired,
          coalesce(k.last_used_at < now() - interval '1 minute', true) as "lastUseIsStale"
        from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
-       where k.key_id = $1`,
-      [keyId],
+       where k.key_id = any($1)`,
+      [keyIds],
     );
-    return rows[0] ?? null;
+    return rows;
   }
 
   /** Writes once a minute at most, however many replicas call it. */

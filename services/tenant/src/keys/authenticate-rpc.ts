@@ -26,7 +26,7 @@ export function authenticate({
   return {
     callers: ['edge'],
     handle: async ({ keyId, secretSha256 }) => {
-      const key = isKeyId(keyId) ? await apiKeys.findToAuthenticate(keyId) : null;
+      const [key = null] = isKeyId(keyId) ? await apiKeys.findToAuthenticate([keyId]) : [];
       const verdict = judge(key, secretSha256);
       if (key === null || verdict !== 'accepted') {
         return { result: { $case: 'rejection', value: rejectionOf(verdict) } };

@@ -4,6 +4,8 @@ export interface LastUseOptions {
   /** Writes the time of use, unless another replica wrote one within the minute. */
   touch: (id: string) => Promise<void>;
   log: Logger;
+  /** As the log names them: API keys, by default. */
+  of?: string;
 }
 
 /**
@@ -37,7 +39,8 @@ export class LastUse {
       await this.#options.touch(id);
       this.#failing = false;
     } catch (error) {
-      if (!this.#failing) this.#options.log.warn({ err: error }, 'failed to record the last use of API keys');
+      const { log, of = 'API keys' } = this.#options;
+      if (!this.#failing) log.warn({ err: error }, `failed to record the last use of ${of}`);
       this.#failing = true;
     }
   }

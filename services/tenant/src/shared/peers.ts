@@ -1,12 +1,15 @@
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
+import { publishedAlerts } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
 
-/** The services that this one calls. */
+/** The services that this one calls, and what raises events for subscribers, which webhook takes. */
 export function createPeers(shell: Shell, config: TenantConfig) {
+  const { raise } = publishedAlerts(shell, config);
   return {
+    raise,
     memory: shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient),
     chat: shell.peer('chat', config.CHAT_GRPC, ChatServiceClient),
     participants: {

@@ -66,6 +66,16 @@ export interface AuthenticateRequest {
   secretSha256: Buffer;
 }
 
+export interface AuthenticateSessionRequest {
+  /** SHA-256 of the text in the cookie. The text itself never leaves the edge. */
+  tokenSha256: Buffer;
+}
+
+export interface AuthenticateSessionResponse {
+  /** The key of the session with what the session may do, and when it ends. Absent for an unknown or ended session. */
+  key?: AuthenticatedKey | undefined;
+}
+
 export interface AuthenticateResponse {
   result?: { $case: "key"; value: AuthenticatedKey } | { $case: "rejection"; value: Rejection } | undefined;
 }
@@ -86,7 +96,11 @@ export interface AuthenticatedKey {
     | string
     | undefined;
   /** Absent if the key does not expire. */
-  expiresAt?: Date | undefined;
+  expiresAt?:
+    | Date
+    | undefined;
+  /** The UUID of the session, if it is one. */
+  sessionId?: string | undefined;
 }
 
 export interface GetTenantSettingsRequest {
@@ -344,6 +358,98 @@ export const AuthenticateRequest: MessageFns<AuthenticateRequest> = {
   },
 };
 
+function createBaseAuthenticateSessionRequest(): AuthenticateSessionRequest {
+  return { tokenSha256: Buffer.alloc(0) };
+}
+
+export const AuthenticateSessionRequest: MessageFns<AuthenticateSessionRequest> = {
+  encode(message: AuthenticateSessionRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tokenSha256.length !== 0) {
+      writer.uint32(10).bytes(message.tokenSha256);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuthenticateSessionRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuthenticateSessionRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tokenSha256 = Buffer.from(reader.bytes());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseAuthenticateSessionResponse(): AuthenticateSessionResponse {
+  return { key: undefined };
+}
+
+export const AuthenticateSessionResponse: MessageFns<AuthenticateSessionResponse> = {
+  encode(message: AuthenticateSessionResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== undefined) {
+      AuthenticatedKey.encode(message.key, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AuthenticateSessionResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAuthenticateSessionResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = AuthenticatedKey.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
 function createBaseAuthenticateResponse(): AuthenticateResponse {
   return { result: undefined };
 }
@@ -413,6 +519,7 @@ function createBaseAuthenticatedKey(): AuthenticatedKey {
     scopes: [],
     userId: undefined,
     expiresAt: undefined,
+    sessionId: undefined,
   };
 }
 
@@ -441,6 +548,9 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
     }
     if (message.expiresAt !== undefined) {
       Timestamp.encode(toTimestamp(message.expiresAt), writer.uint32(66).fork()).join();
+    }
+    if (message.sessionId !== undefined) {
+      writer.uint32(74).string(message.sessionId);
     }
     return writer;
   },
@@ -520,6 +630,14 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
             }
 
             message.expiresAt = fromTimestamp(Timestamp.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.sessionId = reader.string();
             continue;
           }
         }
@@ -1908,6 +2026,18 @@ export const TenantServiceService = {
       Buffer.from(AuthenticateResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): AuthenticateResponse => AuthenticateResponse.decode(value),
   },
+  /** Checks the session of a browser. Caller: edge. An unknown or ended session is no error, likewise. */
+  authenticateSession: {
+    path: "/gatehouse.tenant.v1.TenantService/AuthenticateSession" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AuthenticateSessionRequest): Buffer =>
+      Buffer.from(AuthenticateSessionRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AuthenticateSessionRequest => AuthenticateSessionRequest.decode(value),
+    responseSerialize: (value: AuthenticateSessionResponse): Buffer =>
+      Buffer.from(AuthenticateSessionResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AuthenticateSessionResponse => AuthenticateSessionResponse.decode(value),
+  },
   /**
    * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
    * unknown id.
@@ -1975,6 +2105,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * that an error always means that the key could not be checked.
    */
   authenticate: handleUnaryCall<AuthenticateRequest, AuthenticateResponse>;
+  /** Checks the session of a browser. Caller: edge. An unknown or ended session is no error, likewise. */
+  authenticateSession: handleUnaryCall<AuthenticateSessionRequest, AuthenticateSessionResponse>;
   /**
    * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
    * unknown id.
@@ -2019,6 +2151,22 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: AuthenticateResponse) => void,
+  ): ClientUnaryCall;
+  /** Checks the session of a browser. Caller: edge. An unknown or ended session is no error, likewise. */
+  authenticateSession(
+    request: AuthenticateSessionRequest,
+    callback: (error: ServiceError | null, response: AuthenticateSessionResponse) => void,
+  ): ClientUnaryCall;
+  authenticateSession(
+    request: AuthenticateSessionRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: AuthenticateSessionResponse) => void,
+  ): ClientUnaryCall;
+  authenticateSession(
+    request: AuthenticateSessionRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: AuthenticateSessionResponse) => void,
   ): ClientUnaryCall;
   /**
    * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an

@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import { listOf, page, utcTime, uuid } from './fields.ts';
+import { roles, scopes } from './scopes.ts';
+import { admin, noContent, ok, route, type Route } from './route.ts';
+
+/** Sessions of people who use pages of the gateway in a browser: `/login*`, `/logout`, `/v1/session*`. */
+
+/** A page of the gateway sends it with this value; no page of another origin can. */
+export const pageHeader = { name: 'x-gatehouse-page', value: '1' } as const;
+
+/** Without the prefix and the attribute `Secure` where the gateway is reached by http. */
+export const sessionCookie = 'gatehouse';
+
+export const keyLogin = z.strictObject({
+  key: z.string().min(1).max(256).describe('The text of an API key'),
+});
+
+export const currentSession = z.strictObject({
+  user_id: z.string().nullable(),
+  name: z.string().describe('The name of the key'),
+  tenant: z.string().nullable().describe('The slug of the tenant; null for an owner'),
+  role: z.enum(roles),
+  scopes: z.array(z.enum(scopes)),
+  expires_at: utcTime.describe('The session ends at this time, and after 30 minutes without a request'),
+});
+export type CurrentSession = z.output<typeof currentSession>;
+
+export const session = z.strictObject({
+  id: uuid,
+  key_id: uuid.describe('The API key that it was made with, and ends with'),
+  name: z.string(),
+  role: z.enum(roles),
+  scopes: z.array(z.enum(scopes)),
+  user_id: z.string().nullable(),
+  created_at: utcTime,
+  last_seen_at: utcTime.describe('Approximate: at most a minute old'),
+  expires_at: utcTime,
+});
+export type Session = z.output<typeof session>;
+
+export const listSessions = z.strictObject(page);
+export const sessionList = listOf(session);
+
+const current: CurrentSession = {
+  user_id: 'ada',
+  name: "Ada's key",
+  tenant: 'demo',
+  role: 'user',
+  scopes: ['chat', 'agents.read', 'memory.read', 'memory.write', 'analytics.read', 'cookies.write'],
+  expires_at: '2026-01-10T21:00:00.000Z',
+};
+
+const example: Session = {
+  id: '0198c35c-1d2e-7f30-9a41-5b6c7d8e9f01',
+  key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  name: current.name,
+  role: current.role,
+  scopes: current.scopes,
+  user_id: current.user_id,
+  created_at: '2026-01-10T09:00:00.000Z',
+  last_seen_at: '2026-01-10T09:41:00.000Z',
+  expires_at: current.expires_at,
+};
+
+/** Browsers say by these where a request comes from, and which session they have. */
+const fromBrowser = ['cookie', 'origin', 'sec-fetch-site'];
+
+export const routes: readonly Route[] = [
+  route({
+    id: 'login.key',
+    method: 'POST',
+    path: '/login/key',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: fromBrowser },
+    body: keyLogin,
+    response: ok(currentSession),
+    summary: 'Log in with an API key',
+    description:
+      'Sets the cookie of a new session, for a page of the gateway itself. The session has the rights of the key, and ends when the key does, after 30 minutes without a request and after 12 hours. Of one key, 20 sessions are open at most: the oldest ends first.',
+    examples: {
+      ada: {
+        summary: 'A key that is bound to a user',
+        body: { key: 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE' },
+        response: current,
+      },
+    },
+  }),
+  route({
+    id: 'session.get',
+    method: 'GET',
+    path: '/v1/session',
+    service: 'tenant',
+    access: { kind: 'session' },
+    response: ok(currentSession),
+    summary: 'Get the session of the browser',
+    examples: { ada: { summary: 'A session of a user', response: current } },
+  }),
+  route({
+    id: 'sessions.list',
+    method: 'GET',
+    path: '/v1/sessions',
+    service: 'tenant',
+    access: admin,
+    query: listSessions,
+    response: ok(sessionList),
+    summary: 'List the open sessions of the tenant',
+    examples: {
+      page: {
+        summary: 'The newest session',
+        query: { limit: 20 },
+        response: { data: [example], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'sessions.delete',
+    method: 'DELETE',
+    path: '/v1/sessions/{id}',
+    service: 'tenant',
+    access: admin,
+    response: noContent,
+    summary: 'End a session',
+    description: 'Takes effect within 5 seconds; running streams finish.',
+    examples: { session: { summary: 'A session of a user', params: { id: example.id } } },
+  }),
+];
+
+/** Routes for browsers only: not part of the OpenAPI document. */
+export const pageRoutes: readonly Route[] = [
+  route({
+    id: 'login.page',
+    method: 'GET',
+    path: '/login',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: [] },
+    query: z.strictObject({ return_to: z.string().max(2_048).optional() }),
+    response: { status: 200, shape: null },
+    summary: 'The page with the ways to log in',
+  }),
+  route({
+    id: 'login.form',
+    method: 'POST',
+    path: '/login',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: fromBrowser },
+    query: z.strictObject({ return_to: z.string().max(2_048).optional() }),
+    response: { status: 303, shape: null },
+    summary: 'The form of the page: logs in with an API key',
+  }),
+  route({
+    id: 'logout',
+    method: 'POST',
+    path: '/logout',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: fromBrowser },
+    response: { status: 303, shape: null },
+    summary: 'Ends the session of the browser, and leads to the page for login',
+  }),
+];

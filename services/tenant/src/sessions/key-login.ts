@@ -1,0 +1,63 @@
+import type { Role, Scope } from '@gatehouse/contract/scopes';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { parseKeyText } from '@gatehouse/identity/key-text';
+import { tenantNotActive } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { judge, type Credentials } from '../keys/authentication.ts';
+import { effectiveScopes } from '../keys/key-rules.ts';
+import { newSessionToken, type From, type NamedSession, type NewSession, type Session } from './session.ts';
+
+/** A key that somebody logs in with. */
+export interface LoginKey extends Credentials {
+  id: string;
+  name: string;
+  tenantId: string | null;
+  tenantSlug: string | null;
+  tenantStatus: TenantStatus | null;
+  role: Role;
+  scopes: readonly Scope[];
+  userId: string | null;
+  lastUseIsStale: boolean;
+}
+
+export interface OpenedSession {
+  session: NamedSession;
+  token: string;
+}
+
+export interface KeyLoginDependencies {
+  /** Finds a key by the public half of its text. */
+  findKey: (keyId: string) => Promise<LoginKey | null>;
+  noteUse: (id: string) => void;
+  openSession: (session: NewSession, from: From) => Promise<Session>;
+}
+
+/** Makes sessions of keys. */
+export class KeyLogin {
+  readonly #options: KeyLoginDependencies;
+
+  constructor(options: KeyLoginDependencies) {
+    this.#options = options;
+  }
+
+  /** Null for a text that is no valid key. */
+  async find(text: string): Promise<LoginKey | null> {
+    const parsed = parseKeyText(text);
+    const key = parsed === null ? null : await this.#options.findKey(parsed.keyId);
+    return judge(key, parsed?.secretSha256 ?? Buffer.alloc(0)) === 'accepted' ? key : null;
+  }
+
+  /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
+  async open(key: LoginKey, from: From): Promise<OpenedSession> {
+    const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
+    if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
+    const { token, tokenSha256 } = newSessionToken();
+    const scopes = effectiveScopes(role, key.scopes);
+    const session = await this.#options.openSession(
+      { id: newId(), tokenSha256, keyId: key.id, tenantId, name, role, scopes, userId },
+      from,
+    );
+    if (key.lastUseIsStale) this.#options.noteUse(key.id);
+    return { session: { ...session, tenantSlug }, token };
+  }
+}

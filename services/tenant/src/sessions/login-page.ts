@@ -1,0 +1,31 @@
+import { escaped, htmlPage } from '@gatehouse/public-access/page';
+import type { NamedSession } from './session.ts';
+
+export interface LoginPage {
+  returnTo: string;
+  /** The reason why the last login was refused. */
+  problem?: string;
+}
+
+/** The page with the ways to log in. */
+export function loginPage({ returnTo, problem }: LoginPage): string {
+  const action = `/login?return_to=${encodeURIComponent(returnTo)}`;
+  return htmlPage(
+    'Log in',
+    `${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<form method="post" action="${escaped(action)}">
+<label for="key">API key</label>
+<input id="key" name="key" type="password" autocomplete="off" required maxlength="256">
+<button type="submit">Log in</button>
+</form>`,
+  );
+}
+
+/** The page of a browser that has a session. */
+export function loggedInPage({ name, tenantSlug, role }: NamedSession): string {
+  const place = tenantSlug === null ? 'the platform' : `the tenant ${tenantSlug}`;
+  return htmlPage(
+    'You are logged in',
+    `<p>${escaped(name)}, with the role ${escaped(role)} of ${escaped(place)}.</p>
+<form method="post" action="/logout"><button type="submit">Log out</button></form>`,
+  );
+}

@@ -1,0 +1,73 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { mostSessions, sessionLife, type NewSession, type Session } from './session.ts';
+
+/** Statements on sessions. The role and the tenant of the connection decide which rows they reach. */
+
+export const sessionColumns = `
+  sessions.id, sessions.tenant_id as "tenantId", sessions.key_id as "keyId", sessions.name, sessions.role,
+  sessions.scopes, sessions.user_id as "userId", sessions.created_at as "createdAt",
+  sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
+
+/** Logins of one tenant, or of owners, wait for each other until the transaction ends. */
+export async function lockSessions(db: Queryable, tenantId: string | null): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`sessions ${tenantId ?? ''}`]);
+}
+
+/** The sessions that a key opened within a minute. Ended ones are kept for longer than that. */
+export async function countNewSessions(db: Queryable, keyId: string): Promise<number> {
+  const counted = await db.query<{ count: number }>(
+    `select count(*)::integer as count from tenant.sessions
+     where key_id = $1 and created_at > now() - interval '1 minute'`,
+    [keyId],
+  );
+  return only(counted).count;
+}
+
+/** Makes room for one more session of a key and of its tenant. Returns the sessions that it ended. */
+export async function endOldestSessions(
+  db: Queryable,
+  { keyId, tenantId }: Pick<NewSession, 'keyId' | 'tenantId'>,
+): Promise<Session[]> {
+  const { rows } = await db.query<Session>(
+    `update tenant.sessions set ends_at = now() where id = any(array(
+       (select id from tenant.sessions where key_id = $1 and ends_at > now() order by id desc offset $2)
+       union
+       (select id from tenant.sessions where tenant_id = $3 and ends_at > now() order by id desc offset $4)))
+     returning ${sessionColumns}`,
+    [keyId, mostSessions.ofKey - 1, tenantId, mostSessions.ofTenant - 1],
+  );
+  return rows;
+}
+
+export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
+  const { id, tenantId, tokenSha256, keyId, name, role, scopes, userId } = session;
+  const inserted = await db.query<Session>(
+    `insert into tenant.sessions
+       (id, tenant_id, token_sha256, key_id, name, role, scopes, user_id, expires_at, ends_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9), now() + make_interval(mins => $10))
+     returning ${sessionColumns}`,
+    [
+      id,
+      tenantId,
+      tokenSha256,
+      keyId,
+      name,
+      role,
+      scopes,
+      userId,
+      sessionLife.hours,
+      sessionLife.idleMinutes,
+    ],
+  );
+  return only(inserted);
+}
+
+/** Ends a session. Null when it has ended, or the connection reaches no such session. */
+export async function endSession(db: Queryable, id: string): Promise<Session | null> {
+  const { rows } = await db.query<Session>(
+    `update tenant.sessions set ends_at = now() where id = $1 and ends_at > now() returning ${sessionColumns}`,
+    [id],
+  );
+  return rows[0] ?? null;
+}

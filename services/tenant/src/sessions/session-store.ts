@@ -1,0 +1,28 @@
+import type { PageRequest } from '@gatehouse/kit/page';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { sessionColumns } from './session-statements.ts';
+import type { Session } from './session.ts';
+
+/** The open sessions of one tenant at a time. */
+export class SessionStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_app`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Newest first, one more than `limit` when there are more. */
+  async list(tenantId: string, page: PageRequest): Promise<Session[]> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<Session>(
+        `select ${sessionColumns} from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+         where sessions.tenant_id = $1 and ($2::uuid is null or sessions.id < $2) and sessions.ends_at > now()
+           and tenant.api_key_status(api_keys) in ('active', 'expiring')
+         order by sessions.id desc limit $3`,
+        [tenantId, page.before, page.limit + 1],
+      );
+      return rows;
+    });
+  }
+}

@@ -1,0 +1,79 @@
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { Pool } from '@gatehouse/pg/pool';
+import { sessionColumns } from './session-statements.ts';
+import { sessionLife, type NamedSession } from './session.ts';
+
+/** A session as the edge needs it. */
+export interface SessionToAuthenticate extends NamedSession {
+  tenantStatus: TenantStatus | null;
+  /** The end of the session, or of its key, whichever comes first. */
+  endsAt: Date;
+  /** Whether the last noted use is more than a minute ago. */
+  lastSeenIsStale: boolean;
+}
+
+/** A session with the hexadecimal hash of its token. */
+export type FoundSession = SessionToAuthenticate & { tokenSha256: string };
+
+/** Sessions of all tenants and of owners. */
+export class SessionSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked or expired has ended. */
+  async find(tokens: readonly string[]): Promise<FoundSession[]> {
+    return this.#find(
+      'token_sha256',
+      tokens.map((token) => Buffer.from(token, 'hex')),
+      'bytea',
+    );
+  }
+
+  /** Likewise by id. */
+  async findById(id: string): Promise<NamedSession | null> {
+    const [found = null] = await this.#find('id', [id], 'uuid');
+    return found;
+  }
+
+  /** Notes a use, once a minute at most, however many replicas call it. */
+  async touch(id: string): Promise<void> {
+    await this.#pool.query(
+      `update tenant.sessions set last_seen_at = now(),
+         ends_at = least(expires_at, now() + make_interval(mins => $2))
+       where id = $1 and ends_at > now() and last_seen_at < now() - interval '1 minute'`,
+      [id, sessionLife.idleMinutes],
+    );
+  }
+
+  /** Deletes up to `limit` sessions that ended more than two minutes ago; returns how many. */
+  async deleteEnded(limit: number): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.sessions where id = any(array(
+         select id from tenant.sessions where ends_at < now() - interval '2 minutes' limit $1))`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  }
+
+  async #find(
+    column: 'id' | 'token_sha256',
+    values: readonly (string | Buffer)[],
+    type: 'bytea' | 'uuid',
+  ): Promise<FoundSession[]> {
+    const { rows } = await this.#pool.query<FoundSession>(
+      `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
+         t.status as "tenantStatus", least(sessions.ends_at, api_keys.expires_at) as "endsAt",
+         sessions.last_seen_at < now() - interval '1 minute' as "lastSeenIsStale"
+       from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+         left join tenant.tenants t on t.id = sessions.tenant_id
+       where sessions.${column} = any($1::${type}[]) and sessions.ends_at > now()
+         and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
+      [values],
+    );
+    return rows;
+  }
+}

@@ -1,0 +1,90 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Change, Circumstances } from '@gatehouse/audited-changes/audit-entry';
+import type { CurrentSession, Session as SessionView } from '@gatehouse/contract/sessions';
+import type { Role, Scope } from '@gatehouse/contract/scopes';
+
+/** How long a session lasts in all, and without a request. */
+export const sessionLife = { hours: 12, idleMinutes: 30 } as const;
+
+/** The most sessions that are open at once; the oldest end first. */
+export const mostSessions = { ofKey: 20, ofTenant: 5_000 } as const;
+
+/** The most logins with one key in a minute. */
+export const loginsPerMinute = 10;
+
+/** The values of a new session. It holds the hash of its token, never the token. */
+export interface NewSession {
+  id: string;
+  /** Null for an owner. */
+  tenantId: string | null;
+  tokenSha256: Buffer;
+  keyId: string;
+  name: string;
+  role: Role;
+  scopes: readonly Scope[];
+  userId: string | null;
+}
+
+/** A stored session, without the hash of its token. */
+export interface Session extends Omit<NewSession, 'tokenSha256'> {
+  createdAt: Date;
+  lastSeenAt: Date;
+  expiresAt: Date;
+}
+
+/** A stored session with the slug of its tenant. */
+export interface NamedSession extends Session {
+  tenantSlug: string | null;
+}
+
+/** The client that opens or ends a session. */
+export type From = Pick<Circumstances, 'clientIp' | 'requestId'>;
+
+export interface SessionToken {
+  /** 256 random bits, in the cookie of the browser and nowhere else. */
+  token: string;
+  tokenSha256: Buffer;
+}
+
+export function newSessionToken(): SessionToken {
+  const token = randomBytes(32).toString('base64url');
+  return { token, tokenSha256: hash('sha256', token, 'buffer') };
+}
+
+/** The hash of the token in a cookie; null for a text that can be none. */
+export function tokenSha256Of(text: string | undefined): Buffer | null {
+  return text !== undefined && /^[\w-]{43}$/.test(text) ? hash('sha256', text, 'buffer') : null;
+}
+
+export function showSession(session: Session): SessionView {
+  const { id, keyId, name, role, scopes, userId } = session;
+  return {
+    ...{ id, key_id: keyId, name, role, scopes: [...scopes], user_id: userId },
+    created_at: session.createdAt.toISOString(),
+    last_seen_at: session.lastSeenAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+  };
+}
+
+/** The session as its own browser sees it. */
+export function showCurrent({
+  userId,
+  name,
+  tenantSlug,
+  role,
+  scopes,
+  expiresAt,
+}: NamedSession): CurrentSession {
+  return {
+    ...{ user_id: userId, name, tenant: tenantSlug, role, scopes: [...scopes] },
+    expires_at: expiresAt.toISOString(),
+  };
+}
+
+/** The changes of sessions, for the audit log. */
+export function sessionChange(action: 'session.created' | 'session.ended', session: Session): Change {
+  const { id, tenantId } = session;
+  const view = showSession(session);
+  const isNew = action === 'session.created';
+  return { action, id, tenantId, before: isNew ? null : view, after: isNew ? view : null };
+}
