@@ -13,6 +13,7 @@ import './bad-input.test.ts';
 import './idempotency.test.ts';
 import './relay.test.ts';
 import './revocation.test.ts';
+import './sessions.test.ts';
 import './analytics.test.ts';
 import './own-keys.test.ts';
 import './webhooks.test.ts';

@@ -86,7 +86,7 @@
 - name: WEBHOOK_ALLOW_TOKEN
   value: '1'
 {{- end }}
-{{- if and (or .service.composed (has .name (list "agent" "webhook"))) .root.Values.publicUrl }}
+{{- if and (or .service.composed (has .name (list "agent" "edge" "tenant" "webhook"))) .root.Values.publicUrl }}
 - name: PUBLIC_URL
   value: {{ .root.Values.publicUrl | quote }}
 {{- end }}

@@ -1,7 +1,7 @@
 import { innerServices, type InnerServiceName } from '@gatehouse/contract/services';
 import { addresses, parseConfig } from '@gatehouse/kit/config';
 import proxyaddr from 'proxy-addr';
-import { serviceSettings } from '@gatehouse/shell/settings';
+import { publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 
 const commaList = z
@@ -50,6 +50,7 @@ const upstreamSettings = Object.fromEntries(
 
 const settings = z.object({
   ...serviceSettings,
+  ...publicUrlSettings,
   TENANT_GRPC: addresses,
   ...upstreamSettings,
   /** Proxies in front of the edge, whose `X-Forwarded-For` is trusted for the client's address. */

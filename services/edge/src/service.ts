@@ -4,6 +4,7 @@ import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { Authenticator } from './auth/authenticator.ts';
 import { KeyPeer } from './auth/key-peer.ts';
+import { SessionReader } from './auth/session-reader.ts';
 import type { EdgeConfig } from './config.ts';
 import { Cors } from './cors/cors.ts';
 import { AccessLog } from './http/access-log-http.ts';
@@ -27,6 +28,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
   const gateway = new Gateway({
     authenticator,
+    sessions: new SessionReader(config.PUBLIC_URL),
     signer,
     forwarder,
     isTrustedProxy: config.TRUSTED_PROXIES,

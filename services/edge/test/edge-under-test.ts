@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { scopes } from '@gatehouse/contract/scopes';
@@ -10,6 +11,8 @@ import {
   TenantServiceService,
   type AuthenticateRequest,
   type AuthenticateResponse,
+  type AuthenticateSessionRequest,
+  type AuthenticateSessionResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
@@ -31,20 +34,22 @@ const log = createLogger('edge', 'silent');
 
 /**
  * The real edge on a port of its own. One server stands in for every service: it records requests and answers them, or
- * runs the test's own listener. `key` opens every route, so that only the edge's other rules apply.
+ * runs the test's own listener. `key` and the token `session` open every route, so that only the edge's other rules apply.
  */
 export class EdgeUnderTest {
   readonly key: string;
+  readonly session: string;
   readonly arrivals: Arrival[];
   readonly #edge: Service;
   readonly #tenant: GrpcServer;
   readonly #services: Server;
 
   private constructor(
-    parts: Pick<EdgeUnderTest, 'key' | 'arrivals'>,
+    parts: Pick<EdgeUnderTest, 'key' | 'session' | 'arrivals'>,
     servers: { edge: Service; tenant: GrpcServer; services: Server },
   ) {
     this.key = parts.key;
+    this.session = parts.session;
     this.arrivals = parts.arrivals;
     this.#edge = servers.edge;
     this.#tenant = servers.tenant;
@@ -59,7 +64,8 @@ export class EdgeUnderTest {
   ): Promise<EdgeUnderTest> {
     const identity = await testIdentity();
     const { text, keyId } = newKeyText();
-    const tenant = tenantThatKnows(keyId, await Verifier.create(identity.publicKeys));
+    const session = randomBytes(32).toString('base64url');
+    const tenant = tenantThatKnows({ keyId, session }, await Verifier.create(identity.publicKeys));
     await tenant.start();
     const arrivals: Arrival[] = [];
     const server = createServer(services ?? recorder(arrivals));
@@ -90,7 +96,7 @@ export class EdgeUnderTest {
       await health.arrayBuffer();
       if (!health.ok) throw new Error('the edge is not ready');
     });
-    return new EdgeUnderTest({ key: text, arrivals }, { edge, tenant, services: server });
+    return new EdgeUnderTest({ key: text, session, arrivals }, { edge, tenant, services: server });
   }
 
   get port(): number {
@@ -114,7 +120,7 @@ export class EdgeUnderTest {
   }
 }
 
-function tenantThatKnows(knownId: string, verifier: Verifier): GrpcServer {
+function tenantThatKnows(known: { keyId: string; session: string }, verifier: Verifier): GrpcServer {
   const value = {
     id: newId(),
     tenantId: '',
@@ -127,9 +133,16 @@ function tenantThatKnows(knownId: string, verifier: Verifier): GrpcServer {
   const authenticate = {
     callers: ['edge'],
     handle: async ({ keyId }: AuthenticateRequest): Promise<AuthenticateResponse> =>
-      keyId === knownId ? { result: { $case: 'key', value } } : {},
+      keyId === known.keyId ? { result: { $case: 'key', value } } : {},
   };
-  return server.add(TenantServiceService, tenantRpcs({ authenticate }));
+  const authenticateSession = {
+    callers: ['edge'],
+    handle: async ({ tokenSha256 }: AuthenticateSessionRequest): Promise<AuthenticateSessionResponse> =>
+      tokenSha256.equals(hash('sha256', known.session, 'buffer'))
+        ? { key: { ...value, sessionId: newId() } }
+        : { key: undefined },
+  };
+  return server.add(TenantServiceService, tenantRpcs({ authenticate, authenticateSession }));
 }
 
 function recorder(arrivals: Arrival[]): RequestListener {

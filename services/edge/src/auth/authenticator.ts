@@ -4,27 +4,29 @@ import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
+import { invalidSession, type CarriedSession } from './session-reader.ts';
 
-/** A key as the tenant service returns it; null for an unknown, expired or revoked one. */
+/** A key or session as the tenant service returns it; null for an unknown, expired or revoked one. */
 export type Checked = { principal: Principal; tenantStatus: string; expiresAtMs: number } | null;
 
-/** The ids of the request that carries a key. */
+/** The ids of the request that carries a key or session. */
 export interface RequestIds {
   requestId: string;
   trace: TraceContext;
 }
 
-/** The service that has the keys. */
+/** The service that has the keys and sessions. */
 export interface KeySource {
   readonly reachable: boolean;
-  check(key: CarriedKey, ids: RequestIds): Promise<Checked>;
+  checkKey(key: CarriedKey, ids: RequestIds): Promise<Checked>;
+  checkSession(session: CarriedSession, ids: RequestIds): Promise<Checked>;
   isOutage(error: unknown): boolean;
 }
 
 /**
- * Authenticates API keys with the tenant service. Results are cached for 3 s, so that a revocation takes effect within
- * 5 s. During an outage of the tenant service or its database, keys authenticated in the last 5 min stay valid and other
- * keys get 503, never 401.
+ * Authenticates API keys and sessions with the tenant service. Results are cached for 3 s, so that a revocation takes
+ * effect within 5 s. During an outage of the tenant service or its database, those authenticated in the last 5 min stay
+ * valid and others get 503, never 401.
  */
 export class Authenticator {
   readonly #source: KeySource;
@@ -58,14 +60,23 @@ export class Authenticator {
   ): Promise<Principal> {
     const key = this.#keys.read(authorization, connection);
     if (key === null) throw invalidKey();
-    const { fingerprint } = key;
     const checked =
-      this.#cache.peek(fingerprint) ??
-      (await this.#cache.get(fingerprint, () => this.#source.check(key, ids)));
-    if (checked === null || checked.expiresAtMs <= Date.now()) throw invalidKey();
-    if (checked.tenantStatus !== 'active') throw tenantNotActive(checked.tenantStatus);
-    return checked.principal;
+      this.#cache.peek(key.fingerprint) ??
+      (await this.#cache.get(key.fingerprint, () => this.#source.checkKey(key, ids)));
+    return principalOf(checked, invalidKey);
   }
+
+  /** The principal behind a session. Throws `invalid_session`, `tenant_suspended` or a 503. */
+  async authenticateSession(session: CarriedSession, ids: RequestIds): Promise<Principal> {
+    const check = (): Promise<Checked> => this.#source.checkSession(session, ids);
+    return principalOf(await this.#cache.get(session.fingerprint, check), invalidSession);
+  }
+}
+
+function principalOf(checked: Checked, invalid: () => AppError): Principal {
+  if (checked === null || checked.expiresAtMs <= Date.now()) throw invalid();
+  if (checked.tenantStatus !== 'active') throw tenantNotActive(checked.tenantStatus);
+  return checked.principal;
 }
 
 function invalidKey(): AppError {

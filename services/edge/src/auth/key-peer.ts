@@ -4,10 +4,11 @@ import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { AuthenticatedKey, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Checked, KeySource, RequestIds } from './authenticator.ts';
 import type { CarriedKey } from './key-reader.ts';
+import type { CarriedSession } from './session-reader.ts';
 
 const deadlineMs = 2_000;
 
-/** The tenant service, which has the keys. */
+/** The tenant service, which has the keys and sessions. */
 export class KeyPeer implements KeySource {
   readonly isOutage = isOutage;
   readonly #peer: Peer<TenantServiceClient>;
@@ -20,11 +21,18 @@ export class KeyPeer implements KeySource {
     return this.#peer.reachable;
   }
 
-  async check({ keyId, secretSha256 }: CarriedKey, { requestId, trace }: RequestIds): Promise<Checked> {
+  async checkKey({ keyId, secretSha256 }: CarriedKey, { requestId, trace }: RequestIds): Promise<Checked> {
     const { result } = await this.#peer
       .call('authenticate', { keyId, secretSha256 }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
     return result?.$case === 'key' ? toChecked(result.value) : null;
+  }
+
+  async checkSession({ tokenSha256 }: CarriedSession, { requestId, trace }: RequestIds): Promise<Checked> {
+    const { key } = await this.#peer
+      .call('authenticateSession', { tokenSha256 }, { deadlineMs, requestId, trace })
+      .catch(hangIsOutage);
+    return key === undefined ? null : toChecked(key);
   }
 }
 
@@ -39,6 +47,7 @@ function toChecked(key: AuthenticatedKey): Checked {
       scopes: key.scopes.filter((scope): scope is Scope => allScopes.some((known) => known === scope)),
       boundUser: key.userId ?? null,
       userId: key.userId ?? null,
+      ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
     expiresAtMs: key.expiresAt?.getTime() ?? Infinity,

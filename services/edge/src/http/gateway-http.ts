@@ -16,6 +16,7 @@ import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { withActingUser } from '../auth/acting-user.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
+import { invalidSession, type SessionReader } from '../auth/session-reader.ts';
 import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
 import { answerPreflight } from '../cors/preflight-handlers.ts';
 import { findPreflight } from '../cors/preflight.ts';
@@ -37,6 +38,7 @@ import type { AccessEntry, AccessLog } from './access-log-http.ts';
 
 export interface GatewayOptions {
   authenticator: Authenticator;
+  sessions: SessionReader;
   signer: Signer;
   forwarder: Forwarder;
   isTrustedProxy: IsTrustedProxy;
@@ -47,9 +49,9 @@ export interface GatewayOptions {
 }
 
 /**
- * Handles each public request: it is matched against the route table (404, 405), its key is authenticated (401) and
- * authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400), and it is
- * forwarded to the service of its route.
+ * Handles each public request: it is matched against the route table (404, 405), its key or session is authenticated
+ * (401) and authorised (403) unless the route verifies signatures or tickets, its headers are checked (413, 415, 400),
+ * and it is forwarded to the service of its route.
  */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -83,7 +85,7 @@ export class Gateway {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse, entry: AccessEntry): Promise<void> {
-    const { authenticator, cors, forwarder } = this.#options;
+    const { cors, forwarder } = this.#options;
     refuseUpgrade(request);
     const preflight = cors === null ? null : findPreflight(request, cors, this.#matcher);
     if (preflight !== null) {
@@ -105,7 +107,7 @@ export class Gateway {
     const isAnonymous = needsNoKey(target);
     const { authorization, url } = carriedKey(entry.dialect, target);
     if (!isAnonymous) {
-      entry.principal = await authenticator.authenticate(authorization, request.socket, entry);
+      entry.principal = await this.#authenticate(request, target, { authorization, entry });
       checkAccess(entry.principal, route.access);
       entry.principal = withActingUser(entry.principal, route, target.valuesOf);
     }
@@ -125,6 +127,19 @@ export class Gateway {
       requestId: entry.requestId,
       dialect: entry.dialect,
     });
+  }
+
+  /** The principal of the key or session that a request carries. */
+  #authenticate(
+    { socket }: IncomingMessage,
+    target: Target,
+    { authorization, entry }: { authorization: string | undefined; entry: AccessEntry },
+  ): Promise<Principal> {
+    const { authenticator, sessions } = this.#options;
+    const session = sessions.read(target, authorization !== undefined);
+    if (session !== null) return authenticator.authenticateSession(session, entry);
+    if (target.route.access.kind === 'session') throw invalidSession();
+    return authenticator.authenticate(authorization, socket, entry);
   }
 
   /** Finds what a request asks for, itself or through the relay. */
