@@ -35,6 +35,10 @@ export const span = z.strictObject({
   http_status: z.int().nullable(),
   ...tokenCounts,
   cost_usd: usd.nullable(),
+  price_version: z
+    .string()
+    .nullable()
+    .describe('The version of the price that the call was charged by; null without a price'),
   usage_estimated: z.boolean(),
   error: z.strictObject({ type: z.string() }).nullable(),
   memory: z
@@ -155,6 +159,7 @@ const spanExample = {
   http_status: 200,
   ...tokensExample,
   cost_usd: '0.001024000000',
+  price_version: 'genai-prices@0.1.8',
   usage_estimated: false,
   error: null,
 };
@@ -174,6 +179,7 @@ const memorySpanExample = {
   input_tokens: 0,
   output_tokens: 0,
   cost_usd: null,
+  price_version: null,
   memory: { passages: 3, mode: 'hybrid' },
 };
 

@@ -68,6 +68,7 @@ function showCall(span: Span, { started_at, operation }: TraceRow): WireSpan {
     output_tokens: span.output_tokens,
     reasoning_tokens: span.reasoning_tokens,
     cost_usd: span.cost_pico === null ? null : usdOf(BigInt(span.cost_pico)),
+    price_version: span.price_version ?? null,
     usage_estimated: span.usage_estimated,
     error: span.error_code === null ? null : { type: span.error_code },
   };
@@ -103,6 +104,7 @@ function showStep(
     output_tokens: 0,
     reasoning_tokens: 0,
     cost_usd: null,
+    price_version: null,
     usage_estimated: false,
     error: span.outcome === 'ok' ? null : { type: span.outcome },
   };
