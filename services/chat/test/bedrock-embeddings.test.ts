@@ -13,6 +13,8 @@ const keys = { id: 'AKIDEXAMPLE', secret: 'secret/EXAMPLE+KEY', region: 'eu-cent
 const upstreams = {
   titan: 'amazon.titan-embed-text-v2:0',
   'titan-1': 'amazon.titan-embed-text-v1',
+  'titan-image': 'amazon.titan-embed-image-v1',
+  nova: 'amazon.nova-2-multimodal-embeddings-v1:0',
   'cohere-3': 'cohere.embed-multilingual-v3',
   'cohere-4': 'eu.cohere.embed-v4:0',
 } as const;
@@ -200,6 +202,36 @@ describe('embeddings of Amazon’s models at Bedrock', () => {
       if (closed < 8) throw new Error('calls are open');
     });
     expect(provider.received.length).toBe(9);
+  });
+
+  it('of texts and pictures are asked for in their own bodies', async () => {
+    provider.answer(whole({ embedding: [1, 2], inputTextTokenCount: 4 }));
+    const image = await ask({ model: 'titan-image', input: 'größe', dimensions: 384 });
+    expect(sent()).toEqual([{ inputText: 'größe', embeddingConfig: { outputEmbeddingLength: 384 } }]);
+    expect([image.status, await vectorsIn(image)]).toEqual([200, [[1, 2]]]);
+    const nova: Script = (received) =>
+      whole({ embeddings: [{ embeddingType: 'TEXT', embedding: [3] }] }, 200, {
+        'X-Amzn-Bedrock-Input-Token-Count': '5',
+      })(received);
+    provider.answer(nova, nova);
+    const two = await ask({ model: 'nova', dimensions: 256, input_type: 'search_query' });
+    const params = { embeddingPurpose: 'TEXT_RETRIEVAL', embeddingDimension: 256 };
+    const text = (value: string) => ({ truncationMode: 'NONE', value });
+    expect(sent()).toEqual(
+      ['one', 'two'].map((value) => ({
+        ...{ taskType: 'SINGLE_EMBEDDING', singleEmbeddingParams: { ...params, text: text(value) } },
+      })),
+    );
+    expect([two.status, two.headers.get('x-gateway-ignored')]).toEqual([200, null]);
+    expect(await two.json()).toMatchObject({
+      data: [{ embedding: [3] }, { embedding: [3] }],
+      usage: { prompt_tokens: 10 },
+    });
+    provider.answer(nova);
+    await ask({ model: 'nova', input: 'x' });
+    expect(sent()).toMatchObject([{ singleEmbeddingParams: { embeddingPurpose: 'GENERIC_INDEX' } }]);
+    const odd = await ask({ model: 'nova', dimensions: 512 });
+    expect([odd.status, await odd.json()]).toMatchObject([400, { error: { param: 'dimensions' } }]);
   });
 
   it('leave out hints, and name them', async () => {

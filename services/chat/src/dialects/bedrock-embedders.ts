@@ -1,7 +1,7 @@
 /** A model of Amazon Bedrock that makes vectors of texts, by InvokeModel. */
 export interface BedrockEmbedder {
   /** The vendor, whose models share a body. */
-  vendor: 'titan' | 'cohere';
+  vendor: 'titan' | 'titan-image' | 'nova' | 'cohere';
   /** The most texts that one call takes. */
   textsPerCall: number;
   /** Dimensions that a request may ask for. */
@@ -10,7 +10,8 @@ export interface BedrockEmbedder {
   dimensionsField: string | null;
 }
 
-const titan = { vendor: 'titan', textsPerCall: 1 } as const;
+const oneText = { textsPerCall: 1 } as const;
+const titan = { vendor: 'titan', ...oneText } as const;
 const cohere = { vendor: 'cohere', textsPerCall: 96 } as const;
 
 /** https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters.html */
@@ -22,6 +23,21 @@ const embedders: readonly (readonly [RegExp, BedrockEmbedder])[] = [
   [
     /\bamazon\.titan-embed-(?:text-v1|g1-text-02)\b/,
     { ...titan, dimensions: [1_536], dimensionsField: null },
+  ],
+  [
+    /\bamazon\.titan-embed-image-v1\b/,
+    {
+      ...oneText,
+      ...{ vendor: 'titan-image', dimensions: [256, 384, 1_024], dimensionsField: 'outputEmbeddingLength' },
+    },
+  ],
+  // https://docs.aws.amazon.com/nova/latest/userguide/embeddings-schema.html
+  [
+    /\bamazon\.nova-2-multimodal-embeddings-v1\b/,
+    {
+      ...oneText,
+      ...{ vendor: 'nova', dimensions: [256, 384, 1_024, 3_072], dimensionsField: 'embeddingDimension' },
+    },
   ],
   [
     /\bcohere\.embed-v4\b/,
@@ -38,5 +54,10 @@ export function bedrockEmbedder(model: string): BedrockEmbedder | null {
   return embedders.find(([name]) => name.test(model))?.[1] ?? null;
 }
 
-/** Purposes of vectors, which Cohere's models distinguish. */
+/** Whether a model distinguishes the purposes of vectors. */
+export function takesPurpose(embedder: BedrockEmbedder | null): boolean {
+  return embedder !== null && ['nova', 'cohere'].includes(embedder.vendor);
+}
+
+/** Purposes of vectors, as Cohere's models name them. */
 export const inputTypes = ['search_document', 'search_query', 'classification', 'clustering'] as const;

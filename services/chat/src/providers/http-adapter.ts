@@ -60,7 +60,7 @@ export class HttpAdapter implements ProviderAdapter {
     this.#unpacking = this.#pool.compose(unpack);
   }
 
-  leftOut(call: Pick<ProviderCall, 'api' | 'headers'>): string[] {
+  leftOut(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
     return this.#kind.leftOut?.(call) ?? [];
   }
 

@@ -170,7 +170,7 @@ export class ProviderChain {
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
     const headers = translation === null ? this.#options.headers : {};
-    const dropped = adapter.leftOut({ api: model.api, headers });
+    const dropped = adapter.leftOut({ api: model.api, headers, model: model.upstreamModel });
     receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped])]);
     const trace = await record.startAttempt(model, prepared.body.length);
     if (this.#isAborted()) {

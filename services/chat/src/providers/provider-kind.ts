@@ -13,7 +13,7 @@ export interface ProviderKind {
   requestOf(call: ApiCall, body: Buffer): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
   /** Names of hints in the headers of a call that providers of the kind don't take, which are left out. */
-  leftOut?(call: Pick<ApiCall, 'api' | 'headers'>): string[];
+  leftOut?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
   /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Buffer): EmbeddingBatch | null;
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { RequestText } from '../../wire/request-text.ts';
-import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../bedrock-embedders.ts';
+import { bedrockEmbedder, inputTypes, takesPurpose, type BedrockEmbedder } from '../bedrock-embedders.ts';
 import type { AnsweringModel, AnswerView, RequestSource, Rewrite, Share } from '../dialect.ts';
 import { EmbeddingsView, maxInputs } from './embeddings-view.ts';
 import { asBatch } from './google-embeddings.ts';
@@ -37,11 +37,12 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return embedder === null ? null : this.#refusalOf(embedder);
   }
 
-  #refusalOf({ vendor, dimensions }: BedrockEmbedder): AppError | null {
+  #refusalOf(embedder: BedrockEmbedder): AppError | null {
+    const { dimensions } = embedder;
     const { dimensions: wanted, input_type: inputType } = this.#fields;
     if (!isOneOf(dimensions, wanted))
       return unsupported('dimensions', `dimensions must be ${dimensions.join(', ')} for this model.`);
-    if (vendor === 'cohere' && !isOneOf(inputTypes, inputType))
+    if (takesPurpose(embedder) && !isOneOf(inputTypes, inputType))
       return unsupported('input_type', `input_type must be ${inputTypes.join(', ')} for this model.`);
     return null;
   }
@@ -62,7 +63,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
       },
       leftOut: ({ api, upstreamModel }) => {
         if (api === 'chat') return [];
-        const takesType = bedrockEmbedder(upstreamModel)?.vendor === 'cohere';
+        const takesType = takesPurpose(bedrockEmbedder(upstreamModel));
         return hints.filter((name) => !(takesType && name === 'input_type'));
       },
     };

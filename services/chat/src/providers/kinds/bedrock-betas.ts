@@ -1,23 +1,31 @@
+/** The models that take a beta: from a version of Claude on, of some families or of all. */
+interface Taken {
+  since: number;
+  families?: readonly string[];
+}
+
+const larger = ['opus', 'sonnet'] as const;
+
 /**
  * Betas of Anthropic that Bedrock takes; it refuses a request with any other (`invalid beta flag`). Those of Anthropic's own
- * servers, such as of files, skills and Claude Code, are not among them
+ * servers, such as of files, skills and Claude Code, are not among them. Later versions take what earlier ones did
  * (https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html).
  */
-const known: ReadonlySet<string> = new Set([
-  'compact-2026-01-12',
-  'computer-use-2024-10-22',
-  'computer-use-2025-01-24',
-  'computer-use-2025-11-24',
-  'context-1m-2025-08-07',
-  'context-management-2025-06-27',
-  'dev-full-thinking-2025-05-14',
-  'effort-2025-11-24',
-  'fine-grained-tool-streaming-2025-05-14',
-  'interleaved-thinking-2025-05-14',
-  'output-128k-2025-02-19',
-  'token-efficient-tools-2025-02-19',
-  'tool-examples-2025-10-29',
-  'tool-search-tool-2025-10-19',
+const known: ReadonlyMap<string, readonly Taken[]> = new Map([
+  ['compact-2026-01-12', [{ since: 4.6 }]],
+  ['computer-use-2024-10-22', [{ since: 3.5 }]],
+  ['computer-use-2025-01-24', [{ since: 3.7 }]],
+  ['computer-use-2025-11-24', [{ since: 4.5 }]],
+  ['context-1m-2025-08-07', [{ since: 4, families: larger }]],
+  ['context-management-2025-06-27', [{ since: 4.5 }]],
+  ['dev-full-thinking-2025-05-14', [{ since: 4 }]],
+  ['effort-2025-11-24', [{ since: 4.5, families: ['opus'] }, { since: 4.6 }]],
+  ['fine-grained-tool-streaming-2025-05-14', [{ since: 3.7 }]],
+  ['interleaved-thinking-2025-05-14', [{ since: 4 }]],
+  ['output-128k-2025-02-19', [{ since: 3.7 }]],
+  ['token-efficient-tools-2025-02-19', [{ since: 3.7 }]],
+  ['tool-examples-2025-10-29', [{ since: 4.5, families: larger }]],
+  ['tool-search-tool-2025-10-19', [{ since: 4.5, families: larger }]],
 ]);
 
 /** Bedrock's names of betas that differ from Anthropic's. */
@@ -25,17 +33,48 @@ const renamed: ReadonlyMap<string, string> = new Map([
   ['advanced-tool-use-2025-11-20', 'tool-search-tool-2025-10-19'],
 ]);
 
-/** The betas of a request that Bedrock knows, by its names. */
-export function bedrockBetas(asked: readonly string[]): string[] {
+/** The betas of a request that a model of Bedrock takes, by Bedrock's names. */
+export function bedrockBetas(asked: readonly string[], model: string): string[] {
+  const claude = claudeIn(model);
   const named = asked.map((beta) => renamed.get(beta) ?? beta);
-  return [...new Set(named.filter((beta) => known.has(beta)))];
+  return [...new Set(named.filter((beta) => takes(claude, beta)))];
 }
 
 const maxLost = 20;
 const maxNameChars = 100;
 
-/** Betas of a request that Bedrock doesn't know, as far as a header can name them. */
-export function lostBetas(asked: readonly string[]): string[] {
-  const lost = asked.filter((beta) => !known.has(renamed.get(beta) ?? beta));
+/** Betas of a request that a model of Bedrock doesn't take, as far as a header can name them. */
+export function lostBetas(asked: readonly string[], model: string): string[] {
+  const claude = claudeIn(model);
+  const lost = asked.filter((beta) => !takes(claude, renamed.get(beta) ?? beta));
   return lost.slice(0, maxLost).map((beta) => beta.slice(0, maxNameChars));
+}
+
+interface Claude {
+  family: string;
+  version: number;
+}
+
+/** Older names have the version before the family. A date or another number of several digits is no minor version. */
+const names = [
+  /claude-(?<family>[a-z]+)-(?<major>\d{1,2})(?:-(?<minor>\d)(?!\d))?(?!\d)/,
+  /claude-(?<major>\d)(?:-(?<minor>\d))?-(?<family>[a-z]+)/,
+];
+
+/** Null for a name without a version, such as that of a profile of the operator's own. */
+function claudeIn(model: string): Claude | null {
+  for (const name of names) {
+    const { family = '', major, minor = '0' } = name.exec(model)?.groups ?? {};
+    if (major !== undefined) return { family, version: Number(`${major}.${minor}`) };
+  }
+  return null;
+}
+
+/** A model without a version is thought to take all. */
+function takes(claude: Claude | null, beta: string): boolean {
+  const models = known.get(beta);
+  if (claude === null || models === undefined) return models !== undefined;
+  return models.some(
+    ({ since, families }) => claude.version >= since && (families?.includes(claude.family) ?? true),
+  );
 }

@@ -11,7 +11,7 @@ import type { BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../pro
 export function bedrockBatch(model: string, body: Buffer): EmbeddingBatch {
   const embedder = bedrockEmbedder(model);
   if (embedder === null) throw new Error(`the model ${model} has no embeddings`);
-  return { parts: partsOf(body, embedder), read: embedder.vendor === 'titan' ? readTitan : readCohere };
+  return { parts: partsOf(body, embedder), read: readers[embedder.vendor] };
 }
 
 function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart> {
@@ -22,7 +22,7 @@ function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart>
     return member === undefined ? 'null' : body.toString('utf8', member.valueStart, member.valueEnd);
   };
   const input = members.findLast(({ name }) => name === 'input')?.valueStart ?? 0;
-  const [head, end] = bodyAround(embedder, asked);
+  const [head, end] = bodyAround(embedder, asked).map((text) => Buffer.from(text)) as [Buffer, Buffer];
   let texts: Buffer[] = [];
   const part = (): BatchPart => ({
     body: Buffer.concat([head, ...texts.flatMap((text, index) => (index === 0 ? text : [comma, text])), end]),
@@ -43,14 +43,53 @@ const comma = Buffer.from(',');
 function bodyAround(
   { vendor, dimensionsField }: BedrockEmbedder,
   asked: (name: string) => string,
-): [Buffer, Buffer] {
+): [string, string] {
   const wanted = dimensionsField === null ? 'null' : asked('dimensions');
-  const dimensions = wanted === 'null' ? '' : `,"${dimensionsField}":${wanted}`;
-  if (vendor === 'titan') return [Buffer.from('{"inputText":'), Buffer.from(`${dimensions}}`)];
+  const dimension = wanted === 'null' ? '' : `"${dimensionsField}":${wanted}`;
+  const dimensions = dimension === '' ? '' : `,${dimension}`;
   const named = asked('input_type');
-  const purpose = named === 'null' ? JSON.stringify(inputTypes[0]) : named;
-  const fields = `"input_type":${purpose},"embedding_types":["float"]${dimensions}`;
-  return [Buffer.from('{"texts":['), Buffer.from(`],${fields}}`)];
+  const purpose = named === 'null' ? inputTypes[0] : String(JSON.parse(named));
+  switch (vendor) {
+    case 'titan':
+      return ['{"inputText":', `${dimensions}}`];
+    case 'titan-image':
+      return ['{"inputText":', dimension === '' ? '}' : `,"embeddingConfig":{${dimension}}}`];
+    case 'nova': {
+      const params = `"embeddingPurpose":"${novaPurposes[purpose] ?? novaPurposes[inputTypes[0]]}"${dimensions}`;
+      const text = '"text":{"truncationMode":"NONE","value":';
+      return [`{"taskType":"SINGLE_EMBEDDING","singleEmbeddingParams":{${params},${text}`, '}}}'];
+    }
+    case 'cohere': {
+      const fields = `"input_type":${JSON.stringify(purpose)},"embedding_types":["float"]${dimensions}`;
+      return ['{"texts":[', `],${fields}}`];
+    }
+  }
+}
+
+const novaPurposes: Readonly<Record<string, string>> = {
+  search_document: 'GENERIC_INDEX',
+  search_query: 'TEXT_RETRIEVAL',
+  classification: 'CLASSIFICATION',
+  clustering: 'CLUSTERING',
+};
+
+const readers: Record<BedrockEmbedder['vendor'], (answer: BatchAnswer) => Promise<PartVectors>> = {
+  titan: readTitan,
+  'titan-image': readTitan,
+  nova: readNova,
+  cohere: readCohere,
+};
+
+/** One entry for each kind of the input, which is a text. */
+async function readNova({ bytes, headers, texts, tenantId }: BatchAnswer): Promise<PartVectors> {
+  const given = (await memberRanges(bytes, wholeOf(bytes), tenantId))?.get('embeddings');
+  const entries = (given && (await elementRanges(bytes, given, { tenantId, max: texts + 1 }))) ?? [];
+  const vectors: Buffer[] = [];
+  for (const entry of entries) {
+    const vector = (await memberRanges(bytes, entry, tenantId))?.get('embedding');
+    if (vector !== undefined) vectors.push(vectorIn(bytes, vector));
+  }
+  return { vectors, inputTokens: countOf(Number(headers[tokensHeader])) };
 }
 
 async function readTitan({ bytes, headers, tenantId }: BatchAnswer): Promise<PartVectors> {

@@ -31,8 +31,8 @@ export function bedrock(credentials: Credentials): ProviderKind {
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
-    leftOut: ({ api, headers }) =>
-      api === 'messages' ? lostBetas(betasIn(headers)).map((beta) => `anthropic-beta.${beta}`) : [],
+    leftOut: ({ api, headers, model }) =>
+      api === 'messages' ? lostBetas(betasIn(headers), model).map((beta) => `anthropic-beta.${beta}`) : [],
     batchOf: ({ operation, model }, body) => (operation === 'embeddings' ? bedrockBatch(model, body) : null),
   };
 }
@@ -61,10 +61,10 @@ function operationOf({ api, operation, stream }: ApiCall): string {
   return stream ? 'invoke-with-response-stream' : 'invoke';
 }
 
-function messagesBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
+function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Buffer {
   const counts = operation === 'count';
   const asked = hostedMessages(body, {
-    ...{ version, betas: bedrockBetas(betasIn(headers)), withoutNames: ['model', 'stream'] },
+    ...{ version, betas: bedrockBetas(betasIn(headers), model), withoutNames: ['model', 'stream'] },
     // A body to be counted is one that could be invoked.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
   });

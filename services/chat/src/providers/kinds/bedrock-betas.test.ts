@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
+
+const interleaved = 'interleaved-thinking-2025-05-14';
+const context = 'context-1m-2025-08-07';
+const effort = 'effort-2025-11-24';
+const search = 'tool-search-tool-2025-10-19';
+const compact = 'compact-2026-01-12';
+const output = 'output-128k-2025-02-19';
+const all = [interleaved, context, effort, search, compact, output];
+
+describe('the betas of a model of Bedrock', () => {
+  it.each([
+    ['anthropic.claude-3-haiku-20240307-v1:0', []],
+    ['anthropic.claude-3-5-sonnet-20241022-v2:0', []],
+    ['us.anthropic.claude-3-7-sonnet-20250219-v1:0', [output]],
+    ['eu.anthropic.claude-sonnet-4-20250514-v1:0', [interleaved, context, output]],
+    ['anthropic.claude-haiku-4-5-20251001-v1:0', [interleaved, output]],
+    ['global.anthropic.claude-sonnet-4-5-20250929-v1:0', [interleaved, context, search, output]],
+    ['anthropic.claude-opus-4-5-20251101-v1:0', [interleaved, context, effort, search, output]],
+    ['anthropic.claude-sonnet-4-6', all],
+    ['anthropic.claude-opus-5-v1:0', all],
+    // Names without a version.
+    ['anthropic.claude-x', all],
+    ['arn:aws:bedrock:eu-central-1:1:application-inference-profile/abc', all],
+  ])('%s', (model, taken) => {
+    expect(bedrockBetas(all, model)).toEqual(taken);
+    expect(lostBetas(all, model)).toEqual(all.filter((beta) => !taken.includes(beta)));
+  });
+
+  it('have its own names, and no others', () => {
+    const asked = ['advanced-tool-use-2025-11-20', search, 'new-1'];
+    expect(bedrockBetas(asked, 'anthropic.claude-opus-5')).toEqual([search]);
+    expect(lostBetas(asked, 'anthropic.claude-opus-5')).toEqual(['new-1']);
+    expect(lostBetas(asked, 'anthropic.claude-haiku-4-5-20251001-v1:0')).toEqual(asked);
+  });
+});
