@@ -168,6 +168,18 @@ export const routes: readonly Route[] = [
           truncated: false,
         },
       },
+      clients: {
+        summary: 'The last 24 hours by the program and the API of the clients',
+        query: { group_by: 'client,dialect' },
+        response: {
+          ...periodExample,
+          as_of: asOfExample,
+          totals: totalsExample,
+          groups: [{ key: { client: 'claude-code', dialect: 'messages' }, ...totalsExample }],
+          previous: null,
+          truncated: false,
+        },
+      },
     },
   }),
   route({

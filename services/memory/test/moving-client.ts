@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ExportedRecord, ImportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
@@ -80,9 +81,12 @@ export class MovingClient {
       abort: () => void outgoing.destroy(),
       send: async (lines) => {
         for (const line of lines) {
-          const drained = outgoing.write(`${lineOf(line)}\n`);
-          if (!drained)
-            await new Promise<void>((resolve) => outgoing.once('drain', resolve).once('close', resolve));
+          if (outgoing.write(`${lineOf(line)}\n`)) continue;
+          const waiting = new AbortController();
+          const { signal } = waiting;
+          await Promise.race(['drain', 'close'].map((event) => once(outgoing, event, { signal })));
+          // Else each wait would leave a listener behind.
+          waiting.abort();
         }
       },
     };
