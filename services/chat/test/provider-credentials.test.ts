@@ -75,6 +75,8 @@ beforeAll(async () => {
         { id: 'gemini', provider: 'account' },
         { id: 'claude', provider: 'account', api: 'messages', upstream_model: 'claude-x@20260101' },
         { id: 'federated', provider: 'federation' },
+        { id: 'vectors', provider: 'account', upstream_model: 'text-embedding-005' },
+        { id: 'vector', provider: 'account', upstream_model: 'gemini-embedding-001' },
         { id: 'signed', provider: 'signed', api: 'messages', upstream_model: 'eu.anthropic.claude-x-v1:0' },
         { id: 'arn', provider: 'signed', api: 'messages', upstream_model: 'arn:aws:bedrock:x:1:profile/y' },
         { id: 'role', provider: 'role', api: 'messages' },
@@ -234,6 +236,61 @@ describe('Vertex AI', () => {
       { max_tokens: 9, messages, stream: true, ...added },
       { model: 'claude-x@20260101', messages, ...added },
     ]);
+  });
+
+  it('is asked for vectors by predict, and shows them as the API of the client has them', async () => {
+    const predicted: Script = (received) => {
+      const { instances } = JSON.parse(received.body.toString()) as { instances: { content: string }[] };
+      const predictions = instances.map(({ content }) => ({
+        embeddings: { values: [content.length, 0.5], statistics: { token_count: 2, truncated: false } },
+      }));
+      whole({ predictions })(received);
+    };
+    const sent = () => provider.received.map(({ body }) => JSON.parse(body.toString()) as unknown);
+    provider.answer(predicted, predicted);
+    const input = ['a', 'bb', 'ccc', 'dddd', 'größe', 'ffffff'];
+    const listed = await harness.post('/v1/embeddings', { model: 'vectors', input, dimensions: 256 });
+    expect([listed.status, await listed.json()]).toMatchObject([
+      200,
+      {
+        object: 'list',
+        data: input.map(({ length }, index) => ({ index, embedding: [length, 0.5] })),
+        usage: { prompt_tokens: 12 },
+      },
+    ]);
+    const parameters = { autoTruncate: false, outputDimensionality: 256 };
+    expect(sent()).toEqual([
+      { instances: input.slice(0, 5).map((content) => ({ content })), parameters },
+      { instances: [{ content: 'ffffff' }], parameters },
+    ]);
+    expect(first(provider).path).toBe(
+      '/v1/projects/my-project/locations/eu/publishers/google/models/text-embedding-005:predict',
+    );
+    expect(await harness.endedRun(listed.headers.get('x-run-id'))).toMatchObject({ input_tokens: 12 });
+    provider.answer(predicted);
+    const content = { parts: [{ text: 'one' }, { text: 'two' }] };
+    const own = { content, task_type: 'RETRIEVAL_QUERY', outputDimensionality: 3 };
+    const one = await ask('gemini', '/v1beta/models/vector:embedContent', own);
+    expect([one.status, await one.json()]).toEqual([
+      200,
+      { embedding: { values: [6, 0.5] }, usageMetadata: { promptTokenCount: 2 } },
+    ]);
+    expect(sent()).toEqual([
+      {
+        instances: [{ content: 'onetwo', task_type: 'RETRIEVAL_QUERY' }],
+        parameters: { autoTruncate: false, outputDimensionality: 3 },
+      },
+    ]);
+    provider.answer();
+    const picture = { content: { parts: [{ inlineData: { mimeType: 'image/png', data: 'QUFB' } }] } };
+    const refused = await ask('gemini', '/v1beta/models/vector:embedContent', picture);
+    expect([refused.status, await refused.json()]).toMatchObject([
+      400,
+      { error: { message: expect.stringContaining('texts alone') } },
+    ]);
+    expect(provider.received).toHaveLength(0);
+    const other = await harness.post('/v1/embeddings', { model: 'gemini', input: 'x' });
+    expect(other.status).toBe(400);
   });
 
   it('has errors of Google in Anthropic’s shape, and those of Claude to the letter', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { bedrockEmbedder } from '../dialects/bedrock-embedders.ts';
 import type { AnsweringModel, UpstreamApi } from '../dialects/dialect.ts';
+import { vertexTextsPerCall } from '../dialects/vertex-embedders.ts';
 
 /** The providers of the operator's catalogue, each as its kind wants it. */
 
@@ -195,16 +196,18 @@ const embedsIn: Record<Provider['kind'], readonly UpstreamApi[]> = {
   azure: ['chat'],
   anthropic: [],
   google: ['gemini'],
-  vertex: [],
+  vertex: ['gemini'],
   bedrock: ['converse'],
 };
 
-/** Whether a model of the provider may have embeddings: those of Bedrock are known by their names. */
+/** Whether a model of the provider may have embeddings: those of Bedrock and Vertex are known by their names. */
 export function hasEmbeddings(
   { kind }: Pick<Provider, 'kind'>,
   { api, upstreamModel }: AnsweringModel,
 ): boolean {
-  return embedsIn[kind].includes(api) && (kind !== 'bedrock' || bedrockEmbedder(upstreamModel) !== null);
+  if (!embedsIn[kind].includes(api)) return false;
+  if (kind === 'bedrock') return bedrockEmbedder(upstreamModel) !== null;
+  return kind !== 'vertex' || vertexTextsPerCall(upstreamModel) !== null;
 }
 
 /** Whether a provider has several keys, or may have. */

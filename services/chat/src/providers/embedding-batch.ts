@@ -8,8 +8,7 @@ import { SharedRoom } from './shared-room.ts';
 const atOnce = 8;
 
 /**
- * Sends all requests of a call, and joins their answers as OpenAI's API has them, but for what a view adds. The failure of
- * one ends the others, and has the usage of those that were answered.
+ * Sends all requests of a call, and joins their answers. The failure of one ends the others, and has the usage of those that were answered.
  */
 export async function completeBatch(
   batch: EmbeddingBatch,
@@ -50,7 +49,7 @@ export async function completeBatch(
   call.signal.removeEventListener('abort', leave);
   const [failure] = failures;
   if (failure !== undefined) throw withUsage(failure, answered);
-  return joined(answered);
+  return batch.join?.(answered) ?? joined(answered);
 }
 
 /** Tokens of answers that are lost with those that failed are to be paid for. */

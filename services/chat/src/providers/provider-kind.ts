@@ -24,6 +24,8 @@ export interface EmbeddingBatch {
   parts: Generator<BatchPart>;
   /** Reads the answer to one. Throws if it can't be read. */
   read(answer: BatchAnswer): Promise<PartVectors>;
+  /** The answers as one of the call's API; absent where that is OpenAI's, but for what a view adds. */
+  join?(answered: readonly PartVectors[]): Buffer;
 }
 
 export interface BatchPart {

@@ -125,7 +125,7 @@ function countOf(value: unknown): number | null {
 }
 
 /** The text of a vector, copied so that the rest of the answer is freed. Throws for a value that is none. */
-function vectorIn(bytes: Buffer, { from, until }: Range): Buffer {
+export function vectorIn(bytes: Buffer, { from, until }: Range): Buffer {
   if (bytes[skipSpace(bytes, from)] !== openBracket) throw new Error('a vector is no list');
   return Buffer.from(bytes.subarray(from, until));
 }

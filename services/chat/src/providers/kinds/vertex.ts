@@ -7,6 +7,7 @@ import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
 import { geminiMethod } from './by-api.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
+import { vertexBatch } from './vertex-embeddings.ts';
 
 const version = 'vertex-2023-10-16';
 
@@ -15,7 +16,7 @@ const version = 'vertex-2023-10-16';
  * (https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference).
  */
 export function vertex(
-  { project, region }: Pick<ProviderOf<'vertex'>, 'project' | 'region'>,
+  { name, project, region }: Pick<ProviderOf<'vertex'>, 'name' | 'project' | 'region'>,
   credentials: Credentials,
 ): ProviderKind {
   const models = `/projects/${encodeURIComponent(project)}/locations/${region}/publishers`;
@@ -27,6 +28,7 @@ export function vertex(
       body: call.api === 'messages' ? claudeBody(call, body) : geminiBody(call, body),
     }),
     answersOf: ({ api }) => ({ format: api === 'messages' ? claudeFormat : dialects.gemini }),
+    batchOf: (call, body) => (call.operation === 'embeddings' ? vertexBatch(call, body, name) : null),
   };
 }
 
@@ -37,7 +39,8 @@ function claudePath({ model, operation, stream }: ApiCall): string {
 }
 
 function geminiPath(call: ApiCall): string {
-  return `google/models/${inPath(call.model)}:${geminiMethod(call)}`;
+  const method = call.operation === 'embeddings' ? 'predict' : geminiMethod(call);
+  return `google/models/${inPath(call.model)}:${method}`;
 }
 
 /** Versions stand behind an `@`. */

@@ -1,0 +1,140 @@
+import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
+import { vertexTextsPerCall } from '../../dialects/vertex-embedders.ts';
+import { elementsOf, objectMembers, type Member } from '../../wire/json-members.ts';
+import { elementRanges, memberRanges, parsedPart, wholeOf } from '../../wire/json-parts.ts';
+import { ProviderFailure } from '../provider-failure.ts';
+import type { ApiCall, BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
+import { vectorIn } from './bedrock-embeddings.ts';
+
+/** Google's request for embeddings, of one content or a batch, as calls of Vertex AI's `predict`. */
+export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider: string): EmbeddingBatch {
+  const textsPerCall = vertexTextsPerCall(model) ?? 1;
+  return {
+    parts: partsOf(body, { isBatch: isBatch === true, textsPerCall, provider }),
+    read: readPredictions,
+    join: (answered) => joined(answered, isBatch === true),
+  };
+}
+
+interface Asked {
+  /** The JSON text of an instance. */
+  instance: Buffer;
+  /** That of the parameters of its call. */
+  parameters: string;
+}
+
+function* partsOf(
+  body: Buffer,
+  { isBatch, textsPerCall, provider }: { isBatch: boolean; textsPerCall: number; provider: string },
+): Generator<BatchPart> {
+  let open: Asked[] = [];
+  for (const at of isBatch ? requestsIn(body) : [body.indexOf('{')]) {
+    const asked = askedAt(body, at, provider);
+    const [first = asked] = open;
+    if (open.length === textsPerCall || first.parameters !== asked.parameters) {
+      yield partOf(open);
+      open = [];
+    }
+    open.push(asked);
+  }
+  if (open.length > 0) yield partOf(open);
+}
+
+function requestsIn(body: Buffer): Iterable<number> {
+  const start = memberAt(body, body.indexOf('{'), 'requests')?.valueStart ?? 0;
+  return body[start] === openBracket ? elementsOf(body, start) : [start];
+}
+
+/** The member of a name, in either of its spellings, of the object at a place; the last one counts. */
+function memberAt(body: Buffer, at: number, name: string): Member | undefined {
+  const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const members = body[at] === openBrace ? objectMembers(body, { from: at }) : [];
+  return members.findLast((member) => member.name === name || member.name === snake);
+}
+
+function partOf(asked: readonly Asked[]): BatchPart {
+  const instances = asked.flatMap(({ instance }, index) => (index === 0 ? [instance] : [comma, instance]));
+  const end = Buffer.from(`],"parameters":${asked[0]?.parameters ?? '{}'}}`);
+  return { body: Buffer.concat([Buffer.from('{"instances":['), ...instances, end]), texts: asked.length };
+}
+
+const comma = Buffer.from(',');
+
+function askedAt(body: Buffer, at: number, provider: string): Asked {
+  const written = (name: string): string | null => {
+    const member = memberAt(body, at, name);
+    const text = member === undefined ? 'null' : textOf(body, member);
+    return text === 'null' ? null : text;
+  };
+  const [type, title, dimensions] = ['taskType', 'title', 'outputDimensionality'].map(written);
+  const others = `${type ? `,"task_type":${type}` : ''}${title ? `,"title":${title}` : ''}}`;
+  const content = contentText(body, memberAt(body, at, 'content'), provider);
+  return {
+    instance: Buffer.concat([Buffer.from('{"content":'), content, Buffer.from(others)]),
+    // Else a text that is too long would lose its end, and nothing would say so.
+    parameters: `{"autoTruncate":false${dimensions ? `,"outputDimensionality":${dimensions}` : ''}}`,
+  };
+}
+
+/** The JSON text of a content, as it is written if it has one part. */
+function contentText(body: Buffer, content: Member | undefined, provider: string): Buffer {
+  const parts = content && memberAt(body, content.valueStart, 'parts');
+  const start = parts?.valueStart ?? 0;
+  const starts = parts === undefined ? [] : body[start] === openBracket ? elementsOf(body, start) : [start];
+  const texts: Buffer[] = [];
+  for (const at of starts) {
+    const text = memberAt(body, at, 'text');
+    if (text === undefined) throw noText(provider);
+    texts.push(body.subarray(text.valueStart, text.valueEnd));
+  }
+  const [only] = texts;
+  if (only === undefined) throw noText(provider);
+  return texts.length === 1
+    ? only
+    : Buffer.from(JSON.stringify(texts.map((text) => JSON.parse(text.toString()) as string).join('')));
+}
+
+function noText(provider: string): ProviderFailure {
+  const message = 'content.parts: the model makes vectors of texts alone.';
+  return new ProviderFailure('status', provider, { status: 400, message });
+}
+
+function textOf(body: Buffer, { valueStart, valueEnd }: Member): string {
+  return body.toString('utf8', valueStart, valueEnd);
+}
+
+async function readPredictions({ bytes, texts, tenantId }: BatchAnswer): Promise<PartVectors> {
+  const list = (await memberRanges(bytes, wholeOf(bytes), tenantId))?.get('predictions');
+  const vectors: Buffer[] = [];
+  let inputTokens: number | null = 0;
+  for (const entry of (list && (await elementRanges(bytes, list, { tenantId, max: texts + 1 }))) ?? []) {
+    const given = (await memberRanges(bytes, entry, tenantId))?.get('embeddings');
+    const members = given && (await memberRanges(bytes, given, tenantId));
+    const [values, counted] = [members?.get('values'), members?.get('statistics')];
+    if (values !== undefined) vectors.push(vectorIn(bytes, values));
+    const statistics = counted && (await parsedPart(bytes, counted, tenantId));
+    const { token_count: tokens } = Object(statistics) as { token_count?: unknown };
+    inputTokens = inputTokens !== null && typeof tokens === 'number' ? inputTokens + tokens : null;
+  }
+  return { vectors, inputTokens };
+}
+
+/** The answers as Google's API has them. */
+function joined(answered: readonly PartVectors[], isBatch: boolean): Buffer {
+  const vectors = answered.flatMap((part) => part.vectors);
+  const pieces = vectors.flatMap((vector, index) => [
+    Buffer.from(`${index === 0 ? '' : ','}{"values":`),
+    vector,
+    close,
+  ]);
+  const counts = answered.map(({ inputTokens }) => inputTokens);
+  const tokens = counts.reduce<number | null>(
+    (sum, count) => (sum === null || count === null ? null : sum + count),
+    0,
+  );
+  const usage = tokens === null ? '' : `,"usageMetadata":{"promptTokenCount":${tokens}}`;
+  const [head, end] = isBatch ? ['{"embeddings":[', ']'] : ['{"embedding":', ''];
+  return Buffer.concat([Buffer.from(head), ...pieces, Buffer.from(`${end}${usage}}`)]);
+}
+
+const close = Buffer.from('}');
