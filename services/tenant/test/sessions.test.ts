@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
+import { createLogger } from '@gatehouse/kit/log';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { createHash } from 'node:crypto';
+import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
+import { SessionSystemStore } from '../src/sessions/session-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const publicUrl = 'https://gateway.example.com';
@@ -332,6 +335,38 @@ describe('a session', () => {
       { action: 'session.created' },
       { action: 'session.ended', actor_key_id: other.admin.keyId },
     ]);
+  });
+
+  it('is deleted once it has ended for as long as the logins of a minute are counted', async () => {
+    const { key } = await tenants.makeKey(tenant.admin);
+    const [open, ended, over] = [await logIn(key), await logIn(key), await logIn(key)];
+    for (const [cookie, seconds] of [
+      [ended, 100],
+      [over, 140],
+    ] as const)
+      await tenants.rows(
+        'update tenant.sessions set ends_at = now() - make_interval(secs => $2) where id = $1',
+        [(await stored(cookie)).id, seconds],
+      );
+    const url = tenants.database.url;
+    const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('test', 'silent') });
+    try {
+      expect(await new SessionSystemStore(pool).deleteEnded(100)).toBeGreaterThanOrEqual(1);
+    } finally {
+      await pool.end();
+    }
+    await expect(stored(over)).rejects.toThrow('no such session');
+    expect((await stored(open)).id).not.toBe((await stored(ended)).id);
+  });
+
+  it('is not listed once its key is revoked', async () => {
+    const other = await tenants.makeTenant();
+    const { id, key } = await tenants.makeKey(other.admin);
+    const cookie = await logIn(key);
+    const listed = async () => (await tenants.call('GET', '/v1/sessions', { as: other.admin })).body.data;
+    expect(await listed()).toMatchObject([{ id: (await stored(cookie)).id }]);
+    await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as: other.admin });
+    expect(await listed()).toEqual([]);
   });
 
   it('is checked for the edge alone, by a whole hash', async () => {

@@ -16,9 +16,11 @@ export class SessionStore {
   async list(tenantId: string, page: PageRequest): Promise<Session[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<Session>(
-        `select ${sessionColumns} from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+        `select ${sessionColumns} from tenant.sessions
+           cross join lateral (
+             select from tenant.api_keys
+             where id = sessions.key_id and tenant.api_key_status(api_keys) in ('active', 'expiring') limit 1) as key
          where sessions.tenant_id = $1 and ($2::uuid is null or sessions.id < $2) and sessions.ends_at > now()
-           and tenant.api_key_status(api_keys) in ('active', 'expiring')
          order by sessions.id desc limit $3`,
         [tenantId, page.before, page.limit + 1],
       );
