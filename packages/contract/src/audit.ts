@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
 import { roles } from './scopes.ts';
-import { ok, owner, route, type Route } from './route.ts';
+import { admin, ok, owner, route, type Route } from './route.ts';
 import { ownerKeyExample } from './owner-api-keys.ts';
 import { tenantExample } from './tenants.ts';
 
-/** The audit log of administrative changes: `/internal/v1/owner/audit-log`. */
+/** The audit log of administrative changes: `/internal/v1/owner/audit-log` and, for a tenant, `/v1/audit-log`. */
 
 /** `<resource type>.<change>` */
 export const auditActions = [
@@ -82,9 +82,8 @@ export type AuditEntry = z.output<typeof auditEntry>;
 /** An entry without its time, which the database sets. */
 export type NewAuditEntry = Omit<AuditEntry, 'at'>;
 
-export const listAuditLog = z.strictObject({
+export const listOwnAuditLog = z.strictObject({
   ...page,
-  tenant_id: uuid.optional(),
   /** Id of the API key that made the change. */
   actor: uuid.optional(),
   action: z.enum(auditActions).optional(),
@@ -93,6 +92,7 @@ export const listAuditLog = z.strictObject({
   /** Exclusive. */
   to: timestamp.optional(),
 });
+export const listAuditLog = listOwnAuditLog.extend({ tenant_id: uuid.optional() });
 export const auditLogList = listOf(auditEntry);
 
 const changeExample = {
@@ -106,6 +106,16 @@ const changeExample = {
   request_id: '0198c304-2b3a-7e41-9f60-5d6e7f8a9b10',
   before: tenantExample,
   after: { ...tenantExample, status: 'suspended', updated_at: '2026-01-12T08:00:00.000Z' },
+};
+
+const revokedKey = { id: ownerKeyExample.id, name: 'Mobile app', role: 'user', revoked_at: null };
+const revokedExample = {
+  ...changeExample,
+  action: 'api_key.revoked',
+  actor: { key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11', role: 'admin', user_id: null },
+  resource: { type: 'api_key', id: revokedKey.id },
+  before: revokedKey,
+  after: { ...revokedKey, revoked_at: '2026-01-12T08:00:00.000Z' },
 };
 
 export const routes: readonly Route[] = [
@@ -123,6 +133,25 @@ export const routes: readonly Route[] = [
         summary: 'Changes of tenants since January 1',
         query: { action: 'tenant.updated', from: '2026-01-01T00:00:00Z' },
         response: { data: [changeExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'audit-log.list',
+    method: 'GET',
+    path: '/v1/audit-log',
+    service: 'tenant',
+    access: admin,
+    query: listOwnAuditLog,
+    response: ok(auditLogList),
+    summary: 'List administrative changes in the tenant, newest first',
+    description:
+      'Also those that an owner made, whose address is not shown. Changes in other services appear within seconds.',
+    examples: {
+      revocations: {
+        summary: 'API keys that were revoked since January 1',
+        query: { action: 'api_key.revoked', from: '2026-01-01T00:00:00Z' },
+        response: { data: [revokedExample], has_more: false, next_cursor: null },
       },
     },
   }),

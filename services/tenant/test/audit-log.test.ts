@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntry } from '@gatehouse/contract/audit';
+import { encodeCursor } from '@gatehouse/http/pagination';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
@@ -155,6 +156,61 @@ describe('the audit log', () => {
   });
 });
 
+describe('a tenant’s own log', () => {
+  const own = async (as: As, query = ''): Promise<AuditEntry[]> => {
+    const answer = await tenants.call('GET', `/v1/audit-log?limit=200&${query}`, { as });
+    expect(answer.status).toBe(200);
+    return answer.body.data as unknown as AuditEntry[];
+  };
+
+  it('has what an owner sees of the tenant, but for the address of the owner', async () => {
+    const made = await tenants.makeTenant();
+    const headers = { 'x-gatehouse-client-ip': '2001:db8::7' };
+    await tenants.call('PATCH', `/internal/v1/owner/tenants/${made.id}`, {
+      ...{ as: owner, headers, body: { name: 'After' } },
+    });
+    await tenants.call('POST', '/v1/api-keys', {
+      ...{ as: made.admin, headers, body: { name: 'Laptop', role: 'user' } },
+    });
+    const seen = await own(made.admin);
+    const ofOwner = await entries(`tenant_id=${made.id}`);
+    const withoutAddress = (log: AuditEntry[]) => log.map((entry) => ({ ...entry, client_ip: null }));
+    expect(withoutAddress(seen)).toEqual(withoutAddress(ofOwner));
+    const addresses = (log: AuditEntry[]) => log.slice(0, 2).map(({ client_ip }) => client_ip);
+    expect(addresses(ofOwner)).toEqual(['2001:db8::7', '2001:db8::7']);
+    expect(addresses(seen)).toEqual(['2001:db8::7', null]);
+  });
+
+  it('has nothing of other tenants, whatever is asked for', async () => {
+    const [mine, theirs] = [await tenants.makeTenant(), await tenants.makeTenant()];
+    const { id } = await tenants.makeKey(theirs.admin);
+    const foreign = await entryOf('api_key.created', id);
+    expect(await own(mine.admin, `actor=${theirs.admin.keyId ?? ''}`)).toEqual([]);
+    const cursor = encodeCursor(foreign.id);
+    const after = await tenants.call('GET', `/v1/audit-log?cursor=${cursor}`, { as: mine.admin });
+    expect(JSON.stringify(after.body)).not.toContain(theirs.id);
+    const asked = await tenants.call('GET', `/v1/audit-log?tenant_id=${theirs.id}`, { as: mine.admin });
+    expect([asked.status, asked.body.error.code]).toEqual([400, 'unknown_parameter']);
+  });
+
+  it('is filtered and paged as the owner’s', async () => {
+    const { admin } = await tenants.makeTenant();
+    for (let count = 0; count < 3; count += 1) await tenants.makeKey(admin);
+    const filter = `action=api_key.created&actor=${admin.keyId ?? ''}`;
+    expect(await own(admin, filter)).toHaveLength(3);
+    const page = await tenants.call('GET', `/v1/audit-log?limit=2&${filter}`, { as: admin });
+    expect([page.body.data.length, page.body.has_more]).toEqual([2, true]);
+    const rest = await own(admin, `${filter}&cursor=${page.body.next_cursor ?? ''}`);
+    expect(rest).toHaveLength(1);
+    const wrong = await tenants.call(
+      'GET',
+      '/v1/audit-log?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z',
+      { as: admin },
+    );
+    expect([wrong.status, wrong.body.error.param]).toEqual([400, 'from']);
+  });
+});
+
 describe('asking for it', () => {
   it('filters by tenant, actor, action and time', async () => {
     const other = await tenants.makeTenant();
@@ -228,7 +284,7 @@ describe('entries', () => {
     }
   });
 
-  it('are not written for another tenant, nor read at all, by tenant_app', async () => {
+  it('are neither written nor read for another tenant by tenant_app', async () => {
     const role = 'tenant_app';
     const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
     const inMine = (text: string, values: unknown[] = []) =>
@@ -237,7 +293,9 @@ describe('entries', () => {
                     values ($1, 'x', 'admin', $2, 'x', $1)`;
     try {
       await expect(inMine(insert, [newId(), newId()])).rejects.toMatchObject({ code: '42501' });
-      await expect(inMine('select id from tenant.audit_log')).rejects.toMatchObject({ code: '42501' });
+      const seen = await inMine('select distinct tenant_id from tenant.audit_log');
+      expect(seen.rows).toEqual([{ tenant_id: tenant.id }]);
+      await expect(pool.query('select id from tenant.audit_log')).rejects.toMatchObject({ code: '42501' });
     } finally {
       await pool.end();
     }

@@ -1,22 +1,8 @@
 import type { AuditEntry, NewAuditEntry } from '@gatehouse/contract/audit';
 import type { DeadLetter } from '@gatehouse/events/dead-letters';
-import type { PageRequest, PageRows } from '@gatehouse/kit/page';
-import { readPage, sizeOf } from '@gatehouse/pg/page';
+import type { PageRows } from '@gatehouse/kit/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-
-export interface AuditFilter extends PageRequest {
-  tenantId: string | null;
-  /** Id of an API key. */
-  actor: string | null;
-  action: string | null;
-  /** Inclusive. */
-  from: string | null;
-  /** Exclusive. */
-  to: string | null;
-}
-
-/** A stored entry. */
-export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
+import { readEntries, type AuditFilter, type KeptEntry } from './audit-log-statements.ts';
 
 /** Adds an entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
@@ -32,25 +18,9 @@ export class AuditLogSystemStore {
     this.#pool = pool;
   }
 
-  /** Newest first. Entries are never deleted, so the id of an entry is a stable cursor. */
+  /** Newest first. */
   async list(filter: AuditFilter): Promise<PageRows<KeptEntry>> {
-    return readPage<KeptEntry>(this.#pool, {
-      columns: `id, at, action,
-         json_build_object('key_id', actor_key_id, 'role', actor_role, 'user_id', actor_user_id) as actor,
-         tenant_id, json_build_object('type', resource_type, 'id', resource_id) as resource,
-         client_ip, request_id, before, after`,
-      from: `tenant.audit_log
-       where ($1::uuid is null or tenant_id = $1)
-         and ($2::uuid is null or actor_key_id = $2)
-         and ($3::text is null or action = $3)
-         and ($4::timestamptz is null or at >= $4)
-         and ($5::timestamptz is null or at < $5)
-         and ($6::uuid is null or (at, id) < (select at, id from tenant.audit_log where id = $6))`,
-      order: 'at desc, id desc',
-      size: sizeOf('before::text', 'after::text'),
-      limit: filter.limit,
-      values: [filter.tenantId, filter.actor, filter.action, filter.from, filter.to, filter.before],
-    });
+    return readEntries(this.#pool, filter);
   }
 
   /** Stores entries of other services: all of them or none, and each once. */

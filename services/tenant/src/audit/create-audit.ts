@@ -5,10 +5,11 @@ import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
+import { auditLogHandlers } from './audit-log-handlers.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
 import { shareAuditTopic } from './audit-topic.ts';
 import { changeRecorder } from './change-store.ts';
-import { ownerAuditLogHandlers } from './owner-audit-log-handlers.ts';
+import { OwnAuditLogStore } from './own-audit-log-store.ts';
 
 export interface AuditOptions {
   config: TenantConfig;
@@ -33,7 +34,7 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
   const keyRing = config.SECRETS_KEYRING;
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
   return {
-    handlers: ownerAuditLogHandlers(entries),
+    handlers: auditLogHandlers({ auditLog: entries, ofTenant: new OwnAuditLogStore(app) }),
     ...{ recordChange, changes },
   };
 }

@@ -1,0 +1,52 @@
+import type { AuditEntry, listAuditLog, listOwnAuditLog } from '@gatehouse/contract/audit';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
+import { AppError } from '@gatehouse/kit/errors';
+import type { z } from 'zod';
+import type { AuditFilter, KeptEntry } from './audit-log-statements.ts';
+import type { AuditLogSystemStore } from './audit-log-system-store.ts';
+import type { OwnAuditLogStore } from './own-audit-log-store.ts';
+
+type Query = z.output<typeof listOwnAuditLog>;
+type OwnList = Call<unknown, Query>;
+type List = Call<unknown, z.output<typeof listAuditLog>>;
+
+export interface AuditLogDependencies {
+  auditLog: AuditLogSystemStore;
+  ofTenant: OwnAuditLogStore;
+}
+
+/** The administrative changes in all services, with the key that made each: of all tenants, and of the caller's. */
+export function auditLogHandlers({ auditLog, ofTenant }: AuditLogDependencies): Record<string, Handler> {
+  return {
+    'owner.audit-log.list': async ({ query }: List) => {
+      const rows = await auditLog.list({ ...filterOf(query), tenantId: query.tenant_id ?? null });
+      return { body: pageOf(rows, query.limit, showEntry) };
+    },
+
+    'audit-log.list': async (call: OwnList) => {
+      const { query } = call;
+      const { tenantId } = tenantOf(call);
+      const rows = await ofTenant.list({ ...filterOf(query), tenantId });
+      return { body: pageOf(rows, query.limit, (entry) => withoutOwnersAddress(showEntry(entry))) };
+    },
+  };
+}
+
+/** Throws a 400 for a period that ends before it begins. */
+function filterOf(query: Query): Omit<AuditFilter, 'tenantId'> {
+  const { actor = null, action = null, from = null, to = null, limit, cursor } = query;
+  // Times are normalized, so comparing them as text is correct.
+  if (from !== null && to !== null && from >= to)
+    throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });
+  return { actor, action, from, to, limit, before: decodeCursor(cursor) };
+}
+
+function showEntry({ at, ...entry }: KeptEntry): AuditEntry {
+  return { ...entry, at: at.toISOString() };
+}
+
+/** Tenants see what an owner changed for them, not where the owner was. */
+function withoutOwnersAddress(entry: AuditEntry): AuditEntry {
+  return entry.actor.role === 'owner' ? { ...entry, client_ip: null } : entry;
+}
