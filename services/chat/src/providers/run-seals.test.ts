@@ -1,6 +1,7 @@
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { sealIdsIn } from '../dialects/seals-in.ts';
 import { accountOf, makerOf, readsSeals } from './makers.ts';
 import { ProviderRegistry } from './registry.ts';
 import { RunSeals } from './run-seals.ts';
@@ -77,6 +78,16 @@ describe('the makers of seals', () => {
     const apis = ['chat', 'responses', 'messages', 'gemini'] as const;
     expect(apis.filter((api) => registry.dividesSeals(api, false))).toEqual(divided);
     expect(registry.dividesSeals('responses', true)).toBe(true);
+  });
+});
+
+describe('the seals in a text', () => {
+  it('are found in the largest requests, and in the longest conversations', () => {
+    const ids = Array.from({ length: 5_000 }, (_, place) => `gAAAA-${place}`.padStart(40, 'x'));
+    const thoughts = ids.map((id) => ({ type: 'reasoning', encrypted_content: id }));
+    const input = [{ role: 'user', content: 'a'.repeat(30 * 1024 * 1024) }, ...thoughts];
+    const found = sealIdsIn('responses', Buffer.from(JSON.stringify({ input })));
+    expect(found).toEqual(ids.map((id) => id.slice(-32)));
   });
 });
 
