@@ -22,6 +22,8 @@ const values: Readonly<Record<string, string | null>> = {
   'api_keys.key_id': 'ABCDEFGHIJ{n}',
   'api_keys.role': 'user',
   'api_keys.scopes': '{}',
+  'sessions.role': 'user',
+  'sessions.scopes': '{}',
   'agents.visibility': 'tenant',
   'relations.valid_to': null,
   'transfer_previews.target_tenant_id': '00000000-0000-7000-8000-000000000000',
