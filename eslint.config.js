@@ -35,7 +35,7 @@ const tooManyImports = {
 };
 
 export default tseslint.config(
-  { ignores: ['**/node_modules', 'proto/gen', '.gatehouse', 'coverage'] },
+  { ignores: ['**/node_modules', 'proto/gen', '.gatehouse', 'coverage', '**/dist'] },
   js.configs.recommended,
   tseslint.configs.strictTypeChecked,
   {

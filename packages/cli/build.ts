@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { build } from 'esbuild';
+import { operationsOf, type OpenApiDocument } from './src/operations.ts';
+
+/** Packs the command line into one file without dependencies, which runs on Node 20. */
+
+const here = import.meta.dirname;
+const document = JSON.parse(
+  await readFile(path.join(here, '../contract/openapi.json'), 'utf8'),
+) as OpenApiDocument;
+
+await build({
+  entryPoints: [path.join(here, 'src/main.ts')],
+  outfile: path.join(here, 'dist/gatehouse.js'),
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  minifySyntax: true,
+  legalComments: 'eof',
+  banner: {
+    js: '#!/usr/bin/env node\nimport { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+  },
+  define: { __VERSION__: JSON.stringify(await versionOf(path.join(here, 'package.json'))) },
+  plugins: [
+    {
+      name: 'operations as a list',
+      setup: (bundle) => {
+        bundle.onLoad({ filter: /known-operations\.ts$/ }, () => ({
+          contents: `export const operations = ${JSON.stringify(operationsOf(document))};`,
+        }));
+      },
+    },
+  ],
+});
+
+async function versionOf(file: string): Promise<string> {
+  return (JSON.parse(await readFile(file, 'utf8')) as { version: string }).version;
+}

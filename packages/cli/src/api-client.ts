@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type { Profile } from './profiles.ts';
+
+/** An answer of the gateway that is an error: exit code 1. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | undefined;
+
+  constructor(parts: { status: number; code: string; message: string; requestId: string | undefined }) {
+    super(parts.message);
+    this.status = parts.status;
+    this.code = parts.code;
+    this.requestId = parts.requestId;
+  }
+}
+
+/** The gateway can't be reached: exit code 1. */
+export class UnreachableError extends Error {}
+
+export interface ApiRequest {
+  method: string;
+  /** With the query. */
+  path: string;
+  body?: NonNullable<RequestInit['body']>;
+  /** A body of JSON in place of `body`. */
+  json?: unknown;
+  contentType?: string;
+  /** On behalf of that user. */
+  user?: string | undefined;
+  /** Whether a repeat is harmless: it gets an `Idempotency-Key` where it creates something. */
+  idempotencyKey?: boolean;
+  headers?: Record<string, string>;
+  /** For requests that are signed instead. */
+  withoutKey?: boolean;
+  signal?: AbortSignal;
+}
+
+const attempts = 4;
+const firstPauseMs = 300;
+const longestPauseMs = 10_000;
+/** Statuses after which another attempt may succeed; the gateway has done nothing. */
+const passing = new Set([429, 502, 503]);
+
+/** Requests to one gateway with one key. */
+export class ApiClient {
+  readonly #profile: Profile;
+  readonly #version: string;
+
+  constructor(profile: Profile, version: string) {
+    this.#profile = profile;
+    this.#version = version;
+  }
+
+  /** The JSON of an answer; undefined for one without a body. */
+  async json<Answered>(request: ApiRequest): Promise<Answered> {
+    const response = await this.send(request);
+    const text = await response.text();
+    if (text === '') return undefined as Answered;
+    try {
+      return JSON.parse(text) as Answered;
+    } catch {
+      const { url } = this.#profile;
+      throw new UnreachableError(`${url} does not answer with JSON. Is it the address of a gateway?`);
+    }
+  }
+
+  /** Rejects with an `ApiError` for an answer that is no success. Tries again after what may pass, if that is harmless. */
+  async send(request: ApiRequest): Promise<Response> {
+    const { method, idempotencyKey = false } = request;
+    const key = idempotencyKey ? randomUUID() : undefined;
+    const isHarmless = method === 'GET' || key !== undefined;
+    for (let attempt = 1; ; attempt += 1) {
+      const isLast = !isHarmless || attempt === attempts;
+      const response = await this.#once(request, key).catch((error: unknown) => {
+        if (isLast || request.signal?.aborted === true) throw error;
+        return undefined;
+      });
+      if (response?.ok === true) return response;
+      if (response !== undefined && (isLast || !passing.has(response.status))) throw await errorOf(response);
+      await response?.body?.cancel();
+      const asked = Number(response?.headers.get('retry-after') ?? 0) * 1_000;
+      const pauseMs = Math.max(asked, firstPauseMs * 2 ** attempt);
+      if (response !== undefined && pauseMs > longestPauseMs) throw await errorOf(response);
+      await setTimeout(pauseMs, undefined, request.signal && { signal: request.signal });
+    }
+  }
+
+  async #once(request: ApiRequest, idempotencyKey: string | undefined): Promise<Response> {
+    const { method, path, json, user, contentType, signal } = request;
+    const body = json === undefined ? request.body : JSON.stringify(json);
+    const type = json === undefined ? contentType : 'application/json';
+    try {
+      return await fetch(new URL(path, this.#profile.url), {
+        method,
+        headers: {
+          ...(request.withoutKey !== true && { authorization: `Bearer ${this.#profile.key}` }),
+          'user-agent': `gatehouse-cli/${this.#version}`,
+          ...(type !== undefined && { 'content-type': type }),
+          ...(user !== undefined && { 'x-service-user-id': user }),
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+          ...request.headers,
+        },
+        ...(body !== undefined && { body }),
+        ...(signal !== undefined && { signal }),
+        redirect: 'error',
+        // For bodies that are streams.
+        ...{ duplex: 'half' },
+      });
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      const { cause, message } = error as Error & { cause?: Error };
+      throw new UnreachableError(`${this.#profile.url} can't be reached: ${cause?.message ?? message}`);
+    }
+  }
+}
+
+async function errorOf(response: Response): Promise<ApiError> {
+  const requestId = response.headers.get('x-request-id') ?? undefined;
+  const text = await response.text().catch(() => '');
+  let error: { code?: string; message?: string } = {};
+  try {
+    ({ error = {} } = JSON.parse(text) as { error?: typeof error });
+  } catch {
+    // Something in front of the gateway has answered.
+  }
+  const { code = `http_${response.status}`, message = `${response.status} ${response.statusText}` } = error;
+  return new ApiError({ status: response.status, code, message, requestId });
+}

@@ -1,0 +1,50 @@
+import type { Readable } from 'node:stream';
+import { ApiClient } from './api-client.ts';
+import { Output } from './output.ts';
+import { Profiles, type Profile } from './profiles.ts';
+
+/** The options of every command. */
+export interface SharedOptions {
+  profile?: string;
+  json?: boolean;
+}
+
+/** Everything outside itself that a command has to do with. */
+export interface Surroundings {
+  environment: Readonly<Record<string, string | undefined>>;
+  stdin: Readable;
+  write: (text: string) => void;
+  /** Is aborted when the person interrupts the command. */
+  signal: AbortSignal;
+  version: string;
+}
+
+/** Gives commands their client, profiles and output. */
+export class Context {
+  readonly surroundings: Surroundings;
+  readonly profiles: Profiles;
+
+  constructor(surroundings: Surroundings) {
+    this.surroundings = surroundings;
+    this.profiles = new Profiles(surroundings.environment);
+  }
+
+  /** `GATEHOUSE_URL` and `GATEHOUSE_API_KEY` together stand in for a profile. */
+  async client(options: SharedOptions): Promise<ApiClient> {
+    return this.clientOf(await this.#profile(options));
+  }
+
+  clientOf(profile: Profile): ApiClient {
+    return new ApiClient(profile, this.surroundings.version);
+  }
+
+  async #profile({ profile }: SharedOptions): Promise<Profile> {
+    const { GATEHOUSE_URL: url, GATEHOUSE_API_KEY: key, GATEHOUSE_PROFILE } = this.surroundings.environment;
+    if (profile === undefined && url !== undefined && key !== undefined) return { url, key };
+    return this.profiles.get(profile ?? GATEHOUSE_PROFILE);
+  }
+
+  output({ json = false }: SharedOptions): Output {
+    return new Output(this.surroundings.write, json);
+  }
+}

@@ -1,0 +1,51 @@
+import { readFile } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import { parse } from 'yaml';
+import { UsageError } from './usage-error.ts';
+
+/** All of standard input as text. */
+export async function readAll(stdin: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as string | Buffer));
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A file's text, or that of standard input for `-`. */
+export async function readText(file: string, stdin: Readable): Promise<string> {
+  if (file === '-') return readAll(stdin);
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(
+      `${file} can't be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown error'}`,
+    );
+  }
+}
+
+/** YAML, of which JSON is a part. */
+export function parseYaml(text: string, source: string): unknown {
+  try {
+    return parse(text) as unknown;
+  } catch (error) {
+    throw new UsageError(`${source}: ${(error as Error).message}`);
+  }
+}
+
+/** Like a shell does: `${NAME}` is that of the environment. There is no default, so that no secret is empty by mistake. */
+export function withEnvironment(
+  value: unknown,
+  environment: Readonly<Record<string, string | undefined>>,
+): unknown {
+  if (typeof value === 'string')
+    return value.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
+      const found = environment[name];
+      if (found === undefined || found === '') throw new UsageError(`The environment has no ${name}.`);
+      return found;
+    });
+  if (Array.isArray(value)) return value.map((part) => withEnvironment(part, environment));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, part]) => [name, withEnvironment(part, environment)]),
+    );
+  return value;
+}

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from '@jest/globals';
+import { operationsOf, type OpenApiDocument } from './operations.ts';
+
+const document = JSON.parse(
+  readFileSync(path.join(import.meta.dirname, '../../contract/openapi.json'), 'utf8'),
+) as OpenApiDocument;
+const operations = operationsOf(document);
+const named = (id: string) => operations.find((operation) => operation.id === id);
+
+it('every operation for keys that takes JSON becomes a command, and none in the format of a provider', () => {
+  const ids = operations.map(({ id }) => id);
+  expect(ids).toEqual(expect.arrayContaining(['agents.create', 'owner.tenants.patch', 'kg.traverse']));
+  expect(ids).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(chat|gemini|azure|messages)\./)]));
+  // Signed requests have no key.
+  expect(named('webhooks.llm')).toBeUndefined();
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+it('members of bodies have the kind of their values', () => {
+  const members = new Map(named('agents.create')?.body?.map((member) => [member.name, member]));
+  expect(members.get('key')).toMatchObject({ type: 'string', required: true });
+  expect(members.get('model_fallbacks')).toMatchObject({ type: 'strings', required: false });
+  expect(members.get('memory')?.type).toBe('json');
+  expect(members.get('visibility')?.values).toEqual(['tenant', 'private']);
+});
+
+it('members of all forms of a body are known', () => {
+  const members = named('channels.instances.create')?.body?.map(({ name }) => name);
+  expect(members).toEqual(expect.arrayContaining(['type', 'name', 'agent_id', 'config', 'credentials']));
+  expect(named('channels.instances.create')?.idempotencyKey).toBe(true);
+});
+
+it('parameters are those of the path or of the query', () => {
+  const list = named('agents.list');
+  expect(list?.queryParameters.map(({ name }) => name)).toEqual(expect.arrayContaining(['limit', 'cursor']));
+  expect(named('agents.get')?.pathParameters.map(({ name }) => name)).toEqual(['agentID']);
+  expect(list?.queryParameters.find(({ name }) => name === 'limit')?.type).toBe('number');
+});

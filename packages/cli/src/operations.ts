@@ -1,0 +1,177 @@
+/** An operation of the API, as far as a command needs to know it. */
+export interface Operation {
+  /** Its id in the OpenAPI document: the words of its command, `agents.create`. */
+  id: string;
+  method: string;
+  path: string;
+  summary: string;
+  /** Parameters in the path, in its order. */
+  pathParameters: Parameter[];
+  queryParameters: Parameter[];
+  /** The members of a JSON body; absent without one. */
+  body?: Parameter[];
+  /** Whether a repeat with the same `Idempotency-Key` gets the first answer. */
+  idempotencyKey: boolean;
+  /** Whether it may be asked on behalf of a user. */
+  actingUser: boolean;
+}
+
+export interface Parameter {
+  name: string;
+  description: string;
+  required: boolean;
+  /** How a text of the command line becomes a value. */
+  type: 'string' | 'number' | 'boolean' | 'strings' | 'json';
+  /** The values that there are, if they are few. */
+  values?: string[];
+}
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  enum?: unknown[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+}
+
+interface DocumentParameter {
+  $ref?: string;
+  name: string;
+  in: string;
+  description?: string;
+  required?: boolean;
+  schema?: Schema;
+}
+
+interface DocumentOperation {
+  operationId?: string;
+  summary?: string;
+  description?: string;
+  security?: object[];
+  parameters?: DocumentParameter[];
+  requestBody?: { content?: Record<string, { schema?: Schema }> };
+  'x-acting-user'?: boolean;
+}
+
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, DocumentOperation>>;
+  components?: object;
+}
+
+/** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
+const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
+/** With commands of their own, or for programs. */
+const others =
+  /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.(import|export))$/;
+
+/** The operations that become commands by themselves: those that a key may call with JSON or without a body. */
+export function operationsOf(document: OpenApiDocument): Operation[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      const { operationId: id = '', security, requestBody } = operation;
+      const content = Object.keys(requestBody?.content ?? {});
+      const isForKeys = security === undefined || security.some((scheme) => 'bearer' in scheme);
+      const isJson = content.every((type) => type === 'application/json');
+      if (id === '' || !isForKeys || !isJson || ofProviders.test(id) || others.test(id)) return [];
+      return [operationOf(document, { id, method, path, operation })];
+    }),
+  );
+}
+
+function operationOf(
+  document: OpenApiDocument,
+  { id, method, path, operation }: { id: string; method: string; path: string; operation: DocumentOperation },
+): Operation {
+  const given = (operation.parameters ?? []).map((parameter) => resolved(document, parameter));
+  const schema = operation.requestBody?.content?.['application/json']?.schema;
+  const parametersIn = (place: string): Parameter[] =>
+    given
+      .filter((parameter) => parameter.in === place)
+      .map((parameter) => parameterOf(document, parameter.name, parameter));
+  return {
+    id,
+    method: method.toUpperCase(),
+    path,
+    summary: operation.summary ?? '',
+    pathParameters: parametersIn('path'),
+    queryParameters: parametersIn('query'),
+    ...(schema !== undefined && { body: membersOf(document, schema) }),
+    idempotencyKey: given.some(({ name }) => name === 'Idempotency-Key'),
+    actingUser: operation['x-acting-user'] === true,
+  };
+}
+
+function resolved<Part extends { $ref?: string }>(document: OpenApiDocument, part: Part): Part {
+  if (part.$ref === undefined) return part;
+  let found: unknown = document;
+  for (const name of part.$ref.split('/').slice(1)) found = (found as Record<string, unknown>)[name];
+  return resolved(document, found as Part);
+}
+
+/** Members of all forms that the body may have. */
+function membersOf(document: OpenApiDocument, given: Schema): Parameter[] {
+  const schema = resolved(document, given);
+  const forms = schema.allOf ?? schema.oneOf ?? schema.anyOf;
+  const all = new Map<string, Parameter>();
+  for (const form of forms ?? [])
+    for (const member of membersOf(document, form)) all.set(member.name, member);
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const required = schema.required?.includes(name) === true;
+    all.set(name, parameterOf(document, name, { schema: property, required }));
+  }
+  return [...all.values()];
+}
+
+function parameterOf(
+  document: OpenApiDocument,
+  name: string,
+  { schema: given = {}, description, required = false }: Omit<DocumentParameter, 'in' | 'name'>,
+): Parameter {
+  const schema = resolved(document, given);
+  const values = schema.enum?.filter((value) => typeof value === 'string');
+  return {
+    name,
+    description: firstSentence(description ?? schema.description ?? ''),
+    required,
+    type: typeOf(document, schema),
+    ...(values !== undefined && values.length > 0 && { values }),
+  };
+}
+
+/** Forms of more than one kind are given as JSON, except where the others are null. */
+function typeOf(document: OpenApiDocument, schema: Schema): Parameter['type'] {
+  const forms = schema.anyOf ?? schema.oneOf;
+  if (forms !== undefined) {
+    const types = new Set(
+      forms
+        .map((form) => resolved(document, form))
+        .filter((form) => form.type !== 'null')
+        .map((form) => typeOf(document, form)),
+    );
+    return types.size === 1 ? ([...types][0] ?? 'json') : 'json';
+  }
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
+  if (types.length !== 1) return schema.enum === undefined ? 'json' : 'string';
+  switch (types[0]) {
+    case 'string':
+      return 'string';
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'boolean':
+      return 'boolean';
+    case 'array':
+      return typeOf(document, resolved(document, schema.items ?? {})) === 'string' ? 'strings' : 'json';
+    default:
+      return 'json';
+  }
+}
+
+function firstSentence(text: string): string {
+  return /^.*?[.:](?=\s|$)/s.exec(text)?.[0].replace(/[.:]$/, '') ?? text;
+}

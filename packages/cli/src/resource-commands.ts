@@ -1,0 +1,215 @@
+import { Command, Option } from 'commander';
+import type { ApiClient } from './api-client.ts';
+import type { Context, SharedOptions } from './context.ts';
+import { parseYaml, readText } from './inputs.ts';
+import type { Operation, Parameter } from './operations.ts';
+import type { Output } from './output.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Verbs of operations that people know by another name. */
+const verbs: Record<string, string> = { patch: 'update' };
+
+/** Adds a command for each operation, under the words of its id. */
+export function addResourceCommands(
+  program: Command,
+  context: Context,
+  operations: readonly Operation[],
+): void {
+  for (const operation of operations) {
+    const words = operation.id.split('.');
+    const verb = words.pop() ?? '';
+    let parent = program;
+    for (const word of words) {
+      const found = parent.commands.find((command) => command.name() === word);
+      parent = found ?? parent.command(word);
+    }
+    parent.addCommand(commandOf(operation, verbs[verb] ?? verb, context));
+  }
+}
+
+function commandOf(operation: Operation, name: string, context: Context): Command {
+  const { summary, pathParameters, queryParameters, body, actingUser } = operation;
+  const command = new Command(name).description(summary);
+  for (const { name: parameter, description } of pathParameters)
+    command.argument(`<${flag(parameter)}>`, description);
+  for (const parameter of [...queryParameters, ...(body ?? [])]) command.addOption(optionOf(parameter));
+  if (isPaged(operation)) command.option('--all', 'all pages');
+  if (body !== undefined)
+    command.option('-f, --file <file>', 'the body as YAML or JSON; - for standard input');
+  if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
+  addShared(command);
+  const example = exampleOf(operation, name);
+  command.addHelpText('after', `\nExample:\n  ${example}\n`);
+  command.action(async (...given: unknown[]) => {
+    const values = given.slice(0, pathParameters.length) as string[];
+    const options = command.opts<Record<string, unknown> & SharedOptions>();
+    await run({ operation, values, options, context });
+  });
+  return command;
+}
+
+export function addShared(command: Command): Command {
+  return command
+    .option('--profile <name>', 'another profile than the current one')
+    .option('--json', 'for programs');
+}
+
+interface Call {
+  operation: Operation;
+  /** Values of the parameters in the path. */
+  values: readonly string[];
+  options: Record<string, unknown> & SharedOptions;
+  context: Context;
+}
+
+async function run({ operation, values, options, context }: Call): Promise<void> {
+  const { stdin, signal } = context.surroundings;
+  const client = await context.client(options);
+  const request = {
+    method: operation.method,
+    user: options['asUser'] as string | undefined,
+    idempotencyKey: operation.idempotencyKey,
+    signal,
+    ...(operation.body !== undefined && { json: await bodyOf(operation.body, options, stdin) }),
+  };
+  const query = queryOf(operation.queryParameters, options);
+  const path = pathOf(operation, values);
+  const output = context.output(options);
+  if (options['all'] === true) await allPages(client, { path, query, request, output });
+  else output.answer(await client.json({ ...request, path: withQuery(path, query) }));
+}
+
+/** Reads the body from a file, if there is one; options replace its members. */
+async function bodyOf(
+  members: readonly Parameter[],
+  options: Record<string, unknown>,
+  stdin: Context['surroundings']['stdin'],
+): Promise<Record<string, unknown>> {
+  const file = options['file'] as string | undefined;
+  const fromFile = file === undefined ? {} : parseYaml(await readText(file, stdin), file);
+  if (typeof fromFile !== 'object' || fromFile === null || Array.isArray(fromFile))
+    throw new UsageError(`${file ?? ''} must hold the members of an object`);
+  const body: Record<string, unknown> = { ...fromFile };
+  for (const member of members) {
+    const value = options[camel(member.name)];
+    if (value !== undefined) body[member.name] = value;
+  }
+  const missing = members.filter(({ required, name }) => required && body[name] === undefined);
+  if (missing.length > 0)
+    throw new UsageError(`Missing: ${missing.map(({ name }) => `--${flag(name)}`).join(', ')}, or in --file`);
+  return body;
+}
+
+async function allPages(
+  client: ApiClient,
+  call: {
+    path: string;
+    query: Record<string, string>;
+    request: { method: string; user: string | undefined; signal: AbortSignal };
+    output: Output;
+  },
+): Promise<void> {
+  const data: unknown[] = [];
+  let cursor: string | null | undefined = call.query['cursor'];
+  do {
+    const query = { limit: '200', ...call.query, ...(typeof cursor === 'string' && { cursor }) };
+    const page: { data: unknown[]; next_cursor?: string | null } = await client.json({
+      ...call.request,
+      path: withQuery(call.path, query),
+    });
+    data.push(...page.data);
+    cursor = page.next_cursor;
+  } while (typeof cursor === 'string');
+  call.output.answer({ data });
+}
+
+function pathOf({ path, pathParameters }: Operation, values: readonly string[]): string {
+  let filled = path;
+  for (const [at, { name }] of pathParameters.entries()) {
+    const value = values[at] ?? '';
+    if (value === '') throw new UsageError(`<${flag(name)}> is empty`);
+    // Documents have paths of their own, whose segments stay segments.
+    const segments = name === 'path' ? value.split('/') : [value];
+    filled = filled.replace(`{${name}}`, () => segments.map(encodeURIComponent).join('/'));
+  }
+  return filled;
+}
+
+function queryOf(parameters: readonly Parameter[], options: Record<string, unknown>): Record<string, string> {
+  const query: Record<string, string> = {};
+  for (const { name } of parameters) {
+    const value = options[camel(name)] as string | number | boolean | string[] | undefined;
+    if (value !== undefined) query[name] = String(value);
+  }
+  return query;
+}
+
+export function withQuery(path: string, query: Record<string, string>): string {
+  const text = new URLSearchParams(query).toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+function optionOf({ name, description, type, values }: Parameter): Option {
+  const shown = { string: 'text', number: 'number', boolean: 'true|false', strings: 'list', json: 'json' }[
+    type
+  ];
+  const option = new Option(`--${flag(name)} <${shown}>`, description);
+  if (values !== undefined) option.choices(values);
+  else option.argParser((text: string) => valueOf(name, type, text));
+  return option;
+}
+
+function valueOf(name: string, type: Parameter['type'], text: string): unknown {
+  if (text === 'null' && type !== 'string') return null;
+  switch (type) {
+    case 'string':
+      return text;
+    case 'strings':
+      return text.split(',').filter((part) => part !== '');
+    case 'number': {
+      const number = Number(text);
+      if (text.trim() === '' || Number.isNaN(number)) throw new UsageError(`--${flag(name)} takes a number`);
+      return number;
+    }
+    case 'boolean':
+      if (text !== 'true' && text !== 'false') throw new UsageError(`--${flag(name)} takes true or false`);
+      return text === 'true';
+    case 'json':
+      return parseYaml(text, `--${flag(name)}`);
+  }
+}
+
+function isPaged({ queryParameters }: Operation): boolean {
+  return queryParameters.some(({ name }) => name === 'cursor');
+}
+
+function exampleOf({ id, pathParameters, body }: Operation, name: string): string {
+  const words = id.split('.').slice(0, -1);
+  const required = (body ?? []).filter((member) => member.required);
+  const options = required.map((member) => `--${flag(member.name)} ${exampleValue(member)}`);
+  return [
+    'gatehouse',
+    ...words,
+    name,
+    ...pathParameters.map((each) => flag(each.name).toUpperCase()),
+    ...options,
+  ].join(' ');
+}
+
+function exampleValue({ type, values, name }: Parameter): string {
+  if (values !== undefined) return values[0] ?? '';
+  return { string: `${flag(name)}…`, number: '1', boolean: 'true', strings: 'a,b', json: "'{…}'" }[type];
+}
+
+/** `agentID` → `agent-id`, `group_by` → `group-by`. */
+function flag(name: string): string {
+  return name
+    .replaceAll(/([a-z])([A-Z])/g, '$1-$2')
+    .replaceAll('_', '-')
+    .toLowerCase();
+}
+
+/** As commander names an option's value. */
+function camel(name: string): string {
+  return flag(name).replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
