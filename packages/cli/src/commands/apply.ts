@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import type { Context, SharedOptions } from '../context.ts';
+import { carryOut } from '../declarations/carry-out.ts';
+import { readDeclared } from '../declarations/declared.ts';
+import { planSteps, readPresent, type Present, type Step } from '../declarations/plan.ts';
+import { addShared } from '../resource-commands.ts';
+
+interface DeclaredOptions extends SharedOptions {
+  file: string;
+  label: string;
+  prune?: boolean;
+  sendSecrets?: boolean;
+}
+
+interface ApplyOptions extends DeclaredOptions {
+  dryRun?: boolean;
+  secretsFile?: string;
+}
+
+/** The gateway is not as declared: exit code 3. */
+export class DriftError extends Error {}
+
+/** `apply` and `diff`. */
+export function addApply(program: Command, context: Context): void {
+  withFiles(program.command('apply'))
+    .description(
+      'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them',
+    )
+    .option('--dry-run', 'only say what would be done')
+    .option('--secrets-file <file>', 'where secrets that are shown once are kept, as lines of JSON')
+    .addHelpText('after', '\nExample:\n  gatehouse apply -f gatehouse/ --secrets-file secrets.jsonl\n')
+    .action(async (options: ApplyOptions) => {
+      const { steps, present } = await plan(context, options);
+      const { dryRun = false, secretsFile, json = false } = options;
+      const output = context.output(options);
+      const client = await context.client(options);
+      const done: object[] = [];
+      const show = (step: Step): void => {
+        if (json) done.push(shown(step));
+        else output.line(lineOf(step, !dryRun));
+      };
+      try {
+        if (dryRun) for (const step of steps) show(step);
+        else
+          await carryOut(client, steps, {
+            present,
+            onDone: show,
+            ...(secretsFile !== undefined && { secretsFile }),
+          });
+      } finally {
+        if (json) output.answer({ dry_run: dryRun, steps: done });
+      }
+      if (!json && steps.length === 0) output.line('Everything is as declared.');
+    });
+
+  withFiles(program.command('diff'))
+    .description('say what differs from what files declare; ends with 3 if anything does')
+    .addHelpText('after', '\nExample:\n  gatehouse diff -f gatehouse/\n')
+    .action(async (options: DeclaredOptions) => {
+      const { steps } = await plan(context, options);
+      const output = context.output(options);
+      if (output.isJson) output.answer({ steps: steps.map(shown) });
+      else for (const step of steps) output.line(lineOf(step, false));
+      if (steps.length > 0) throw new DriftError();
+      if (!output.isJson) output.line('Everything is as declared.');
+    });
+}
+
+function withFiles(command: Command): Command {
+  return addShared(command)
+    .requiredOption('-f, --file <path>', 'a file, a folder of them, or - for standard input')
+    .option(
+      '--label <label>',
+      'kept with agents, so that --prune knows which ones these files have made',
+      'default',
+    )
+    .option(
+      '--prune',
+      'delete agents with the label, their channels and endpoints, that are no longer declared',
+    )
+    .option('--send-secrets', 'send credentials again, which can’t be compared');
+}
+
+async function plan(
+  context: Context,
+  options: DeclaredOptions,
+): Promise<{ steps: Step[]; present: Present }> {
+  const { file, label, prune = false, sendSecrets = false } = options;
+  const declared = await readDeclared(file, context.surroundings);
+  const present = await readPresent(await context.client(options), declared, { prune });
+  return { steps: planSteps(declared, present, { label, prune, sendSecrets }), present };
+}
+
+function shown({ action, kind, identity, differing }: Step): object {
+  return { action, kind: kind.name, name: identity, members: differing };
+}
+
+function lineOf({ action, kind, identity, differing }: Step, isDone: boolean): string {
+  const sign = { create: '+', update: '~', delete: '-' }[action];
+  const verb = isDone ? `${action}d` : action;
+  const members = action === 'update' ? ` (${differing.join(', ')})` : '';
+  return `${sign} ${verb} ${kind.name} ${identity}${members}`;
+}

@@ -1,0 +1,78 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Command } from 'commander';
+import type { Context, SharedOptions } from '../context.ts';
+import { forTerminal } from '../output.ts';
+import { addShared, withQuery } from '../resource-commands.ts';
+
+interface FollowOptions extends SharedOptions {
+  since?: string;
+  agent?: string;
+  user?: string;
+  status?: string;
+  channel?: string;
+  once?: boolean;
+}
+
+interface Trace {
+  id: string;
+  status: string;
+  started_at: string;
+  duration_ms: number | null;
+  request_model: string;
+  cost_usd: string | null;
+  error: { type: string } | null;
+}
+
+interface Page {
+  traces: Trace[];
+  next_cursor: string;
+  has_more: boolean;
+  poll_after_ms: number;
+}
+
+/** `traces follow`: a line for each change of a run, until it is interrupted. */
+export function addTraces(program: Command, context: Context): void {
+  const traces = program.commands.find((command) => command.name() === 'traces') ?? program.command('traces');
+  addShared(traces.command('follow'))
+    .description('runs as they begin and end; with --json a line of JSON each')
+    .option('--since <time>', 'RFC 3339; an hour ago by default')
+    .option('--agent <id>')
+    .option('--user <id>')
+    .option('--status <status>', 'running, ok, error, cancelled or interrupted')
+    .option('--channel <channel>', 'such as api or webhook')
+    .option('--once', 'end when all up to now are shown')
+    .addHelpText('after', '\nExample:\n  gatehouse traces follow --status error\n')
+    .action(async (options: FollowOptions) => {
+      const client = await context.client(options);
+      const { signal } = context.surroundings;
+      const output = context.output(options);
+      const { since, agent, user, status, channel, json = false } = options;
+      const given = { since, agent_id: agent, user_id: user, status, channel, limit: '200' };
+      const filters = Object.fromEntries(
+        Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
+      );
+      const { since: _, ...later } = filters;
+      let cursor: string | undefined;
+      for (;;) {
+        const query = cursor === undefined ? filters : { ...later, cursor };
+        const page = await client.json<Page>({
+          method: 'GET',
+          path: withQuery('/v1/traces/follow', query),
+          signal,
+        });
+        for (const trace of page.traces) output.line(json ? JSON.stringify(trace) : lineOf(trace));
+        cursor = page.next_cursor;
+        if (page.has_more) continue;
+        if (options.once === true) return;
+        await setTimeout(page.poll_after_ms, undefined, { signal });
+      }
+    });
+}
+
+function lineOf({ id, status, started_at, duration_ms, request_model, cost_usd, error }: Trace): string {
+  const parts = [started_at, status.padEnd(11), id, request_model];
+  if (duration_ms !== null) parts.push(`${duration_ms} ms`);
+  if (cost_usd !== null) parts.push(`${cost_usd} USD`);
+  if (error !== null) parts.push(error.type);
+  return forTerminal(parts.join('  '));
+}

@@ -1,0 +1,104 @@
+import { expect, it } from '@jest/globals';
+import type { Declared, Members } from './declared.ts';
+import { kinds } from './kinds.ts';
+import { planSteps, type PlanOptions, type Present } from './plan.ts';
+
+const kindOf = (name: string) => {
+  const kind = kinds.find((each) => each.name === name);
+  if (kind === undefined) throw new Error(name);
+  return kind;
+};
+const declaredOf = (lists: Record<string, Members[]>): Declared =>
+  new Map(kinds.map((kind) => [kind, lists[kind.name] ?? []]));
+const presentOf = (lists: Record<string, Members[]>): Present =>
+  new Map(
+    Object.entries(lists).map(([name, things]) => {
+      const kind = kindOf(name);
+      return [kind, new Map(things.map((thing) => [String(thing[kind.identity]), thing]))];
+    }),
+  );
+function stepsOf(
+  declared: Record<string, Members[]>,
+  present: Record<string, Members[]>,
+  options: Partial<PlanOptions> = {},
+): string[] {
+  const all = { label: 'shop', prune: false, sendSecrets: false, ...options };
+  return planSteps(declaredOf(declared), presentOf(present), all).map(
+    ({ action, kind, identity, differing }) => `${action} ${kind.name} ${identity} ${differing.join()}`,
+  );
+}
+
+const clerk = { id: '1', key: 'clerk', model: 'm', tools: { builtin: [], max_iterations: 10 } };
+const ours = { ...clerk, metadata: { gatehouse_label: 'shop' } };
+
+it('things that there are not are made, in an order in which others need them', () => {
+  const declared = {
+    endpoints: [{ name: 'Alerts', agent: 'clerk' }],
+    agents: [{ key: 'clerk', model: 'm' }],
+    mcp_servers: [{ name: 'mail', url: 'https://mail.example.com' }],
+  };
+  expect(stepsOf(declared, {})).toEqual([
+    'create mcp_servers mail name,url',
+    'create agents clerk key,model,metadata',
+    'create endpoints Alerts name,agent',
+  ]);
+});
+
+it('nothing is done where all that is declared holds', () => {
+  const declared = { agents: [{ key: 'clerk', model: 'm', tools: { max_iterations: 10 } }] };
+  expect(stepsOf(declared, { agents: [ours] })).toEqual([]);
+});
+
+it('members that differ are changed, with what stands beside them', () => {
+  const declared = declaredOf({ agents: [{ key: 'clerk', model: 'm', tools: { max_iterations: 3 } }] });
+  const options = { label: 'shop', prune: false, sendSecrets: false };
+  const [step, ...others] = planSteps(declared, presentOf({ agents: [ours] }), options);
+  expect(others).toEqual([]);
+  expect(step).toMatchObject({ action: 'update', id: '1', differing: ['tools'] });
+  expect(step?.members).toEqual({ tools: { builtin: [], max_iterations: 3 } });
+});
+
+it('a channel belongs to the agent with the declared key', () => {
+  const declared = { channels: [{ name: 'Desk', agent: 'clerk', type: 'generic' }] };
+  const desk = { id: '9', name: 'Desk', agent_id: '1', type: 'generic' };
+  expect(stepsOf(declared, { agents: [ours], channels: [desk] })).toEqual([]);
+  expect(stepsOf(declared, { agents: [ours], channels: [{ ...desk, agent_id: '2' }] })).toEqual([
+    'update channels Desk agent',
+  ]);
+});
+
+it('secrets are sent again only when they are asked for', () => {
+  const declared = { mcp_servers: [{ name: 'mail', auth: { type: 'bearer', token: 't' } }] };
+  const present = { mcp_servers: [{ id: '3', name: 'mail', auth: { type: 'bearer', token: true } }] };
+  expect(stepsOf(declared, present)).toEqual([]);
+  expect(stepsOf(declared, present, { sendSecrets: true })).toEqual(['update mcp_servers mail auth']);
+});
+
+it('pruning deletes what carries the label and is no longer declared, the other way round', () => {
+  const other = { ...clerk, id: '2', key: 'other', metadata: { gatehouse_label: 'else' } };
+  const present = {
+    agents: [ours, other],
+    channels: [
+      { id: '9', name: 'Desk', agent_id: '1' },
+      { id: '8', name: 'Not ours', agent_id: '2' },
+    ],
+    endpoints: [{ id: '7', name: 'Alerts', agent_id: '1' }],
+  };
+  expect(stepsOf({}, present, { prune: true })).toEqual([
+    'delete endpoints Alerts ',
+    'delete channels Desk ',
+    'delete agents clerk ',
+  ]);
+  expect(stepsOf({}, present)).toEqual([]);
+});
+
+it('what can’t be changed is said', () => {
+  const key = { id: '4', name: 'ci', role: 'user', status: 'active' };
+  expect(() => stepsOf({ api_keys: [{ name: 'ci', role: 'admin' }] }, { api_keys: [key] })).toThrow(
+    'api_keys: ci differs in role',
+  );
+  const endpoint = { id: '7', name: 'Alerts', scheme: 'github' };
+  expect(() =>
+    stepsOf({ endpoints: [{ name: 'Alerts', scheme: 'slack' }] }, { endpoints: [endpoint] }),
+  ).toThrow('endpoints: Alerts differs in scheme');
+});

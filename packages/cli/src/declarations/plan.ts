@@ -1,0 +1,180 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ApiClient } from '../api-client.ts';
+import { UsageError } from '../usage-error.ts';
+import type { Declared, Members } from './declared.ts';
+import { kinds, labelMember, type Kind } from './kinds.ts';
+
+/** A step that brings the gateway to what is declared. */
+export interface Step {
+  action: 'create' | 'update' | 'delete';
+  kind: Kind;
+  identity: string;
+  /** The id of the thing that there is. */
+  id?: string;
+  /** To send; an `agent` by its key instead of `agent_id`. */
+  members: Members;
+  /** The members that differ. */
+  differing: readonly string[];
+}
+
+export interface PlanOptions {
+  label: string;
+  prune: boolean;
+  sendSecrets: boolean;
+}
+
+/** The things that there are, by kind and identity. */
+export type Present = ReadonlyMap<Kind, ReadonlyMap<string, Members>>;
+
+/** Asks for all things of the kinds that matter: of agents always, since others refer to them. */
+export async function readPresent(
+  client: ApiClient,
+  declared: Declared,
+  { prune }: Pick<PlanOptions, 'prune'>,
+): Promise<Present> {
+  const present = new Map<Kind, Map<string, Members>>();
+  const refersToAgents = (kind: Kind): boolean => ['agents', 'channels', 'endpoints'].includes(kind.name);
+  const isAsked = (kind: Kind): boolean => (declared.get(kind)?.length ?? 0) > 0;
+  const agentsMatter = prune || kinds.some((kind) => refersToAgents(kind) && isAsked(kind));
+  for (const kind of kinds) {
+    if (!isAsked(kind) && !(refersToAgents(kind) && (prune || (kind.name === 'agents' && agentsMatter))))
+      continue;
+    const found = await listAll(client, kind.path);
+    present.set(kind, byIdentity(kind, found));
+  }
+  return present;
+}
+
+async function listAll(client: ApiClient, path: string): Promise<Members[]> {
+  const all: Members[] = [];
+  let cursor: string | null = null;
+  do {
+    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const page: { data: Members[]; next_cursor: string | null } = await client.json({
+      method: 'GET',
+      path: `${path}?limit=200${after}`,
+    });
+    all.push(...page.data);
+    cursor = page.next_cursor;
+  } while (cursor !== null);
+  return all;
+}
+
+/** Marks those that several have the name of. Keys that are over don't count. */
+function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Members> {
+  const found = new Map<string, Members>();
+  for (const thing of things) {
+    if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
+    const identity = String(thing[kind.identity]);
+    if (found.has(identity)) found.set(identity, { ...thing, [ambiguous]: true });
+    else found.set(identity, thing);
+  }
+  return found;
+}
+
+const ambiguous = Symbol('several have this name') as unknown as string;
+
+/** The steps, in an order in which what is needed comes first; nothing is asked or changed. */
+export function planSteps(declared: Declared, present: Present, options: PlanOptions): Step[] {
+  const agents = agentKeys(present);
+  const steps: Step[] = [];
+  for (const kind of kinds)
+    for (const thing of declared.get(kind) ?? []) {
+      const step = stepFor(kind, labelled(kind, thing, options.label), { present, agents, options });
+      if (step !== undefined) steps.push(step);
+    }
+  return options.prune ? [...steps, ...deletions(declared, present, options.label)] : steps;
+}
+
+function labelled(kind: Kind, thing: Members, label: string): Members {
+  if (kind.name !== 'agents') return thing;
+  return { ...thing, metadata: { ...(thing['metadata'] as Members | undefined), [labelMember]: label } };
+}
+
+function stepFor(
+  kind: Kind,
+  thing: Members,
+  {
+    present,
+    agents,
+    options,
+  }: { present: Present; agents: ReadonlyMap<string, string>; options: PlanOptions },
+): Step | undefined {
+  const identity = String(thing[kind.identity]);
+  const there = present.get(kind)?.get(identity);
+  if (there === undefined)
+    return { action: 'create', kind, identity, members: thing, differing: Object.keys(thing) };
+  if ((there as Record<string, unknown>)[ambiguous] === true)
+    throw new UsageError(`${kind.name}: several are named ${identity}. Rename or delete the others first.`);
+  const shown = { ...there, agent: agents.get(String(there['agent_id'])) };
+  const isCompared = (name: string): boolean =>
+    !kind.hidden.includes(name) && (!kind.once.includes(name) || name in there);
+  const compared = Object.keys(thing).filter(isCompared);
+  const differing = compared.filter((name) => !holds((shown as Members)[name], thing[name]));
+  const sent = options.sendSecrets ? kind.hidden.filter((name) => thing[name] !== undefined) : [];
+  if (differing.length === 0 && sent.length === 0) return undefined;
+  if (!kind.canChange || differing.some((name) => kind.once.includes(name)))
+    throw new UsageError(
+      `${kind.name}: ${identity} differs in ${differing.join(', ')}, and can't be changed: name another, or remove this one first.`,
+    );
+  const members = Object.fromEntries(
+    [...differing, ...sent].map((name) => [name, merged((shown as Members)[name], thing[name])]),
+  );
+  return {
+    action: 'update',
+    kind,
+    identity,
+    id: String(there['id']),
+    members,
+    differing: [...differing, ...sent],
+  };
+}
+
+/** Whether a value has all that is declared; what is not declared is left alone. */
+function holds(there: unknown, declared: unknown): boolean {
+  if (isMembers(declared) && isMembers(there))
+    return Object.entries(declared).every(([name, value]) => holds(there[name], value));
+  return isDeepStrictEqual(there ?? null, declared ?? null);
+}
+
+function merged(there: unknown, declared: unknown): unknown {
+  if (!isMembers(declared) || !isMembers(there)) return declared;
+  const members = Object.entries(declared).map(([name, value]) => [name, merged(there[name], value)]);
+  return { ...there, ...(Object.fromEntries(members) as Members) };
+}
+
+/** Agents with the label, and the channels and endpoints of such agents, that are no longer declared. */
+function deletions(declared: Declared, present: Present, label: string): Step[] {
+  const carriers = new Set<string>();
+  for (const [kind, things] of present)
+    if (kind.name === 'agents')
+      for (const agent of things.values())
+        if ((agent['metadata'] as Members | undefined)?.[labelMember] === label)
+          carriers.add(String(agent['id']));
+  const isOurs = (kind: Kind, thing: Members): boolean =>
+    carriers.has(String(kind.name === 'agents' ? thing['id'] : thing['agent_id']));
+  return kinds
+    .filter(({ name }) => ['agents', 'channels', 'endpoints'].includes(name))
+    .toReversed()
+    .flatMap((kind) => {
+      const kept = new Set(declared.get(kind)?.map((thing) => thing[kind.identity]));
+      return [...(present.get(kind) ?? [])]
+        .filter(([identity, thing]) => !kept.has(identity) && isOurs(kind, thing))
+        .map(([identity, thing]): Step => {
+          return { action: 'delete', kind, identity, id: String(thing['id']), members: {}, differing: [] };
+        });
+    });
+}
+
+/** Keys of agents by their ids. */
+function agentKeys(present: Present): Map<string, string> {
+  const keys = new Map<string, string>();
+  for (const [kind, things] of present)
+    if (kind.name === 'agents')
+      for (const agent of things.values()) keys.set(String(agent['id']), String(agent['key']));
+  return keys;
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
