@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
-.PHONY: images test-statements test-hostile test-cluster clean
+.PHONY: cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -77,6 +77,9 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 	@$(WITH_TOOLS) node test/bench/tools.ts
 	@$(WITH_TOOLS) node test/bench/transfers.ts
 	@$(WITH_TOOLS) node test/bench/neighbours.ts
+
+cli: node_modules/.package-lock.json ## Pack the command line for `npx` into gatehouse-<version>.tgz, which needs Node 20 alone
+	@$(WITH_TOOLS) npm pack --workspace gatehouse --silent
 
 images: ## Build the image of every service; IMAGE_BUILD, IMAGE_LOAD, REGISTRY, IMAGE_PREFIX, IMAGE_TAG: see deploy/images.sh
 	@bash deploy/images.sh

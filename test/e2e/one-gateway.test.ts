@@ -17,4 +17,5 @@ import './sessions.test.ts';
 import './analytics.test.ts';
 import './own-keys.test.ts';
 import './webhooks.test.ts';
+import './command-line.test.ts';
 import './memory-in-turns.test.ts';

@@ -1,0 +1,91 @@
+import { Command, CommanderError } from 'commander';
+import { ApiError, UnreachableError } from './api-client.ts';
+import { addApply, DriftError } from './commands/apply.ts';
+import { addChat } from './commands/chat.ts';
+import { addCompletion } from './commands/completion.ts';
+import { addLogin } from './commands/login.ts';
+import { addMemory } from './commands/memory.ts';
+import { addReports } from './commands/reports.ts';
+import { addTraces } from './commands/traces.ts';
+import { addWebhooks } from './commands/webhooks.ts';
+import { Context, type Surroundings } from './context.ts';
+import type { Operation } from './operations.ts';
+import { forTerminal } from './output.ts';
+import { addResourceCommands } from './resource-commands.ts';
+import { UsageError } from './usage-error.ts';
+
+export interface Cli extends Surroundings {
+  /** The words after the program's name. */
+  words: readonly string[];
+  operations: readonly Operation[];
+  writeError: (text: string) => void;
+}
+
+const interrupted = 130;
+
+/** Runs a command, and returns its exit code: 0, 1 (the gateway refused or failed), 2 (usage), 3 (drift). */
+export async function runCli({ words, operations, writeError, ...surroundings }: Cli): Promise<number> {
+  const isJson = words.includes('--json');
+  try {
+    await programOf(new Context(surroundings), operations, writeError).parseAsync(words, { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (surroundings.signal.aborted) return interrupted;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof DriftError) return 3;
+    if (error instanceof UsageError) {
+      writeError(`${forTerminal(error.message)}\n`);
+      return 2;
+    }
+    if (!(error instanceof ApiError) && !(error instanceof UnreachableError)) throw error;
+    writeError(isJson ? `${jsonOf(error)}\n` : `${forTerminal(textOf(error))}\n`);
+    return 1;
+  }
+}
+
+function programOf(
+  context: Context,
+  operations: readonly Operation[],
+  writeError: (text: string) => void,
+): Command {
+  const program = new Command('gatehouse')
+    .description('The command line of a Gatehouse gateway.')
+    .version(context.surroundings.version)
+    .showHelpAfterError('(add --help for what there is)')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  gatehouse login --url https://gatehouse.example.com --key -\n  gatehouse agents list\n  gatehouse chat -m agent:clerk "Where is the key?"\n  gatehouse apply -f gatehouse/\n',
+    );
+  addLogin(program, context);
+  addChat(program, context);
+  addReports(program, context);
+  addResourceCommands(program, context, operations);
+  addTraces(program, context);
+  addMemory(program, context);
+  addWebhooks(program, context);
+  addApply(program, context);
+  addCompletion(program, context);
+  for (const command of withAll(program)) {
+    command.exitOverride().configureOutput({ writeOut: context.surroundings.write, writeErr: writeError });
+    if (command.description() === '')
+      command.description(command.commands.map((part) => part.name()).join(', '));
+  }
+  return program;
+}
+
+function withAll(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withAll)];
+}
+
+function textOf(error: ApiError | UnreachableError): string {
+  if (!(error instanceof ApiError)) return error.message;
+  const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
+  return `${error.code}: ${error.message}${request}`;
+}
+
+function jsonOf(error: ApiError | UnreachableError): string {
+  if (!(error instanceof ApiError))
+    return JSON.stringify({ error: { code: 'unreachable', message: error.message } });
+  const { code, message, status, requestId } = error;
+  return JSON.stringify({ error: { code, message, status, request_id: requestId } });
+}

@@ -1,0 +1,223 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { runCli } from '../../packages/cli/src/cli.ts';
+import { operationsOf, type OpenApiDocument } from '../../packages/cli/src/operations.ts';
+import { eventually } from '@gatehouse/test/eventually';
+import { openGateway } from '@gatehouse/test/open-gateway';
+import type { SomeGateway } from '@gatehouse/test/some-gateway';
+import type { TenantAccess } from '@gatehouse/test/tenants';
+
+const document = path.join(import.meta.dirname, '../../packages/contract/openapi.json');
+const operations = operationsOf(JSON.parse(readFileSync(document, 'utf8')) as OpenApiDocument);
+
+let gateway: SomeGateway;
+let tenant: TenantAccess;
+let folder: string;
+beforeAll(async () => {
+  gateway = await openGateway();
+  tenant = await gateway.makeTenant();
+  folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-cli-'));
+});
+afterAll(async () => {
+  await rm(folder, { recursive: true });
+  await gateway.stop();
+});
+
+interface Ran {
+  code: number;
+  out: string;
+  error: string;
+}
+
+async function run(
+  line: readonly string[],
+  { input = '', environment = {} }: { input?: string; environment?: Record<string, string> } = {},
+): Promise<Ran> {
+  let [out, error] = ['', ''];
+  const code = await runCli({
+    words: line,
+    operations,
+    environment: { XDG_CONFIG_HOME: folder, ...environment },
+    stdin: Readable.from([input]),
+    write: (text) => (out += text),
+    writeError: (text) => (error += text),
+    signal: new AbortController().signal,
+    version: 'test',
+  });
+  return { code, out, error };
+}
+
+async function json(line: readonly string[], input?: string): Promise<unknown> {
+  const { code, out, error } = await run([...line, '--json'], input === undefined ? {} : { input });
+  expect([code, error]).toEqual([0, '']);
+  return JSON.parse(out) as unknown;
+}
+
+it('a key is kept where only its owner can read it, after it was tried', async () => {
+  const wrong = await run(['login', '--url', gateway.url, '--key', 'gwk_wrong']);
+  expect([wrong.code, wrong.error]).toEqual([1, expect.stringMatching(/^invalid_api_key: .* \(request /)]);
+  expect((await run(['whoami'])).code).toBe(2);
+
+  const { code, out } = await run(['login', '--url', gateway.url, '--key', '-'], {
+    input: `${tenant.adminKey}\n`,
+  });
+  expect([code, out]).toEqual([0, expect.stringContaining(`admin of tenant ${tenant.id}`)]);
+  expect(out).not.toContain(tenant.adminKey);
+  const { mode } = await stat(path.join(folder, 'gatehouse/profiles.json'));
+  expect(mode & 0o777).toBe(0o600);
+  expect(await json(['whoami'])).toMatchObject({ role: 'admin', tenant_id: tenant.id });
+});
+
+it('another profile and the environment stand in for the current one', async () => {
+  await run(['login', '--profile', 'person', '--url', gateway.url, '--key', tenant.userKey]);
+  expect(await json(['whoami'])).toMatchObject({ role: 'user' });
+  await run(['login', '--url', gateway.url, '--profile', 'default', '--key', tenant.adminKey]);
+  expect(await json(['whoami', '--profile', 'person'])).toMatchObject({ role: 'user' });
+  const environment = { GATEHOUSE_URL: gateway.url, GATEHOUSE_API_KEY: gateway.ownerKey };
+  expect(JSON.parse((await run(['whoami', '--json'], { environment })).out)).toMatchObject({ role: 'owner' });
+});
+
+it('keys are not sent in the clear to another machine', async () => {
+  const { code, error } = await run(['login', '--url', 'http://gatehouse.example.com', '--key', 'k']);
+  expect([code, error]).toEqual([2, expect.stringContaining('https')]);
+});
+
+it('resources are made, listed page by page, changed and deleted', async () => {
+  for (const key of ['ann', 'bob', 'cid']) {
+    const made = await json([
+      'agents',
+      'create',
+      '--key',
+      key,
+      '--model',
+      'small',
+      '--memory',
+      '{enabled: true}',
+    ]);
+    expect(made).toMatchObject({ key, memory: { enabled: true } });
+  }
+  const page = await run(['agents', 'list', '--limit', '1']);
+  expect(page.out).toMatch(/^ID +KEY.*\n.*\nThere are more: --cursor \S+, or --all\n$/);
+  const all = (await json(['agents', 'list', '--all', '--limit', '1'])) as { data: object[] };
+  expect(all.data).toHaveLength(3);
+  const body = 'name: Changed\nstatus: disabled\n';
+  const changed = await json(['agents', 'update', 'ann', '--file', '-', '--status', 'active'], body);
+  expect(changed).toMatchObject({ name: 'Changed', status: 'active' });
+  expect((await run(['agents', 'delete', 'cid'])).code).toBe(0);
+  const gone = await run(['agents', 'get', 'cid', '--json']);
+  expect([gone.code, JSON.parse(gone.error)]).toEqual([
+    1,
+    {
+      error: { code: 'not_found', message: expect.any(String), status: 404, request_id: expect.any(String) },
+    },
+  ]);
+});
+
+it.each([
+  [['agents', 'creat'], "unknown command 'creat'"],
+  [['agents', 'create', '--model', 'm'], 'Missing: --key'],
+  [['agents', 'create', '--key', 'a', '--model', 'm', '--visibility', 'all'], 'Allowed choices are'],
+  [['agents', 'list', '--limit', 'many'], '--limit takes a number'],
+  [['webhooks', 'send', '--endpoint', 'x', '--file', '/dev/null'], 'GATEHOUSE_WEBHOOK_SECRET'],
+])('%j is a command that can’t be carried out', async (line, reason) => {
+  const { code, out, error } = await run(line);
+  expect([code, out, error]).toEqual([2, '', expect.stringContaining(reason)]);
+});
+
+it('answers are streamed, in a conversation too, and reports have their runs', async () => {
+  const answered = await run(['chat', '-m', 'small', 'Hello', 'there']);
+  expect([answered.code, answered.out]).toEqual([0, expect.stringContaining('Hello there')]);
+  const talk = await run(['chat', '-m', 'small'], { input: 'First.\nSecond.\n' });
+  expect(talk.out).toMatch(/First\.[^]*Second\./);
+  const unknown = await run(['chat', '-m', 'no-such-model', 'Hello']);
+  expect([unknown.code, unknown.error]).toEqual([1, expect.stringContaining('model_not_found')]);
+  await eventually(async () => {
+    expect(await json(['usage'])).toMatchObject({ totals: { requests: 3 } });
+  });
+  const costs = (await json(['costs', '--by', 'model'])) as { total_usd: string };
+  expect((await run(['costs', '--by', 'model'])).out).toContain(costs.total_usd);
+  expect((await run(['traces', 'follow', '--once'])).out.split('\n')).toHaveLength(4);
+});
+
+it('documents are put, found, and moved to another agent as lines', async () => {
+  await json(['memory', 'put', 'ann', 'notes/key.md', '-'], 'The key is under the mat.');
+  expect((await run(['memory', 'search', 'ann', 'where', 'is', 'the', 'key'])).out).toContain('notes/key.md');
+  const file = path.join(folder, 'export.jsonl');
+  expect((await run(['memory', 'export', 'ann', file])).code).toBe(0);
+  expect(await json(['memory', 'import', 'bob', file])).toMatchObject({ documents: 1 });
+  expect((await run(['memory', 'export', 'bob'])).out).toContain('under the mat');
+});
+
+it('declarations are carried out once, and drift is shown', async () => {
+  const file = path.join(folder, 'declared.yaml');
+  const secrets = path.join(folder, 'secrets.jsonl');
+  const declare = (model: string, rest = '') =>
+    writeFile(
+      file,
+      `agents: [{ key: desk, model: ${model}, metadata: { team: ops } }]\n` +
+        `endpoints: [{ name: Alerts, agent: desk, mode: sync }]\n` +
+        `api_keys: [{ name: ci, role: user }]\n${rest}`,
+    );
+  await declare('small');
+  expect((await run(['diff', '-f', file])).code).toBe(3);
+  expect(await run(['apply', '-f', file])).toMatchObject({
+    code: 2,
+    error: expect.stringContaining('--secrets-file'),
+  });
+  const applied = await run(['apply', '-f', file, '--secrets-file', secrets]);
+  expect([applied.code, applied.out.split('\n').filter((line) => line.startsWith('+ created'))]).toEqual([
+    0,
+    ['+ created agents desk', '+ created endpoints Alerts', '+ created api_keys ci'],
+  ]);
+  const kept = (await readFile(secrets, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, string>);
+  expect((await stat(secrets)).mode & 0o777).toBe(0o600);
+  const [endpoint, key] = kept;
+  expect(applied.out).not.toContain(key?.['key']);
+
+  expect(await run(['apply', '-f', file])).toMatchObject({ code: 0, out: 'Everything is as declared.\n' });
+  expect((await run(['diff', '-f', file])).code).toBe(0);
+  await json(['agents', 'update', 'desk', '--metadata', '{team: ops, other: 1, gatehouse_label: default}']);
+  expect((await run(['diff', '-f', file])).code).toBe(0);
+  await declare('priced');
+  expect(await run(['diff', '-f', file])).toMatchObject({ code: 3, out: '~ update agents desk (model)\n' });
+  expect((await run(['apply', '-f', file, '--dry-run'])).code).toBe(0);
+  expect(await json(['agents', 'get', 'desk'])).toMatchObject({ model: 'small' });
+  expect((await run(['apply', '-f', file])).code).toBe(0);
+  expect(await json(['agents', 'get', 'desk'])).toMatchObject({ model: 'priced', metadata: { other: 1 } });
+
+  const sent = [
+    'webhooks',
+    'send',
+    '--endpoint',
+    endpoint?.['id'] ?? '',
+    '--secret',
+    endpoint?.['secret'] ?? '',
+  ];
+  expect(await json(sent, '{"input":"Disk full."}')).toMatchObject({
+    output: expect.stringContaining('Disk full.'),
+  });
+
+  await writeFile(file, 'api_keys: [{ name: ci, role: user }]\n');
+  expect((await run(['apply', '-f', file, '--prune'])).out).toBe(
+    '- deleted endpoints Alerts\n- deleted agents desk\n',
+  );
+  // Made by hand, so without the label.
+  expect((await run(['agents', 'get', 'ann'])).code).toBe(0);
+});
+
+it('an interruption ends a command that follows', async () => {
+  const interrupt = new AbortController();
+  const running = runCli({
+    ...{ words: ['traces', 'follow'], operations, environment: { XDG_CONFIG_HOME: folder } },
+    ...{ stdin: Readable.from([]), write: () => interrupt.abort(), writeError: () => undefined },
+    ...{ signal: interrupt.signal, version: 'test' },
+  });
+  expect(await running).toBe(130);
+});
