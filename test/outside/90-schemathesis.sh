@@ -28,7 +28,7 @@ fuzz() {
   [ "$1" = user ] && left_out="$left_out|^/v1/((api|provider)-keys|tenant/|users/|channels/|webhooks/(endpoints|subscriptions|calls))"
   local paths=(--exclude-path-regex "$left_out") phases=examples,coverage,fuzzing,stateful
   [ "$1" = owner ] && paths=(--include-path-regex '^/internal/')
-  # What is wrong in itself is refused alike, whoever asks: seen with the admin key.
+  # What is wrong in itself is refused alike with each key: seen with that of the admin.
   [ "$1" = user ] && phases=examples,fuzzing
   mkdir "$folder/$1" && cd "$folder/$1" || return
   "$python" -m schemathesis.cli run "$url/openapi.json" "${paths[@]}" --phases "$phases" -H "Authorization: Bearer $(credential "$1_key")" \
