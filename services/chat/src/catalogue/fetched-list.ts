@@ -25,30 +25,37 @@ export interface FetchedListOptions {
   store: { keep(url: string, list: string): Promise<void>; find(url: string): Promise<string | null> };
   /** Called once for each failure that differs from the one before. */
   onFailure: (error: Error) => void;
+  /** The clock in milliseconds; by default the monotonic one. */
+  now?: () => number;
 }
 
 /**
  * The list of prices behind a URL, with its signature. It is fetched beside the readings of it. While it can't be
- * fetched, replicas use the list that one of them used last, so that all charge by the same.
+ * fetched or used, replicas use the list that one of them used last, so that all charge by the same, and it is fetched
+ * again soon.
  */
 export class FetchedList {
   readonly setting: UrlSetting;
   readonly #options: FetchedListOptions;
+  readonly #now: () => number;
   readonly #stopping = new AbortController();
   /** The last list that was fetched, and its tag. */
   #fetched: { text: string; etag: string | undefined } | null = null;
   #newest = '';
+  /** Texts that can't be used, which are read once: the one at the URL, and the one that is kept. */
+  #unusable: readonly string[] = [];
   #dueAt = Infinity;
   #failure: string | null = null;
 
   constructor(options: FetchedListOptions) {
     this.setting = options.setting;
     this.#options = options;
+    this.#now = options.now ?? monotonicMs;
   }
 
   /** The newest list; fetches the next one beside if it is due. */
   text(): string {
-    if (monotonicMs() >= this.#dueAt) {
+    if (this.#now() >= this.#dueAt) {
       this.#dueAt = Infinity;
       void this.#renew();
     }
@@ -69,21 +76,23 @@ export class FetchedList {
     return kept;
   }
 
-  /** The newest list is in use from now on. */
-  async used(): Promise<void> {
+  /** A text is in use from now on. A newer one may have come while it was read. */
+  async used(text: string): Promise<void> {
     const { store, setting } = this.#options;
-    this.#dueAt = Math.min(this.#dueAt, monotonicMs() + jittered(setting.every));
-    await store.keep(setting.url, this.#newest);
+    this.#dueAt = Math.min(this.#dueAt, this.#now() + jittered(setting.every));
+    await store.keep(setting.url, text);
   }
 
-  /** Fetches the list again soon. */
-  retry(): void {
-    this.#dueAt = monotonicMs() + jittered(Math.min(this.setting.every, retryMs));
+  /** A text can't be used. */
+  async unusable(text: string): Promise<void> {
+    this.#unusable = [...this.#unusable.slice(-1), text];
+    await this.#fallBack();
   }
 
-  /** The list can't be had. */
+  /** The list can't be had. A text that could not be used counts as another one if it comes back. */
   failed(error: Error): void {
-    this.retry();
+    this.#unusable = [];
+    this.#retry();
     if (this.#stopping.signal.aborted || error.message === this.#failure) return;
     this.#failure = error.message;
     this.#options.onFailure(error);
@@ -95,13 +104,26 @@ export class FetchedList {
 
   async #renew(): Promise<void> {
     try {
-      this.#newest = await this.#fetch(this.#stopping.signal);
+      const text = await this.#fetch(this.#stopping.signal);
       this.#failure = null;
-      this.#dueAt = monotonicMs() + jittered(this.setting.every);
+      if (this.#unusable.includes(text)) return await this.#fallBack();
+      this.#unusable = [];
+      this.#newest = text;
+      this.#dueAt = this.#now() + jittered(this.setting.every);
     } catch (error) {
-      await this.kept().catch(() => null);
+      await this.#fallBack();
       this.failed(error instanceof Error ? error : new Error(String(error)));
     }
+  }
+
+  /** To the list that a replica used last, until another one is at the URL. */
+  async #fallBack(): Promise<void> {
+    await this.kept().catch(() => null);
+    this.#retry();
+  }
+
+  #retry(): void {
+    this.#dueAt = this.#now() + jittered(Math.min(this.setting.every, retryMs));
   }
 
   async #fetch(signal: AbortSignal): Promise<string> {

@@ -41,9 +41,9 @@ export class OperatorList {
       const prices = await pricesIn(setting, text, signal);
       if (!isDeepStrictEqual(setting, catalogue.prices)) return;
       pricing.chargeBy(prices);
-      this.#keep();
+      this.#keep(text);
     } catch (error) {
-      this.#fetched?.retry();
+      await this.#fetched?.unusable(text);
       throw error;
     }
   }
@@ -61,7 +61,7 @@ export class OperatorList {
       this.#fetched = fetched;
       this.used = found?.text ?? null;
       this.#options.pricing.chargeBy(found?.prices ?? null);
-      this.#keep();
+      if (found !== null) this.#keep(found.text);
     };
   }
 
@@ -76,19 +76,22 @@ export class OperatorList {
   ): Promise<{ text: string; prices: OperatorPrices }> {
     const read = async (text: string) => ({ text, prices: await pricesIn(setting, text, signal) });
     if (fetched === null) return read(await fileText(setting, setting.file ?? ''));
+    let text: string | null = null;
     try {
-      return await read(await fetched.first(signal));
+      text = await fetched.first(signal);
+      return await read(text);
     } catch (error) {
       const kept = await fetched.kept();
       if (kept === null) throw error;
       const found = await read(kept);
       fetched.failed(error as Error);
+      if (text !== null) await fetched.unusable(text);
       return found;
     }
   }
 
-  #keep(): void {
-    this.#fetched?.used().catch(this.#options.onUnkept);
+  #keep(text: string): void {
+    this.#fetched?.used(text).catch(this.#options.onUnkept);
   }
 }
 
