@@ -106,7 +106,10 @@ export class FetchedList {
     try {
       const text = await this.#fetch(this.#stopping.signal);
       this.#failure = null;
-      if (this.#unusable.includes(text)) return await this.#fallBack();
+      if (this.#unusable.includes(text)) {
+        await this.#fallBack();
+        return;
+      }
       this.#unusable = [];
       this.#newest = text;
       this.#dueAt = this.#now() + jittered(this.setting.every);

@@ -1,9 +1,8 @@
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ApiName } from '../dialects/dialects.ts';
 import { sealSteps } from '../dialects/seals-in.ts';
 import { RunSeals, sealDigest } from '../providers/run-seals.ts';
-import { inSteps } from '../translation/steps.ts';
+import { inSteps, turnsOf } from '../translation/steps.ts';
 import { findSealMakers } from './kept-seal-system-store.ts';
 
 /** The makers of seals that clients got as they are, on every replica. */
@@ -16,7 +15,7 @@ export class KeptSeals {
 
   /** The seals in the text of a request. One look-up for a conversation with some, and none for others. */
   async of(api: ApiName, text: Buffer, tenantId: string): Promise<RunSeals> {
-    const found = await inSteps(sealSteps(api, text), (piece) => inLoopTurn(tenantId, piece));
+    const found = await inSteps(sealSteps(api, text), turnsOf(text, tenantId));
     const ids = new Map(found.map((id) => [sealDigest(id).toString('hex'), id]));
     const digests = [...ids.keys()].map((digest) => Buffer.from(digest, 'hex'));
     const rows = digests.length === 0 ? [] : await findSealMakers(this.#pool, tenantId, digests);

@@ -31,7 +31,7 @@ import type { Credentials } from './credentials.ts';
 import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
-import { accountOf, makerOf } from './makers.ts';
+import { accountOf, makerBy } from './makers.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { Deployment, ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -270,11 +270,10 @@ export class ProviderChain {
       const metered = isReadLater ? null : await read(given);
       const broken = metered?.broken ?? null;
       const ofClient =
-        broken === null ? await this.#ofClient(model, translation, given) : ProviderFailure.cut(name, broken);
+        broken === null ? await this.#ofClient(model, calling, given) : ProviderFailure.cut(name, broken);
       if (ofClient instanceof ProviderFailure) return await open.failed(ofClient, metered);
       const { bytes, thoughts } = ofClient;
       const answer = metered ?? (await read(bytes));
-      if (translation === null) this.#noteSeals(model, calling, bytes);
       this.#options.source.release();
       open.answered();
       await open.succeeded(answer);
@@ -287,12 +286,16 @@ export class ProviderChain {
   /** An answer in the API of the client. */
   async #ofClient(
     model: Model,
-    translation: Translation | null,
+    { translation, turn }: Calling,
     given: Buffer,
   ): Promise<TranslatedAnswer | ProviderFailure> {
-    if (translation === null) return { bytes: given, thoughts: [] };
+    const { api, seals, tenantId } = this.#options;
     try {
-      const translated = await translation.whole(given, this.#options.tenantId);
+      if (translation === null) {
+        await seals?.noteWhole(api, given, tenantId, makerBy(model, turn));
+        return { bytes: given, thoughts: [] };
+      }
+      const translated = await translation.whole(given, tenantId);
       return 'bytes' in translated ? translated : ProviderFailure.cut(model.provider.name, translated);
     } catch (cause) {
       return new ProviderFailure('untranslatable', model.provider.name, { cause });
@@ -301,7 +304,7 @@ export class ProviderChain {
 
   async #attemptStream(model: Model, calling: Calling): Promise<StreamAnswer | ProviderFailure> {
     const { adapter, translation } = calling;
-    const { request, source, keepsText } = this.#options;
+    const { api, request, source, keepsText, seals } = this.#options;
     const { name } = model.provider;
     const open = this.#openCall(model);
     const translated = translation?.stream() ?? null;
@@ -309,7 +312,7 @@ export class ProviderChain {
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const see = (frame: Buffer): void => this.#noteSeals(model, calling, frame);
+      const see = (frame: Buffer): void => seals?.note(api, frame, makerBy(model, calling.turn));
       const stream = new FramePipe(name, frames, reader, translated === null ? see : null);
       await stream.open();
       source.release();
@@ -321,11 +324,6 @@ export class ProviderChain {
         hasBegun(reader, translated) ? meteredOf(reader, translated) : null,
       );
     }
-  }
-
-  #noteSeals(model: Model, { turn }: Calling, text: Buffer): void {
-    const { api, seals } = this.#options;
-    seals?.note(api, text, () => makerOf(model, turn?.key?.id ?? null));
   }
 
   /** The format of an answer once it is translated, which embeddings are later. */

@@ -19,7 +19,7 @@ import type { Secrets } from './credentials.ts';
 import { KeyPool, type KeySource, type KeyTurn } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
-import { makerOf, readsSeals } from './makers.ts';
+import { makerBy, makerOf, readsSeals } from './makers.ts';
 import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
@@ -178,7 +178,7 @@ export class ProviderRegistry {
       });
       return makerOf(first, turnThere?.first?.id ?? null);
     };
-    return { keepsSeal: seals.keeps(() => makerOf(model, turn?.key?.id ?? null), firstMaker) };
+    return { keepsSeal: seals.keeps(makerBy(model, turn), firstMaker) };
   }
 
   /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */

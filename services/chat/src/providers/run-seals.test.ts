@@ -1,10 +1,11 @@
 import { createRegistry } from '@gatehouse/kit/metrics';
+import { longestBlock } from '@gatehouse/test/longest-block';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { sealIdsIn } from '../dialects/seals-in.ts';
 import { accountOf, makerOf, readsSeals } from './makers.ts';
 import { ProviderRegistry } from './registry.ts';
-import { RunSeals } from './run-seals.ts';
+import { RunSeals, sealDigest } from './run-seals.ts';
 
 const catalogueOf = (models: readonly Record<string, unknown>[]): Catalogue =>
   Catalogue.parse({
@@ -32,6 +33,9 @@ const { models } = catalogueOf([
   { id: 'nova', provider: 'bedrock', upstream_model: 'amazon.nova-pro-v1:0' },
 ]);
 const model = (id: string): Model => models.get(id) as Model;
+const MiB = 1024 * 1024;
+/** 50 ms are promised for each part of work on an idle machine. */
+const mostMs = 500;
 const seal = 'gAAAAABo-a-seal-of-thoughts-that-is-long-enough';
 const answer = Buffer.from(JSON.stringify({ output: [{ type: 'reasoning', encrypted_content: seal }] }));
 
@@ -81,14 +85,70 @@ describe('the makers of seals', () => {
   });
 });
 
+/** Ids of the seals that a run notes in a whole answer. */
+async function madeIn(api: 'responses' | 'messages' | 'gemini', answer: unknown): Promise<readonly Buffer[]> {
+  const seals = new RunSeals(new Map());
+  const text = Buffer.isBuffer(answer) ? answer : Buffer.from(JSON.stringify(answer));
+  await seals.noteWhole(api, text, 'tenant', () => 'maker');
+  return seals.made.map(({ digest }) => digest);
+}
+const digestOf = (id: string): Buffer => sealDigest(id.slice(-32));
+
 describe('the seals in a text', () => {
-  it('are found in the largest requests, and in the longest conversations', () => {
-    const ids = Array.from({ length: 5_000 }, (_, place) => `gAAAA-${place}`.padStart(40, 'x'));
+  it('are found in the largest answers, and in the longest', async () => {
+    const ids = Array.from({ length: 4_000 }, (_, place) => `gAAAA-${place}`.padStart(40, 'x'));
     const thoughts = ids.map((id) => ({ type: 'reasoning', encrypted_content: id }));
-    const input = [{ role: 'user', content: 'a'.repeat(30 * 1024 * 1024) }, ...thoughts];
-    const found = sealIdsIn('responses', Buffer.from(JSON.stringify({ input })));
-    expect(found).toEqual(ids.map((id) => id.slice(-32)));
+    const output = [{ role: 'assistant', content: 'a'.repeat(30 * MiB) }, ...thoughts];
+    expect(await madeIn('responses', { output })).toEqual(ids.map(digestOf));
   });
+
+  it('are found wherever pieces of the search end, once each', async () => {
+    const name = '{"signature":"';
+    for (let place = MiB - name.length - 2; place <= MiB + 2; place += 1) {
+      const text = Buffer.from(`${' '.repeat(place)}${name}${seal}"}`);
+      expect(sealIdsIn('messages', text)).toEqual([seal.slice(-32)]);
+    }
+  });
+
+  it.each(['"data":"@"', '"data": "@"', '"signature" : "@"'])('are found as %s', async (member) => {
+    const text = Buffer.from(`{${member.replace('@', seal)}}`);
+    expect(await madeIn('messages', text)).toEqual([digestOf(seal)]);
+  });
+
+  const quotes = (bytes: number): string => `"${'\\"'.repeat(bytes / 2)}"`;
+  const worst: readonly [string, (bytes: number) => string][] = [
+    ['escaped quotes', quotes],
+    ['names', (bytes) => `"${'ata\\":'.repeat(bytes / 6)}"`],
+    ['spaces', (bytes) => `{"signature"${' '.repeat(bytes)}:"a"}`],
+    ['members without a seal', (bytes) => `{${'"data":"",'.repeat(bytes / 10)}"a":1}`],
+  ];
+
+  it('of the largest answers are searched for in several turns', async () => {
+    let turns = 0;
+    const count = setInterval(() => (turns += 1));
+    await madeIn('messages', Buffer.from(quotes(62 * MiB)));
+    clearInterval(count);
+    expect(turns).toBeGreaterThan(0);
+  });
+
+  it.each(worst)(
+    'in the largest answers of %s are searched for in pieces of 50 ms',
+    async (_name, textOf) => {
+      const answer = Buffer.from(`[${textOf(62 * MiB)}]`);
+      expect(await longestBlock(() => madeIn('messages', answer))).toBeLessThan(mostMs);
+    },
+  );
+
+  it.each(worst)(
+    'in the longest frames of %s are searched for in 50 ms, and in longer ones not at all',
+    async (_name, textOf) => {
+      const frame = Buffer.from(`[${textOf(15 * MiB)},{"signature":"${seal}"}]`);
+      const seals = new RunSeals(new Map());
+      const longest = await longestBlock(async () => seals.note('messages', frame, () => 'maker'));
+      expect(longest).toBeLessThan(mostMs);
+      expect(sealIdsIn('messages', Buffer.concat([frame, Buffer.alloc(2 * MiB, ' ')]))).toEqual([]);
+    },
+  );
 });
 
 describe('the seals of a run', () => {

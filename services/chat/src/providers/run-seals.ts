@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiName } from '../dialects/dialects.ts';
-import { sealId, sealIdsIn } from '../dialects/seals-in.ts';
+import { sealId, sealIdsIn, sealSteps } from '../dialects/seals-in.ts';
+import { inSteps, turnsOf } from '../translation/steps.ts';
 
 /** Seals that one run notes: more than any has. */
 const maxMade = 4_096;
@@ -31,17 +32,14 @@ export class RunSeals {
     this.#makers = new Map(known);
   }
 
-  /** Notes the seals in an answer, or in a frame of one. */
-  note(api: ApiName, text: Buffer, maker: () => string): void {
-    const ids = sealIdsIn(api, text);
-    if (ids.length === 0) return;
-    const by = maker();
-    for (const id of ids) {
-      if (this.#made.size >= maxMade) return;
-      if (this.#makers.has(id)) continue;
-      this.#makers.set(id, by);
-      this.#made.add(id);
-    }
+  /** Notes the seals in a frame of an answer. */
+  note(api: ApiName, frame: Buffer, maker: () => string): void {
+    this.#add(sealIdsIn(api, frame), maker);
+  }
+
+  /** Notes the seals in a whole answer, in turns of the tenant if it is large. */
+  async noteWhole(api: ApiName, answer: Buffer, tenantId: string, maker: () => string): Promise<void> {
+    this.#add(await inSteps(sealSteps(api, answer), turnsOf(answer, tenantId)), maker);
   }
 
   /** Whether a seal goes to a maker. `first`: the one that the client asks first, by which the first call counts. */
@@ -56,5 +54,16 @@ export class RunSeals {
   /** Those of the answers, to be kept with the end of the run. */
   get made(): readonly MadeSeal[] {
     return [...this.#made].map((id) => ({ digest: sealDigest(id), maker: this.#makers.get(id) ?? '' }));
+  }
+
+  #add(ids: readonly string[], maker: () => string): void {
+    if (ids.length === 0) return;
+    const by = maker();
+    for (const id of ids) {
+      if (this.#made.size >= maxMade) return;
+      if (this.#makers.has(id)) continue;
+      this.#makers.set(id, by);
+      this.#made.add(id);
+    }
   }
 }

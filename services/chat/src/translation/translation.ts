@@ -3,7 +3,6 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanInTurns } from '@gatehouse/kit/json-turns';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { ProviderError } from '../dialects/dialect.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -29,7 +28,7 @@ import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
 import { sealedAt, turnsAt } from './seals.ts';
 import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
-import { inSteps, type InTurn, type Steps } from './steps.ts';
+import { inSteps, turnsOf, type InTurn, type Steps } from './steps.ts';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';
@@ -271,9 +270,4 @@ function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
     if (role === 'system')
       for (const part of parts)
         if ('at' in part) throw left.refused(part.at, 'System texts of this model hold texts alone.');
-}
-
-/** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
-function turnsOf({ length }: Buffer, tenantId: string | null): InTurn {
-  return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
 }
