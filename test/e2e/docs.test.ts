@@ -47,7 +47,14 @@ beforeAll(async () => {
     ...{ TELEGRAM_API_URL: telegram.url, SLACK_API_URL: slack.url },
   };
   terminal = await Terminal.open(settings);
-  await terminal.paste(`${variables?.text ?? ''}\nexport -p >variables`);
+  const commandLine = path.join(repositoryRoot, 'packages/cli/src/main.ts');
+  await terminal.save('bin-gatehouse', `#!/bin/sh\nexec '${process.execPath}' '${commandLine}' "$@"\n`);
+  await terminal.paste(
+    `${variables?.text ?? ''}
+     mkdir bin && mv bin-gatehouse bin/gatehouse && chmod +x bin/gatehouse
+     export PATH="$PWD/bin:$PATH" XDG_CONFIG_HOME="$PWD/config"
+     export -p >variables`,
+  );
 }, startTimeoutMs);
 afterAll(async () => {
   await terminal.close();

@@ -67,7 +67,7 @@ export interface OpenApiDocument {
 const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
 /** With commands of their own, or for programs. */
 const others =
-  /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.(import|export))$/;
+  /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.(search|import|export))$/;
 
 /** The operations that become commands by themselves: those that a key may call with JSON or without a body. */
 export function operationsOf(document: OpenApiDocument): Operation[] {

@@ -15,8 +15,6 @@ interface Results {
 /** `memory put`, `search`, `import` and `export`, beside what comes from the operations. */
 export function addMemory(program: Command, context: Context): void {
   const memory = program.commands.find((command) => command.name() === 'memory') ?? program.command('memory');
-  const takesOver = memory.commands.findIndex((command) => command.name() === 'search');
-  if (takesOver >= 0) (memory.commands as Command[]).splice(takesOver, 1);
   const withUser = (command: Command): Command =>
     addShared(command).option('--as-user <id>', 'on behalf of that user');
 
