@@ -65,6 +65,13 @@ describe('a person with a browser', () => {
     expect(page.body).toContain('name="key"');
   });
 
+  it('sees by the page who is logged in', async () => {
+    const tenant = await gateway.makeTenant();
+    const cookie = await logIn(tenant.adminKey);
+    const page = await gateway.call('/login', { headers: { cookie } });
+    expect(page.body).toContain('Log out');
+  });
+
   it('who is an owner uses the paths of owners, and logs out', async () => {
     const cookie = await logIn(gateway.ownerKey);
     expect((await browse('/internal/v1/owner/tenants', cookie)).status).toBe(200);

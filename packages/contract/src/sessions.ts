@@ -132,7 +132,7 @@ export const pageRoutes: readonly Route[] = [
     method: 'GET',
     path: '/login',
     service: 'tenant',
-    access: { kind: 'ticket', headers: [] },
+    access: { kind: 'ticket', headers: ['cookie'] },
     query: z.strictObject({ return_to: z.string().max(2_048).optional() }),
     response: { status: 200, shape: null },
     summary: 'The page with the ways to log in',

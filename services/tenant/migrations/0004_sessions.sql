@@ -7,6 +7,8 @@ create table tenant.sessions (
     constraint sessions_token_check check (octet_length(token_sha256) = 32),
   -- The key that it was made with. The session ends with it.
   key_id uuid not null constraint sessions_key_id_fkey references tenant.api_keys (id),
+  -- The secret that it was made with: it ends when that is no longer valid, as after a rotation.
+  key_secret_sha256 bytea not null,
   name text not null,
   role text not null constraint sessions_role_check check (role in ('owner', 'admin', 'user')),
   scopes text[] not null,

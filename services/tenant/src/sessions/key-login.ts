@@ -20,6 +20,9 @@ export interface LoginKey extends Credentials {
   lastUseIsStale: boolean;
 }
 
+/** A valid key, with the hash of the secret that was given. */
+export type AcceptedKey = LoginKey & { givenSecretSha256: Buffer };
+
 export interface OpenedSession {
   session: NamedSession;
   token: string;
@@ -41,20 +44,26 @@ export class KeyLogin {
   }
 
   /** Null for a text that is no valid key. */
-  async find(text: string): Promise<LoginKey | null> {
+  async find(text: string): Promise<AcceptedKey | null> {
     const parsed = parseKeyText(text);
     const key = parsed === null ? null : await this.#options.findKey(parsed.keyId);
-    return judge(key, parsed?.secretSha256 ?? Buffer.alloc(0)) === 'accepted' ? key : null;
+    const givenSecretSha256 = parsed?.secretSha256 ?? Buffer.alloc(0);
+    return key !== null && judge(key, givenSecretSha256) === 'accepted'
+      ? { ...key, givenSecretSha256 }
+      : null;
   }
 
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
-  async open(key: LoginKey, from: From): Promise<OpenedSession> {
+  async open(key: AcceptedKey, from: From): Promise<OpenedSession> {
     const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
     if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
     const { token, tokenSha256 } = newSessionToken();
     const scopes = effectiveScopes(role, key.scopes);
     const session = await this.#options.openSession(
-      { id: newId(), tokenSha256, keyId: key.id, tenantId, name, role, scopes, userId },
+      {
+        ...{ id: newId(), tokenSha256, keyId: key.id, keySecretSha256: key.givenSecretSha256 },
+        ...{ tenantId, name, role, scopes, userId },
+      },
       from,
     );
     if (key.lastUseIsStale) this.#options.noteUse(key.id);

@@ -9,6 +9,12 @@ export const sessionColumns = `
   sessions.scopes, sessions.user_id as "userId", sessions.created_at as "createdAt",
   sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
 
+/** Whether the key of a session is active, and has the secret that the session was made with. */
+export const hasItsKey = `
+  tenant.api_key_status(api_keys) in ('active', 'expiring')
+  and (api_keys.secret_sha256 = sessions.key_secret_sha256
+    or (api_keys.previous_secret_sha256 = sessions.key_secret_sha256 and api_keys.previous_valid_until > now()))`;
+
 /** Logins of one tenant, or of owners, wait for each other until the transaction ends. */
 export async function lockSessions(db: Queryable, tenantId: string | null): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`sessions ${tenantId ?? ''}`]);
@@ -41,23 +47,15 @@ export async function endOldestSessions(
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
-  const { id, tenantId, tokenSha256, keyId, name, role, scopes, userId } = session;
+  const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId } = session;
   const inserted = await db.query<Session>(
     `insert into tenant.sessions
-       (id, tenant_id, token_sha256, key_id, name, role, scopes, user_id, expires_at, ends_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9), now() + make_interval(mins => $10))
+       (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, expires_at, ends_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(hours => $10), now() + make_interval(mins => $11))
      returning ${sessionColumns}`,
     [
-      id,
-      tenantId,
-      tokenSha256,
-      keyId,
-      name,
-      role,
-      scopes,
-      userId,
-      sessionLife.hours,
-      sessionLife.idleMinutes,
+      ...[id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId],
+      ...[sessionLife.hours, sessionLife.idleMinutes],
     ],
   );
   return only(inserted);

@@ -1,6 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { sessionColumns } from './session-statements.ts';
+import { hasItsKey, sessionColumns } from './session-statements.ts';
 import type { Session } from './session.ts';
 
 /** The open sessions of one tenant at a time. */
@@ -19,7 +19,7 @@ export class SessionStore {
         `select ${sessionColumns} from tenant.sessions
            cross join lateral (
              select from tenant.api_keys
-             where id = sessions.key_id and tenant.api_key_status(api_keys) in ('active', 'expiring') limit 1) as key
+             where id = sessions.key_id and ${hasItsKey} limit 1) as key
          where sessions.tenant_id = $1 and ($2::uuid is null or sessions.id < $2) and sessions.ends_at > now()
          order by sessions.id desc limit $3`,
         [tenantId, page.before, page.limit + 1],

@@ -1,12 +1,12 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Pool } from '@gatehouse/pg/pool';
-import { sessionColumns } from './session-statements.ts';
+import { hasItsKey, sessionColumns } from './session-statements.ts';
 import { sessionLife, type NamedSession } from './session.ts';
 
 /** A session as the edge needs it. */
 export interface SessionToAuthenticate extends NamedSession {
   tenantStatus: TenantStatus | null;
-  /** The end of the session, or of its key, whichever comes first. */
+  /** The end of the session, which this use puts off, or of its key's secret, whichever comes first. */
   endsAt: Date;
   /** Whether the last noted use is more than a minute ago. */
   lastSeenIsStale: boolean;
@@ -24,7 +24,7 @@ export class SessionSystemStore {
     this.#pool = pool;
   }
 
-  /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked or expired has ended. */
+  /** The open sessions with tokens of these hexadecimal hashes. One whose key is revoked, expired or rotated has ended. */
   async find(tokens: readonly string[]): Promise<FoundSession[]> {
     return this.#find(
       'token_sha256',
@@ -66,13 +66,18 @@ export class SessionSystemStore {
   ): Promise<FoundSession[]> {
     const { rows } = await this.#pool.query<FoundSession>(
       `select ${sessionColumns}, encode(sessions.token_sha256, 'hex') as "tokenSha256", t.slug as "tenantSlug",
-         t.status as "tenantStatus", least(sessions.ends_at, api_keys.expires_at) as "endsAt",
+         t.status as "tenantStatus", least(
+           case when sessions.last_seen_at < now() - interval '1 minute'
+             then least(sessions.expires_at, now() + make_interval(mins => $2)) else sessions.ends_at end,
+           api_keys.expires_at,
+           case when api_keys.secret_sha256 <> sessions.key_secret_sha256 then api_keys.previous_valid_until end
+         ) as "endsAt",
          sessions.last_seen_at < now() - interval '1 minute' as "lastSeenIsStale"
        from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
          left join tenant.tenants t on t.id = sessions.tenant_id
        where sessions.${column} = any($1::${type}[]) and sessions.ends_at > now()
-         and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
-      [values],
+         and ${hasItsKey}`,
+      [values, sessionLife.idleMinutes],
     );
     return rows;
   }

@@ -19,14 +19,16 @@ export interface NewSession {
   tenantId: string | null;
   tokenSha256: Buffer;
   keyId: string;
+  /** The hash of the secret that was given. */
+  keySecretSha256: Buffer;
   name: string;
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
 }
 
-/** A stored session, without the hash of its token. */
-export interface Session extends Omit<NewSession, 'tokenSha256'> {
+/** A stored session, without the hashes of its token and of the key's secret. */
+export interface Session extends Omit<NewSession, 'tokenSha256' | 'keySecretSha256'> {
   createdAt: Date;
   lastSeenAt: Date;
   expiresAt: Date;
