@@ -136,9 +136,12 @@ describe('embeddings of Amazon’s models at Bedrock', () => {
   it('of many texts are asked for by eight calls at a time, in any order, and stand in that of the texts', async () => {
     let open = 0;
     let most = 0;
+    const eight = Promise.withResolvers<null>();
     const slow: Script = async (received) => {
       open += 1;
       most = Math.max(most, open);
+      if (open === 8) eight.resolve(null);
+      await eight.promise;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
       open -= 1;
       titan(received);

@@ -71,5 +71,5 @@ it.each<[string, string]>([
   expect(verify({ header: () => ['mac='], body: Buffer.from(body) }, channel, Date.now() / 1_000)).toBe(
     false,
   );
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(performance.now() - start).toBeLessThan(1_000);
 });
