@@ -155,12 +155,13 @@ it('documents are put, found, and moved to another agent as lines', async () => 
 it('declarations are carried out once, and drift is shown', async () => {
   const file = path.join(folder, 'declared.yaml');
   const secrets = path.join(folder, 'secrets.jsonl');
-  const declare = (model: string, rest = '') =>
+  const expires = '2099-01-01T01:00:00+01:00';
+  const declare = (model: string) =>
     writeFile(
       file,
       `agents: [{ key: desk, model: ${model}, metadata: { team: ops } }]\n` +
         `endpoints: [{ name: Alerts, agent: desk, mode: sync }]\n` +
-        `api_keys: [{ name: ci, role: user }]\n${rest}`,
+        `api_keys: [{ name: ci, role: user, expires_at: '${expires}' }]\n`,
     );
   await declare('small');
   expect((await run(['diff', '-f', file])).code).toBe(3);
@@ -168,7 +169,7 @@ it('declarations are carried out once, and drift is shown', async () => {
     code: 2,
     error: expect.stringContaining('--secrets-file'),
   });
-  const applied = await run(['apply', '-f', file, '--secrets-file', secrets]);
+  const applied = await run(['apply', '-f', file, '--secrets-file', secrets, '--label', 'shop']);
   expect([applied.code, applied.out.split('\n').filter((line) => line.startsWith('+ created'))]).toEqual([
     0,
     ['+ created agents desk', '+ created endpoints Alerts', '+ created api_keys ci'],
@@ -176,14 +177,14 @@ it('declarations are carried out once, and drift is shown', async () => {
   const kept = (await readFile(secrets, 'utf8'))
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, string>);
+    .map((line) => JSON.parse(line) as { id: string; secrets?: Record<string, string> });
   expect((await stat(secrets)).mode & 0o777).toBe(0o600);
-  const [endpoint, key] = kept;
-  expect(applied.out).not.toContain(key?.['key']);
+  const [endpoint, key] = kept.filter((line) => 'secrets' in line);
+  expect(applied.out).not.toContain(key?.secrets?.['key']);
 
   expect(await run(['apply', '-f', file])).toMatchObject({ code: 0, out: 'Everything is as declared.\n' });
   expect((await run(['diff', '-f', file])).code).toBe(0);
-  await json(['agents', 'update', 'desk', '--metadata', '{team: ops, other: 1, gatehouse_label: default}']);
+  await json(['agents', 'update', 'desk', '--metadata', '{team: ops, other: 1, gatehouse_label: shop}']);
   expect((await run(['diff', '-f', file])).code).toBe(0);
   await declare('priced');
   expect(await run(['diff', '-f', file])).toMatchObject({ code: 3, out: '~ update agents desk (model)\n' });
@@ -196,20 +197,49 @@ it('declarations are carried out once, and drift is shown', async () => {
     'webhooks',
     'send',
     '--endpoint',
-    endpoint?.['id'] ?? '',
+    endpoint?.id ?? '',
     '--secret',
-    endpoint?.['secret'] ?? '',
+    endpoint?.secrets?.['secret'] ?? '',
   ];
   expect(await json(sent, '{"input":"Disk full."}')).toMatchObject({
     output: expect.stringContaining('Disk full.'),
   });
 
-  await writeFile(file, 'api_keys: [{ name: ci, role: user }]\n');
-  expect((await run(['apply', '-f', file, '--prune'])).out).toBe(
+  await writeFile(file, `api_keys: [{ name: ci, role: user, expires_at: '${expires}' }]\n`);
+  expect((await run(['apply', '-f', file, '--prune', '--label', 'shop'])).out).toBe(
     '- deleted endpoints Alerts\n- deleted agents desk\n',
   );
   // Made by hand, so without the label.
   expect((await run(['agents', 'get', 'ann'])).code).toBe(0);
+});
+
+it('the secret of a thing that a killed command has made comes with the next one', async () => {
+  const [file, secrets] = [path.join(folder, 'late.yaml'), path.join(folder, 'late.jsonl')];
+  await writeFile(file, 'api_keys: [{ name: late, role: user }]\n');
+  const headers = { 'idempotency-key': 'k-1' };
+  const made = await gateway.call('/v1/api-keys', {
+    key: tenant.adminKey,
+    headers,
+    body: { name: 'late', role: 'user' },
+  });
+  await writeFile(secrets, `${JSON.stringify({ kind: 'api_keys', name: 'late', pending: 'k-1' })}\n`);
+  expect(await run(['apply', '-f', file, '--secrets-file', secrets])).toMatchObject({ code: 0 });
+  expect(await readFile(secrets, 'utf8')).toContain((made.body as { key: string }).key);
+});
+
+it('what would delete everything by mistake is refused', async () => {
+  expect(await run(['apply', '-f', '-', '--prune', '--label', 'shop'])).toMatchObject({ code: 2 });
+  const input = 'agents: [{ key: ann, model: small }]';
+  expect(await run(['apply', '-f', '-', '--prune'], { input })).toMatchObject({ code: 2 });
+});
+
+it.each([
+  [{ GATEHOUSE_URL: 'http://gatehouse.example.com', GATEHOUSE_API_KEY: 'gwk_secret' }],
+  [{ GATEHOUSE_URL: 'http://127.0.0.1:9', GATEHOUSE_API_KEY: 'gwk_secret\nand more' }],
+])('a key in the environment goes where it may, and into no message: %j', async (environment) => {
+  const { code, out, error } = await run(['whoami'], { environment });
+  expect([code, out]).toEqual([2, '']);
+  expect(error).not.toContain('gwk_secret');
 });
 
 it('an interruption ends a command that follows', async () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import type { Profile } from './profiles.ts';
 
@@ -29,8 +28,8 @@ export interface ApiRequest {
   contentType?: string;
   /** On behalf of that user. */
   user?: string | undefined;
-  /** Whether a repeat is harmless: it gets an `Idempotency-Key` where it creates something. */
-  idempotencyKey?: boolean;
+  /** Makes a repeat harmless: it gets the first answer. */
+  idempotencyKey?: string | undefined;
   headers?: Record<string, string>;
   /** For requests that are signed instead. */
   withoutKey?: boolean;
@@ -68,12 +67,10 @@ export class ApiClient {
 
   /** Rejects with an `ApiError` for an answer that is no success. Tries again after what may pass, if that is harmless. */
   async send(request: ApiRequest): Promise<Response> {
-    const { method, idempotencyKey = false } = request;
-    const key = idempotencyKey ? randomUUID() : undefined;
-    const isHarmless = method === 'GET' || key !== undefined;
+    const isHarmless = request.method === 'GET' || request.idempotencyKey !== undefined;
     for (let attempt = 1; ; attempt += 1) {
       const isLast = !isHarmless || attempt === attempts;
-      const response = await this.#once(request, key).catch((error: unknown) => {
+      const response = await this.#once(request).catch((error: unknown) => {
         if (isLast || request.signal?.aborted === true) throw error;
         return undefined;
       });
@@ -87,8 +84,8 @@ export class ApiClient {
     }
   }
 
-  async #once(request: ApiRequest, idempotencyKey: string | undefined): Promise<Response> {
-    const { method, path, json, user, contentType, signal } = request;
+  async #once(request: ApiRequest): Promise<Response> {
+    const { method, path, json, user, contentType, idempotencyKey, signal } = request;
     const body = json === undefined ? request.body : JSON.stringify(json);
     const type = json === undefined ? contentType : 'application/json';
     try {
@@ -110,8 +107,11 @@ export class ApiClient {
       });
     } catch (error) {
       if (signal?.aborted === true) throw error;
-      const { cause, message } = error as Error & { cause?: Error };
-      throw new UnreachableError(`${this.#profile.url} can't be reached: ${cause?.message ?? message}`);
+      // Without a cause, the message may quote a header.
+      const { cause } = error as Error & { cause?: Error };
+      throw new UnreachableError(
+        `${this.#profile.url} can't be reached: ${cause?.message ?? 'the request failed'}`,
+      );
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { ApiClient } from './api-client.ts';
 import { Output } from './output.ts';
-import { Profiles, type Profile } from './profiles.ts';
+import { checkedProfile, Profiles, type Profile } from './profiles.ts';
 
 /** The options of every command. */
 export interface SharedOptions {
@@ -35,7 +35,7 @@ export class Context {
   }
 
   clientOf(profile: Profile): ApiClient {
-    return new ApiClient(profile, this.surroundings.version);
+    return new ApiClient(checkedProfile(profile), this.surroundings.version);
   }
 
   async #profile({ profile }: SharedOptions): Promise<Profile> {

@@ -88,3 +88,26 @@ export class Profiles {
     await rename(written, this.#file);
   }
 }
+
+/** Throws for a profile of any source whose key would go in the clear, or into a message. */
+export function checkedProfile({ url, key }: Profile): Profile {
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new UsageError('The key must be one line of printable characters without spaces, as `gwk_…` is.');
+  return { url: addressOf(url), key };
+}
+
+/** Keys go over https, except on this machine. */
+function addressOf(text: string): string {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new UsageError(`${text} is no address. Give one such as https://gatehouse.example.com`);
+  }
+  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isHere))
+    throw new UsageError('Use an https address: the key would be sent in the clear.');
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError('Leave the user and password out of the address.');
+  return url.origin;
+}

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
 import type { ApiClient } from './api-client.ts';
 import type { Context, SharedOptions } from './context.ts';
@@ -68,7 +69,7 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   const request = {
     method: operation.method,
     user: options['asUser'] as string | undefined,
-    idempotencyKey: operation.idempotencyKey,
+    idempotencyKey: operation.idempotencyKey ? randomUUID() : undefined,
     signal,
     ...(operation.body !== undefined && { json: await bodyOf(operation.body, options, stdin) }),
   };

@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { carryOut } from '../declarations/carry-out.ts';
-import { readDeclared } from '../declarations/declared.ts';
+import { readDeclared, type Declared } from '../declarations/declared.ts';
 import { planSteps, readPresent, type Present, type Step } from '../declarations/plan.ts';
+import { SecretsFile } from '../declarations/secrets-file.ts';
 import { addShared } from '../resource-commands.ts';
+import { UsageError } from '../usage-error.ts';
 
 interface DeclaredOptions extends SharedOptions {
   file: string;
-  label: string;
+  label?: string;
   prune?: boolean;
   sendSecrets?: boolean;
 }
@@ -30,10 +32,12 @@ export function addApply(program: Command, context: Context): void {
     .option('--secrets-file <file>', 'where secrets that are shown once are kept, as lines of JSON')
     .addHelpText('after', '\nExample:\n  gatehouse apply -f gatehouse/ --secrets-file secrets.jsonl\n')
     .action(async (options: ApplyOptions) => {
-      const { steps, present } = await plan(context, options);
+      const { declared, steps, present } = await plan(context, options);
       const { dryRun = false, secretsFile, json = false } = options;
       const output = context.output(options);
       const client = await context.client(options);
+      const secrets = secretsFile === undefined ? undefined : new SecretsFile(secretsFile);
+      const { signal } = context.surroundings;
       const done: object[] = [];
       const show = (step: Step): void => {
         if (json) done.push(shown(step));
@@ -41,12 +45,7 @@ export function addApply(program: Command, context: Context): void {
       };
       try {
         if (dryRun) for (const step of steps) show(step);
-        else
-          await carryOut(client, steps, {
-            present,
-            onDone: show,
-            ...(secretsFile !== undefined && { secretsFile }),
-          });
+        else await carryOut(client, steps, { declared, present, secrets, signal, onDone: show });
       } finally {
         if (json) output.answer({ dry_run: dryRun, steps: done });
       }
@@ -69,26 +68,22 @@ export function addApply(program: Command, context: Context): void {
 function withFiles(command: Command): Command {
   return addShared(command)
     .requiredOption('-f, --file <path>', 'a file, a folder of them, or - for standard input')
-    .option(
-      '--label <label>',
-      'kept with agents, so that --prune knows which ones these files have made',
-      'default',
-    )
-    .option(
-      '--prune',
-      'delete agents with the label, their channels and endpoints, that are no longer declared',
-    )
+    .option('--label <label>', 'of this set of files, kept with its agents')
+    .option('--prune', 'delete agents with the label, their channels and endpoints, that are not declared')
     .option('--send-secrets', 'send credentials again, which can’t be compared');
 }
 
 async function plan(
   context: Context,
   options: DeclaredOptions,
-): Promise<{ steps: Step[]; present: Present }> {
+): Promise<{ declared: Declared; steps: Step[]; present: Present }> {
   const { file, label, prune = false, sendSecrets = false } = options;
   const declared = await readDeclared(file, context.surroundings);
+  if (prune && label === undefined) throw new UsageError('Give the --label of the set of files to --prune.');
+  if (prune && [...declared.values()].every((things) => things.length === 0))
+    throw new UsageError('Nothing is declared: --prune would delete everything with the label.');
   const present = await readPresent(await context.client(options), declared, { prune });
-  return { steps: planSteps(declared, present, { label, prune, sendSecrets }), present };
+  return { declared, steps: planSteps(declared, present, { label, prune, sendSecrets }), present };
 }
 
 function shown({ action, kind, identity, differing }: Step): object {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { readAll } from '../inputs.ts';
+import { checkedProfile } from '../profiles.ts';
 import { addShared } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -30,7 +31,7 @@ export function addLogin(program: Command, context: Context): void {
     )
     .action(async (options: SharedOptions & { url: string; key: string }) => {
       const key = options.key === '-' ? (await readAll(context.surroundings.stdin)).trim() : options.key;
-      const profile = { url: addressOf(options.url), key };
+      const profile = checkedProfile({ url: options.url, key });
       const who = await context.clientOf(profile).json<Whoami>({ method: 'GET', path: '/v1/whoami' });
       const name = await context.profiles.keep(options.profile, profile);
       if (options.json === true) context.output(options).answer({ profile: name, ...who });
@@ -56,20 +57,4 @@ export function addLogin(program: Command, context: Context): void {
       const client = await context.client(options);
       context.output(options).answer(await client.json({ method: 'GET', path: '/v1/whoami' }));
     });
-}
-
-/** Keys go over https, except on this machine. */
-function addressOf(text: string): string {
-  let url: URL;
-  try {
-    url = new URL(text);
-  } catch {
-    throw new UsageError(`${text} is no address. Give one such as https://gatehouse.example.com`);
-  }
-  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isHere))
-    throw new UsageError('Use an https address: the key would be sent in the clear.');
-  if (url.username !== '' || url.password !== '')
-    throw new UsageError('Leave the user and password out of the address.');
-  return url.origin;
 }

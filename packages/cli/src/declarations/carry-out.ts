@@ -1,34 +1,73 @@
-import { appendFile, chmod } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
 import type { ApiClient } from '../api-client.ts';
 import { UsageError } from '../usage-error.ts';
-import type { Members } from './declared.ts';
+import type { Declared, Members } from './declared.ts';
 import { kinds } from './kinds.ts';
 import type { Present, Step } from './plan.ts';
+import type { SecretsFile } from './secrets-file.ts';
+
+export interface CarryingOut {
+  declared: Declared;
+  present: Present;
+  secrets: SecretsFile | undefined;
+  signal: AbortSignal;
+  onDone: (step: Step) => void;
+}
 
 /** Carries out steps one after the other. Interrupted in the middle, the next run does what is left. */
 export async function carryOut(
   client: ApiClient,
   steps: readonly Step[],
-  { present, secretsFile, onDone }: { present: Present; secretsFile?: string; onDone: (step: Step) => void },
+  { declared, present, secrets, signal, onDone }: CarryingOut,
 ): Promise<void> {
   const shownOnce = steps.filter(({ action, kind }) => action === 'create' && kind.secrets.length > 0);
-  if (shownOnce.length > 0) {
-    if (secretsFile === undefined)
-      throw new UsageError(
-        `The secrets of new ${[...new Set(shownOnce.map(({ kind }) => kind.name))].join(', ')} are shown once: give --secrets-file FILE to keep them.`,
-      );
-    // Before anything is made whose secret could not be kept.
-    await appendFile(secretsFile, '', { mode: 0o600 });
-    await chmod(secretsFile, 0o600);
-  }
+  if (shownOnce.length > 0 && secrets === undefined)
+    throw new UsageError(
+      `The secrets of new ${[...new Set(shownOnce.map(({ kind }) => kind.name))].join(', ')} are shown once: give --secrets-file FILE to keep them.`,
+    );
   const agents = agentIds(present);
+  if (secrets !== undefined) await repeatPending(client, secrets, { declared, agents });
   for (const step of steps) {
-    const made = await send(client, step, agents);
+    signal.throwIfAborted();
+    const made =
+      secrets !== undefined && shownOnce.includes(step)
+        ? await createOnce(client, secrets, { step, agents })
+        : await send(client, step, agents);
     if (step.kind.name === 'agents' && made !== undefined) agents.set(step.identity, String(made['id']));
-    if (step.action === 'create' && secretsFile !== undefined)
-      await keepSecrets(secretsFile, step, made ?? {});
     onDone(step);
   }
+}
+
+/** Asks again for the secrets of things that a run before has made and that did not come back. */
+async function repeatPending(
+  client: ApiClient,
+  secrets: SecretsFile,
+  { declared, agents }: { declared: Declared; agents: ReadonlyMap<string, string> },
+): Promise<void> {
+  for (const creation of await secrets.pending()) {
+    const kind = kinds.find(({ name }) => name === creation.kind);
+    const thing = kind && declared.get(kind)?.find((each) => each[kind.identity] === creation.name);
+    if (kind === undefined || thing === undefined) continue;
+    const json = withAgentId(thing, agents);
+    const { idempotencyKey } = creation;
+    const made = await client.json<Members>({ method: 'POST', path: kind.path, json, idempotencyKey });
+    await secrets.keep(creation, made, kind.secrets);
+  }
+}
+
+async function createOnce(
+  client: ApiClient,
+  secrets: SecretsFile,
+  { step, agents }: { step: Step; agents: ReadonlyMap<string, string> },
+): Promise<Members> {
+  const { kind, identity, members } = step;
+  const creation = { kind: kind.name, name: identity, idempotencyKey: randomUUID() };
+  const json = withAgentId(members, agents);
+  await secrets.begin(creation);
+  const { idempotencyKey } = creation;
+  const made = await client.json<Members>({ method: 'POST', path: kind.path, json, idempotencyKey });
+  await secrets.keep(creation, made, kind.secrets);
+  return made;
 }
 
 async function send(
@@ -40,7 +79,7 @@ async function send(
   if (action === 'delete') return client.json({ method: 'DELETE', path: item });
   const json = withAgentId(members, agents);
   if (action === 'update') return client.json({ method: 'PATCH', path: item, json });
-  return client.json({ method: 'POST', path: kind.path, json, idempotencyKey: true });
+  return client.json({ method: 'POST', path: kind.path, json, idempotencyKey: randomUUID() });
 }
 
 function withAgentId(members: Members, agents: ReadonlyMap<string, string>): Members {
@@ -50,15 +89,6 @@ function withAgentId(members: Members, agents: ReadonlyMap<string, string>): Mem
   const id = agents.get(key);
   if (id === undefined) throw new UsageError(`There is no agent "${key}", and none is declared.`);
   return { ...others, agent_id: id };
-}
-
-/** A line of JSON each. */
-async function keepSecrets(file: string, { kind, identity }: Step, made: Members): Promise<void> {
-  const shown = kind.secrets.filter((name) => made[name] !== undefined && made[name] !== null);
-  if (shown.length === 0) return;
-  const secrets = Object.fromEntries(shown.map((name) => [name, made[name]]));
-  const line = { kind: kind.name, [kind.identity]: identity, id: made['id'], ...secrets };
-  await appendFile(file, `${JSON.stringify(line)}\n`);
 }
 
 function agentIds(present: Present): Map<string, string> {

@@ -18,7 +18,8 @@ export interface Step {
 }
 
 export interface PlanOptions {
-  label: string;
+  /** Kept with agents; those that are declared without one keep theirs. */
+  label: string | undefined;
   prune: boolean;
   sendSecrets: boolean;
 }
@@ -86,8 +87,8 @@ export function planSteps(declared: Declared, present: Present, options: PlanOpt
   return options.prune ? [...steps, ...deletions(declared, present, options.label)] : steps;
 }
 
-function labelled(kind: Kind, thing: Members, label: string): Members {
-  if (kind.name !== 'agents') return thing;
+function labelled(kind: Kind, thing: Members, label: string | undefined): Members {
+  if (kind.name !== 'agents' || label === undefined) return thing;
   return { ...thing, metadata: { ...(thing['metadata'] as Members | undefined), [labelMember]: label } };
 }
 
@@ -134,7 +135,18 @@ function stepFor(
 function holds(there: unknown, declared: unknown): boolean {
   if (isMembers(declared) && isMembers(there))
     return Object.entries(declared).every(([name, value]) => holds(there[name], value));
-  return isDeepStrictEqual(there ?? null, declared ?? null);
+  if (isTime(there) && isTime(declared)) return Date.parse(there) === Date.parse(declared);
+  return isDeepStrictEqual(inOrder(there ?? null), inOrder(declared ?? null));
+}
+
+/** Texts of scopes, events and hosts are sets: the API may have them in another order. */
+function inOrder(value: unknown): unknown {
+  const isSet = Array.isArray(value) && value.every((part) => typeof part === 'string');
+  return isSet ? value.toSorted() : value;
+}
+
+function isTime(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{4}-\d\d-\d\d[Tt].*([Zz]|[+-]\d\d:\d\d)$/.test(value);
 }
 
 function merged(there: unknown, declared: unknown): unknown {
@@ -144,7 +156,7 @@ function merged(there: unknown, declared: unknown): unknown {
 }
 
 /** Agents with the label, and the channels and endpoints of such agents, that are no longer declared. */
-function deletions(declared: Declared, present: Present, label: string): Step[] {
+function deletions(declared: Declared, present: Present, label: string | undefined): Step[] {
   const carriers = new Set<string>();
   for (const [kind, things] of present)
     if (kind.name === 'agents')

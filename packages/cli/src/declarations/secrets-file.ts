@@ -1,0 +1,55 @@
+import { appendFile, chmod, readFile } from 'node:fs/promises';
+
+/** The creation of a thing whose secrets are shown once. */
+export interface Creation {
+  kind: string;
+  name: string;
+  /** A repeat with it gets the first answer, with the secrets, for 24 hours. */
+  idempotencyKey: string;
+}
+
+type Line = { kind: string; name: string } & (
+  { pending: string } | { id: unknown; secrets: Record<string, unknown> }
+);
+
+/** A file of JSON lines that only its owner can read. Each creation stands in it before it is sent. */
+export class SecretsFile {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Creations that were sent and whose secrets did not come. */
+  async pending(): Promise<Creation[]> {
+    const open = new Map<string, Creation>();
+    const text = await readFile(this.#path, 'utf8').catch(() => '');
+    for (const line of text.split('\n').filter((each) => each !== '')) {
+      const read = JSON.parse(line) as Line;
+      const thing = `${read.kind} ${read.name}`;
+      if ('pending' in read)
+        open.set(thing, { kind: read.kind, name: read.name, idempotencyKey: read.pending });
+      else open.delete(thing);
+    }
+    return [...open.values()];
+  }
+
+  async begin({ kind, name, idempotencyKey }: Creation): Promise<void> {
+    await this.#append({ kind, name, pending: idempotencyKey });
+  }
+
+  async keep(
+    { kind, name }: Creation,
+    made: Record<string, unknown>,
+    names: readonly string[],
+  ): Promise<void> {
+    const shown = names.filter((member) => made[member] !== undefined && made[member] !== null);
+    const secrets = Object.fromEntries(shown.map((member) => [member, made[member]]));
+    await this.#append({ kind, name, id: made['id'], secrets });
+  }
+
+  async #append(line: Line): Promise<void> {
+    await appendFile(this.#path, `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    await chmod(this.#path, 0o600);
+  }
+}
