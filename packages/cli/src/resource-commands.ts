@@ -21,8 +21,7 @@ export function addResourceCommands(
     const verb = words.pop() ?? '';
     let parent = program;
     for (const word of words) {
-      const found = parent.commands.find((command) => command.name() === word);
-      parent = found ?? parent.command(word);
+      parent = subcommand(parent, word);
     }
     parent.addCommand(commandOf(operation, verbs[verb] ?? verb, context));
   }
@@ -47,6 +46,11 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
     await run({ operation, values, options, context });
   });
   return command;
+}
+
+/** The command of that name below another one, which may have it from an operation already. */
+export function subcommand(parent: Command, name: string): Command {
+  return parent.commands.find((command) => command.name() === name) ?? parent.command(name);
 }
 
 export function addShared(command: Command): Command {
@@ -145,8 +149,10 @@ function queryOf(parameters: readonly Parameter[], options: Record<string, unkno
   return query;
 }
 
-export function withQuery(path: string, query: Record<string, string>): string {
-  const text = new URLSearchParams(query).toString();
+/** Leaves out parameters without a value. */
+export function withQuery(path: string, query: Record<string, string | undefined>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const text = new URLSearchParams(given).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 

@@ -94,7 +94,11 @@ const attacks: Record<string, [headers: () => Record<string, string>, status: nu
     'invalid_session',
   ],
   'a cookie without the prefix': [() => ({ cookie: `gatehouse=${edge.session}` }), 401, 'invalid_api_key'],
-  'the token of nobody': [() => ({ cookie: `__Host-gatehouse=${'a'.repeat(43)}` }), 401, 'invalid_session'],
+  'a token that no session has': [
+    () => ({ cookie: `__Host-gatehouse=${'a'.repeat(43)}` }),
+    401,
+    'invalid_session',
+  ],
   'an empty cookie': [() => ({ cookie: '__Host-gatehouse=' }), 401, 'invalid_session'],
   'a long cookie': [() => ({ cookie: `__Host-gatehouse=${'a'.repeat(8_000)}` }), 401, 'invalid_session'],
   'a huge cookie': [

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { readText } from '../inputs.ts';
-import { addShared } from '../resource-commands.ts';
+import { addShared, subcommand } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface Results {
@@ -14,7 +14,7 @@ interface Results {
 
 /** `memory put`, `search`, `import` and `export`, beside what comes from the operations. */
 export function addMemory(program: Command, context: Context): void {
-  const memory = program.commands.find((command) => command.name() === 'memory') ?? program.command('memory');
+  const memory = subcommand(program, 'memory');
   const withUser = (command: Command): Command =>
     addShared(command).option('--as-user <id>', 'on behalf of that user');
 

@@ -46,10 +46,7 @@ export function addReports(program: Command, context: Context): void {
       .addHelpText('after', `\nExample:\n  gatehouse ${report} --by day,model --from 2026-11-01T00:00:00Z\n`)
       .action(async (options: ReportOptions) => {
         const { from, to, by, timezone, model, agent, userId } = options;
-        const given = { from, to, group_by: by, timezone, model, agent_id: agent, user_id: userId };
-        const query = Object.fromEntries(
-          Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-        );
+        const query = { from, to, group_by: by, timezone, model, agent_id: agent, user_id: userId };
         const client = await context.client(options);
         const path = withQuery(`/v1/${report}/summary`, query);
         const summary = await client.json<Summary>({ method: 'GET', path });

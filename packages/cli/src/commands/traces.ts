@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { forTerminal } from '../output.ts';
-import { addShared, withQuery } from '../resource-commands.ts';
+import { addShared, subcommand, withQuery } from '../resource-commands.ts';
 
 interface FollowOptions extends SharedOptions {
   since?: string;
@@ -32,7 +32,7 @@ interface Page {
 
 /** `traces follow`: a line for each change of a run, until it is interrupted. */
 export function addTraces(program: Command, context: Context): void {
-  const traces = program.commands.find((command) => command.name() === 'traces') ?? program.command('traces');
+  const traces = subcommand(program, 'traces');
   addShared(traces.command('follow'))
     .description('runs as they begin and end; with --json a line of JSON each')
     .option('--since <time>', 'RFC 3339; an hour ago by default')
@@ -47,14 +47,10 @@ export function addTraces(program: Command, context: Context): void {
       const { signal } = context.surroundings;
       const output = context.output(options);
       const { since, agent, user, status, channel, json = false } = options;
-      const given = { since, agent_id: agent, user_id: user, status, channel, limit: '200' };
-      const filters = Object.fromEntries(
-        Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-      );
-      const { since: _, ...later } = filters;
+      const filters = { agent_id: agent, user_id: user, status, channel, limit: '200' };
       let cursor: string | undefined;
       for (;;) {
-        const query = cursor === undefined ? filters : { ...later, cursor };
+        const query = { ...filters, ...(cursor === undefined ? { since } : { cursor }) };
         const page = await client.json<Page>({
           method: 'GET',
           path: withQuery('/v1/traces/follow', query),

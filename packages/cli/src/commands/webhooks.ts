@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { Option, type Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { readText } from '../inputs.ts';
-import { addShared } from '../resource-commands.ts';
+import { addShared, subcommand } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface SendOptions extends SharedOptions {
@@ -58,8 +58,7 @@ type Scheme = keyof typeof schemes;
 
 /** `webhooks send`: tries an endpoint or a channel as its sender would. */
 export function addWebhooks(program: Command, context: Context): void {
-  const webhooks =
-    program.commands.find((command) => command.name() === 'webhooks') ?? program.command('webhooks');
+  const webhooks = subcommand(program, 'webhooks');
   addShared(webhooks.command('send'))
     .description('sign a payload and send it to an endpoint or a channel')
     .option('--endpoint <id>')

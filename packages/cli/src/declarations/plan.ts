@@ -4,6 +4,8 @@ import { UsageError } from '../usage-error.ts';
 import type { Declared, Members } from './declared.ts';
 import { kinds, labelMember, type Kind } from './kinds.ts';
 
+const ambiguous = Symbol('several have this name');
+
 /** A step that brings the gateway to what is declared. */
 export interface Step {
   action: 'create' | 'update' | 'delete';
@@ -25,7 +27,10 @@ export interface PlanOptions {
 }
 
 /** The things that there are, by kind and identity. */
-export type Present = ReadonlyMap<Kind, ReadonlyMap<string, Members>>;
+export type Present = ReadonlyMap<Kind, ReadonlyMap<string, Found>>;
+
+/** A thing that there is. */
+type Found = Members & { [ambiguous]?: true };
 
 /** Asks for all things of the kinds that matter: of agents always, since others refer to them. */
 export async function readPresent(
@@ -33,7 +38,7 @@ export async function readPresent(
   declared: Declared,
   { prune }: Pick<PlanOptions, 'prune'>,
 ): Promise<Present> {
-  const present = new Map<Kind, Map<string, Members>>();
+  const present = new Map<Kind, Map<string, Found>>();
   const refersToAgents = (kind: Kind): boolean => ['agents', 'channels', 'endpoints'].includes(kind.name);
   const isAsked = (kind: Kind): boolean => (declared.get(kind)?.length ?? 0) > 0;
   const agentsMatter = prune || kinds.some((kind) => refersToAgents(kind) && isAsked(kind));
@@ -62,8 +67,8 @@ async function listAll(client: ApiClient, path: string): Promise<Members[]> {
 }
 
 /** Marks those that several have the name of. Keys that are over don't count. */
-function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Members> {
-  const found = new Map<string, Members>();
+function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Found> {
+  const found = new Map<string, Found>();
   for (const thing of things) {
     if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
     const identity = String(thing[kind.identity]);
@@ -72,8 +77,6 @@ function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Members
   }
   return found;
 }
-
-const ambiguous = Symbol('several have this name') as unknown as string;
 
 /** The steps, in an order in which what is needed comes first; nothing is asked or changed. */
 export function planSteps(declared: Declared, present: Present, options: PlanOptions): Step[] {
@@ -105,7 +108,7 @@ function stepFor(
   const there = present.get(kind)?.get(identity);
   if (there === undefined)
     return { action: 'create', kind, identity, members: thing, differing: Object.keys(thing) };
-  if ((there as Record<string, unknown>)[ambiguous] === true)
+  if (there[ambiguous] === true)
     throw new UsageError(`${kind.name}: several are named ${identity}. Rename or delete the others first.`);
   const shown = { ...there, agent: agents.get(String(there['agent_id'])) };
   const isCompared = (name: string): boolean =>
