@@ -4,7 +4,7 @@ import { validate } from '@gatehouse/kit/validate';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { assertFits } from '../documents/document.ts';
-import type { Line } from '../moving/json-lines.ts';
+import type { Line } from '@gatehouse/kit/json-lines';
 import type { NumberedRecord } from '../moving/record-batches.ts';
 import { ofAgent } from '../shared/memory-key.ts';
 

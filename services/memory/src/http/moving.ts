@@ -18,7 +18,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Splitter } from '../documents/splitter.ts';
 import type { ImportSweep } from '../moving/import-sweep.ts';
-import { linesOf, type Line } from '../moving/json-lines.ts';
+import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { NumberedRecord } from '../moving/record-batches.ts';
 import { runImport, type StagedImport } from '../moving/run-import.ts';
 import type { AgentClient } from '../peers/agents.ts';

@@ -1,5 +1,5 @@
-import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { AppError } from '@gatehouse/kit/errors';
+import { ChunkList } from './chunk-list.ts';
+import { AppError } from './errors.ts';
 
 /** A line without its end. */
 export interface Line {
