@@ -46,10 +46,12 @@ export interface PriceList {
   above: readonly { inputTokens: number; rates: Rates }[];
 }
 
-/** The bounds of a call, from which its highest cost follows. */
+/** The bounds of a call, or of several together, from which its highest cost follows. */
 export interface CostBounds {
   input: number;
   output: number;
+  /** The calls, where there are several, and the most that one of them reads. */
+  calls?: { count: number; input: number } | undefined;
   /** Classes that the request asks for, so that they must have a price. */
   classes: readonly TokenClass[];
 }
@@ -126,6 +128,19 @@ export function priceList(starts: Iterable<number>, ratesAt: (inputTokens: numbe
   };
 }
 
+/** The prices of tokens in batches, half of the others; a fee for each call stays whole. */
+export function halved(list: PriceList): PriceList {
+  return {
+    base: halfOf(list.base),
+    above: list.above.map(({ rates, ...step }) => ({ ...step, rates: halfOf(rates) })),
+  };
+}
+
+function halfOf({ call, ...rates }: Rates): Rates {
+  const halves = Object.entries(rates).map(([name, rate]) => [name, rate === undefined ? rate : rate / 2n]);
+  return { ...(Object.fromEntries(halves) as Record<TokenClass, bigint | undefined>), call };
+}
+
 export function ratesFor(list: PriceList, inputTokens: number): Rates {
   return list.above.findLast((step) => inputTokens > step.inputTokens)?.rates ?? list.base;
 }
@@ -146,11 +161,12 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
 }
 
 /**
- * The most that a call can cost that reads and writes so many tokens at most: every one at the dearest price of its
- * direction, in the dearest step that the call can reach. Null where a price that the request needs is not known.
+ * The most that calls can cost that read and write so many tokens at most: every one at the dearest price of its
+ * direction, in the dearest step that a call can reach. Null where a price that the request needs is not known.
  */
 export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
-  const reachable = list.above.filter((step) => most.input > step.inputTokens);
+  const longest = most.calls?.input ?? most.input;
+  const reachable = list.above.filter((step) => longest > step.inputTokens);
   return highestOf([list.base, ...reachable.map(({ rates }) => rates)].map((rates) => mostAt(rates, most)));
 }
 
@@ -161,7 +177,8 @@ function mostAt(rates: Rates, most: CostBounds): bigint | null {
   const input = BigInt(most.input) * highest(inputClasses.map((name) => rates[name]));
   const output = BigInt(most.output) * highest(outputClasses.map((name) => rates[name]));
   // Rounded up.
-  return capped((rates.call + input + output) / ratesPerPico + 1n);
+  const count = BigInt(most.calls?.count ?? 1);
+  return capped((count * rates.call + input + output) / ratesPerPico + count);
 }
 
 /** The highest of some costs; null where one of them is not known. */

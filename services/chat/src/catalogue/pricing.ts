@@ -7,6 +7,7 @@ import {
   capped,
   completeRates,
   costAt,
+  halved,
   highestOf,
   mostCostAt,
   priceList,
@@ -34,6 +35,9 @@ interface PricedCall {
   at: Date;
   serviceTier: string | null;
 }
+
+/** The tier of requests in batches. Lists have no price of their own for it, where it is half of the standard one. */
+export const batchTier = 'batch';
 
 const free: Cost = { costPico: 0n, source: null, version: null };
 
@@ -110,8 +114,9 @@ export class Pricing {
     if (lists === undefined) return null;
     const asked = tierOf(most.serviceTier);
     const named = most.serviceTier !== null && most.serviceTier !== 'auto';
-    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
-    const tiers = named ? [null, asked] : [...lists.keys()];
+    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one, but for
+    // batches, whose every request is served as such.
+    const tiers = asked === batchTier ? [asked] : named ? [null, asked] : [...lists.keys()];
     return highestOf(
       tiers.map((tier) => {
         const list = lists.get(tier);
@@ -150,7 +155,11 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
   if (operator === null) {
     if (known === null) return null;
     const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
-    return { source: 'genai-prices', version: knownVersion, lists: new Map([[null, list]]), tools: {} };
+    const lists = new Map([
+      [null, list],
+      [batchTier, halved(list)],
+    ]);
+    return { source: 'genai-prices', version: knownVersion, lists, tools: {} };
   }
   const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
@@ -164,7 +173,11 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
     name,
     tierList(tier, known ?? {}),
   ]);
-  const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
+  const lists = new Map<string | null, PriceList>([
+    [null, standard],
+    [batchTier, halved(standard)],
+    ...tiers,
+  ]);
   return { source: 'catalogue', version, lists, tools: toolPrices(price) };
 }
 
