@@ -1,4 +1,5 @@
 import type { Answer } from './answer-format.ts';
+import type { Batches } from './batches.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fault } from './faults.ts';
 import type { PromptCache } from './messages/prompt-cache.ts';
@@ -12,6 +13,7 @@ export interface RouteContext {
   newId: (prefix: string) => string;
   signer: ThinkingSigner;
   cache: PromptCache;
+  batches: Batches;
 }
 
 /** @throws RefusedRequest for requests that the API rejects. */

@@ -1,5 +1,6 @@
 import { openAiFormat } from './answer-format.ts';
 import type { Answer, AnswerFormat } from './answer-format.ts';
+import { isOfBatches } from './batches.ts';
 import { answerChat } from './chat-answer.ts';
 import { readChatRequest } from './chat-request.ts';
 import { sendAnswer, sendJson } from './delivery.ts';
@@ -44,6 +45,7 @@ export function answer(context: RouteContext): void {
   const route = routes[name] ?? geminiRoute(method, path);
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
   else if (route !== undefined) sendAnswer(exchange, route(context), fault);
+  else if (isOfBatches(path)) context.batches.answer(exchange, context.newId);
   else if (name === 'GET /v1/models') sendJson(exchange, { status: 200, body: modelList }, fault);
   else if (name.startsWith('GET /v1/models/')) {
     const id = decodeURIComponent(name.slice('GET /v1/models/'.length));

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Batches } from './batches.ts';
 import { answerControl } from './control.ts';
 import { sendJson } from './delivery.ts';
 import { RefusedRequest } from './errors.ts';
@@ -45,6 +46,8 @@ export interface ProviderSimulator {
   /** The newest requests, oldest first; entries change until their connection is finished. */
   readonly requests: readonly SimulatorRequest[];
   ledger: () => Ledger;
+  /** Files and batches. */
+  batches: Batches;
   /** Sets the fault of every request; null clears it. */
   setFault: (fault: StandingFault | null) => void;
   /** Waits for a request that matches and returns the oldest one. Default timeout: 5,000 ms. */
@@ -77,6 +80,7 @@ export async function startProviderSimulator(
     get requests() {
       return provider.recorder.requests;
     },
+    batches: provider.batches,
     ledger: () => provider.recorder.ledger(),
     setFault: (fault) => provider.setFault(fault),
     waitForRequest: (predicate, timeoutMs = 5000) => provider.recorder.waitFor(predicate, timeoutMs),
@@ -93,6 +97,7 @@ class Provider {
   readonly recorder: Recorder;
   readonly #key: ProviderKey;
   readonly #signer: ThinkingSigner;
+  readonly batches = new Batches();
   readonly #cache = new PromptCache();
   readonly #latencyMs: number;
   readonly #attempts = new Map<string, number>();
@@ -123,6 +128,7 @@ class Provider {
     this.recorder.reset();
     this.#attempts.clear();
     this.#cache.clear();
+    this.batches.clear();
     this.#standing = null;
   }
 
@@ -164,7 +170,7 @@ class Provider {
     try {
       if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
       const fault = this.#faultFor(record);
-      answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache });
+      answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache, batches: this.batches });
     } catch (error) {
       const refusal = error instanceof RefusedRequest ? error : internalError(error);
       sendJson(
