@@ -16,6 +16,7 @@ const rooms = {
     ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
     ...['alerts', 'providers'],
     ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
+    'batches',
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'sessions', 'provider-keys', 'tenants', 'audit', 'deletions'],

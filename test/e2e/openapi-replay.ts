@@ -1,3 +1,4 @@
+import { formData } from '@gatehouse/contract/route';
 import type { Operation } from '../conformance/openapi-document.ts';
 
 /** The statuses of an operation's success. */
@@ -13,10 +14,12 @@ export function successesOf({ operationId, responses }: Operation): number[] {
 export function rank(operation: Operation): number {
   const { method, operationId } = operation;
   if (
-    /^(chat\.completions|responses\.create|login\.key)$/.test(operationId) ||
+    /^(chat\.completions|(responses|files|batches)\.create|login\.key)$/.test(operationId) ||
     operationId.endsWith('.upsert')
   )
     return 0.5;
+  // While it is under way.
+  if (operationId === 'batches.cancel') return 0.6;
   // After the target has accepted.
   if (operationId === 'transfers.create') return 2.1;
   if (operationId === 'transfers.get') return 2.2;
@@ -25,4 +28,29 @@ export function rank(operation: Operation): number {
   // Parts of a resource before the resource itself.
   if (method === 'DELETE') return 5 - operation.path.split('/').length / 100;
   return operationId.endsWith('.revoke') ? 3 : 2;
+}
+
+/** The request bodies that an operation shows; one without a body where it takes none. */
+export function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
+  const { 'application/json': json, [formData]: form } = requestBody?.content ?? {};
+  if (form !== undefined)
+    return Object.entries(form.examples).map(([name, { value }]) => [name, formOf(value as FormFields)]);
+  if (json === undefined) return [['no body', undefined]];
+  return Object.entries(json.examples).map(([name, { value }]) => [name, value]);
+}
+
+type FormFields = Record<string, string>;
+
+function formOf(fields: FormFields): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields))
+    form.append(name, name === 'file' ? new File([value], 'requests.jsonl') : value);
+  return form;
+}
+
+/** A request's body, with the type that it has unless `fetch` sets that. */
+export function sentBody(body: unknown): Pick<RequestInit, 'body' | 'headers'> {
+  if (body === undefined) return {};
+  if (body instanceof FormData) return { body };
+  return { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
 }

@@ -10,7 +10,7 @@ import { LocalSystem } from '@gatehouse/test/local-system';
 import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
-import { rank, successesOf } from './openapi-replay.ts';
+import { bodiesOf, rank, sentBody, successesOf } from './openapi-replay.ts';
 import {
   DocumentCheck,
   operationsOf,
@@ -75,14 +75,11 @@ async function send(operation: Operation, sent: Sent = {}): Promise<Answered> {
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ''),
   );
+  const { headers, ...ofBody } = sentBody(body);
   const response = await fetch(`${credentials.url}${path}?${new URLSearchParams(query).toString()}`, {
     method: sent.method ?? operation.method,
-    headers: {
-      ...(key !== null && { authorization: `Bearer ${key}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...sent.headers,
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    headers: { ...(key !== null && { authorization: `Bearer ${key}` }), ...headers, ...sent.headers },
+    ...ofBody,
   });
   const text = await response.text();
   const json = response.headers.get('content-type') === 'application/json';
@@ -108,13 +105,6 @@ async function onceThere(operation: Operation, sent: Sent): Promise<Answered> {
   });
 }
 
-/** The request bodies that an operation shows; one without a body where it takes none. */
-function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
-  const examples = requestBody?.content['application/json']?.examples;
-  if (examples === undefined) return [['no body', undefined]];
-  return Object.entries(examples).map(([name, { value }]) => [name, value]);
-}
-
 /** The tenant that resources go to. */
 const target = { id: '', adminKey: '' };
 
@@ -133,7 +123,7 @@ const made = new Map<string, string>();
 
 function remember(operation: Operation, { status, body, headers }: Answered): void {
   const { id } = Object(body) as { id?: string };
-  const makes = status === 201 || operation.operationId === 'responses.create';
+  const makes = status === 201 || operation.operationId.endsWith('.create');
   if (makes && id !== undefined) made.set(operation.path, id);
   if (operation.operationId === 'webhooks.endpoints.create') senders.endpoint = body as Sender;
   // The channels that the other routes name are `generic`.
@@ -146,7 +136,6 @@ function remember(operation: Operation, { status, body, headers }: Answered): vo
   const [first] = (body as { data?: { id: string }[] } | null)?.data ?? [];
   if (/\.upsert$|\.conversations\.list$|^sessions\.list$/.test(operation.operationId) && first !== undefined)
     made.set(operation.path, first.id);
-  if (operation.operationId === 'transfers.create') made.set(operation.path, (body as { id: string }).id);
   if (status === 202) made.set(`${operation.path}/deletions`, (body as { id: string }).id);
   const run = headers.get('x-run-id');
   if (run !== null) made.set('/v1/traces', run);
@@ -199,7 +188,7 @@ function signedBy(sender: keyof typeof senders, body: unknown): Pick<Sent, 'quer
   return { query: { [sender]: id }, headers };
 }
 
-/** Agents, tenants and previews that a body names are those of the replay. */
+/** Agents, files, tenants and previews that a body names are those of the replay. */
 function bodyOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const agentId = made.get('/v1/agents');
@@ -207,13 +196,17 @@ function bodyOf(body: unknown): unknown {
   if (Object.keys(body).join() === 'key') return { key: credentials.user_key };
   if (Object.hasOwn(body, 'preview_id'))
     return { preview_id: made.get('/v1/tenant/resource-transfers/previews') };
+  if (Object.hasOwn(body, 'input_file_id')) return { ...body, input_file_id: made.get('/v1/files') };
   if (Object.hasOwn(body, 'agent_id')) return { ...body, agent_id: agentId };
   if (!Object.hasOwn(body, 'source_tenant_id')) return body;
   const resources = [{ type: 'agent', id: agentId }];
   return { ...body, source_tenant_id: credentials.tenant_id, target_tenant_id: target.id, resources };
 }
 
-/** A UUID in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
+/** The collections with ids that are no UUIDs, in the form of OpenAI's. */
+const withTheirIds = ['/v1/responses', '/v1/files', '/v1/batches'];
+
+/** An id in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
 function paramsOf(operation: Operation): Record<string, string> {
   const own = ownParameters(operation).filter((parameter) => parameter.in === 'path');
   return Object.fromEntries(
@@ -223,7 +216,7 @@ function paramsOf(operation: Operation): Record<string, string> {
       const collection = operation.path.includes('/zalo-oa/') ? zaloChannels : ofServer;
       return [
         name,
-        schema.format === 'uuid' || collection === '/v1/responses'
+        schema.format === 'uuid' || withTheirIds.includes(collection)
           ? (made.get(collection) ?? 'nothing was made')
           : String(example),
       ];

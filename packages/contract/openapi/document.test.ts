@@ -116,7 +116,8 @@ describe('the examples', () => {
   );
 
   it.each(all)('$name is by the shapes of its route', ({ route, example }) => {
-    const requestShape = route.body ?? route.passedBody ?? (route.bodyLines && z.array(route.bodyLines));
+    const { body, passedBody, bodyForm, bodyLines } = route;
+    const requestShape = body ?? passedBody ?? bodyForm ?? (bodyLines && z.array(bodyLines));
     expect(example.body !== undefined).toBe(requestShape !== undefined);
     if (requestShape !== undefined) expect(problems(requestShape, example.body)).toEqual([]);
     if (example.query !== undefined) expect(route.query && problems(route.query, example.query)).toEqual([]);

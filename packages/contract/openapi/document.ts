@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
 import { keyHeadersAt } from '../src/dialects.ts';
-import { jsonLines, MiB } from '../src/route.ts';
+import { formData, jsonLines, MiB } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
 import { linesContent } from './json-lines.ts';
@@ -157,7 +157,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
         }),
       },
     };
-  const shape = route.body ?? route.passedBody;
+  const shape = route.bodyForm ?? route.body ?? route.passedBody;
   if (shape === undefined) return null;
   const bodies = Object.entries(examplesOf(route)).map(
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
@@ -167,7 +167,10 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
     // A body that may be `{}` may be omitted.
     required: !shape.safeParse({}).success || z.globalRegistry.get(shape)?.['minProperties'] === 1,
     content: {
-      'application/json': { schema: schemas.of(shape, 'input'), examples: Object.fromEntries(bodies) },
+      [shape === route.bodyForm ? formData : 'application/json']: {
+        schema: schemas.of(shape, 'input'),
+        examples: Object.fromEntries(bodies),
+      },
     },
   };
 }

@@ -37,7 +37,12 @@ const hasOwnKeys: When = ({ path, dialects = [] }) => keyHeadersAt(path, dialect
 const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
-const runs: When = (route) => callsProvider(route) && route.counts !== true;
+/** Also where a provider has the file or the batch. */
+const reachesProvider: When = either(
+  callsProvider,
+  at('files.create', 'files.content', 'batches.create', 'batches.cancel'),
+);
+const runs: When = either((route) => callsProvider(route) && route.counts !== true, at('batches.create'));
 /** The routes whose requests name kept responses. */
 const goesOn: When = either(
   at('responses.create', 'responses.compact', 'responses.input_tokens'),
@@ -82,9 +87,9 @@ const when: Record<ErrorCode, When> = {
   unknown_model: at('agents.create', 'agents.patch', 'provider-keys.create'),
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
-  provider_bad_request: callsProvider,
+  provider_bad_request: reachesProvider,
   conflicting_credentials: either(hasOwnKeys, takesSession),
-  unsupported_parameter: callsProvider,
+  unsupported_parameter: either(callsProvider, at('files.create')),
   previous_response_not_found: goesOn,
   item_not_found: goesOn,
   invalid_encrypted_content: goesOn,
@@ -96,6 +101,8 @@ const when: Record<ErrorCode, When> = {
   limit_reached: either(
     at(
       'provider-keys.create',
+      'files.create',
+      'batches.create',
       'memory.documents.put',
       'memory.import',
       'webhooks.llm',
@@ -126,12 +133,12 @@ const when: Record<ErrorCode, When> = {
   model_unpriced: runs,
   not_accepted: at('transfers.create'),
   relay_forbidden: never,
-  model_not_found: either(namesModel, at('transfers.create')),
+  model_not_found: either(namesModel, at('files.create', 'batches.create', 'transfers.create')),
   not_found: either(
     namesResourceOfOurs,
     at('browser.cookies.sync', 'transfers.previews.create', 'transfers.create'),
   ),
-  provider_not_found: callsProvider,
+  provider_not_found: reachesProvider,
   route_not_found: namesResource,
   method_not_allowed: always,
   request_timeout: always,
@@ -161,30 +168,31 @@ const when: Record<ErrorCode, When> = {
   unsupported_media_type: takesBody,
   mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh', 'mcp.servers.consent-links.create'),
   template_failed: at('webhooks.llm'),
-  provider_unprocessable: callsProvider,
+  provider_unprocessable: reachesProvider,
   // On every path, for any request for a WebSocket.
   upgrade_required: never,
   insufficient_quota: runs,
-  provider_rate_limited: callsProvider,
+  provider_rate_limited: reachesProvider,
   rate_limit_exceeded: either(
     callsProvider,
     takesBody,
     at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
+    at('files.content'),
   ),
   client_closed_request: never,
   internal: always,
   bad_gateway: servedBehindEdge,
   extraction_failed: at('kg.extract'),
-  provider_authentication: callsProvider,
-  provider_error: callsProvider,
-  provider_key_failing: callsProvider,
-  provider_overloaded: callsProvider,
-  provider_invalid_response: callsProvider,
-  provider_unreachable: callsProvider,
+  provider_authentication: reachesProvider,
+  provider_error: reachesProvider,
+  provider_key_failing: reachesProvider,
+  provider_overloaded: reachesProvider,
+  provider_invalid_response: reachesProvider,
+  provider_unreachable: reachesProvider,
   database_unavailable: servedBehindEdge,
   query_timeout: servedBehindEdge,
   service_unavailable: servedBehindEdge,
-  provider_timeout: callsProvider,
+  provider_timeout: reachesProvider,
   service_timeout: servedBehindEdge,
 };
 

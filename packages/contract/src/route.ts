@@ -84,6 +84,8 @@ export interface Route {
   passedBody?: z.ZodType;
   /** Shape of each line of a body of JSON lines, which edge and service stream; the handler validates the lines. */
   bodyLines?: z.ZodType;
+  /** Fields of a body that is a form with a file, which edge and service stream; the handler validates them. */
+  bodyForm?: z.ZodObject;
   /** Query parameters; if absent, every parameter is rejected. */
   query?: z.ZodObject;
   response: RouteResponse;
@@ -109,6 +111,9 @@ export interface RouteResponse {
 
 export const MiB = 1024 * 1024;
 
+/** The content type of a form with a file (RFC 7578). */
+export const formData = 'multipart/form-data';
+
 /** The content type of JSON lines. */
 export const jsonLines = 'application/x-ndjson';
 
@@ -131,7 +136,8 @@ type Optional = 'actingUser' | 'idempotencyKey' | 'passThrough' | 'bodyLimit';
 export function route(
   fields: Omit<Route, Optional | 'operatorSurface'> & Partial<Pick<Route, Optional>>,
 ): Route {
-  const bodyLimit = fields.body === undefined && fields.bodyLines === undefined ? 0 : MiB;
+  const { body, bodyLines, bodyForm } = fields;
+  const bodyLimit = [body, bodyLines, bodyForm].every((shape) => shape === undefined) ? 0 : MiB;
   const operatorSurface = isOperatorSurface(fields.method, fields.path);
   return {
     actingUser: false,

@@ -71,10 +71,10 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, agents, cookies, MCP servers and their consents, traces, usage and costs, and nowhere else', () => {
+  it('takes the acting user on chat, files, batches, agents, cookies, MCP servers and their consents, traces, usage and costs, and nowhere else', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
-        /^\/v1\/(chat|embeddings|messages|responses|models|agents|browser|traces|usage|costs)(\/|$)/.test(
+        /^\/v1\/(chat|files|batches|embeddings|messages|responses|models|agents|browser|traces|usage|costs)(\/|$)/.test(
           path,
         ) ||
           /^\/(v1beta\/models|openai)(\/|$)/.test(path) ||
@@ -84,13 +84,14 @@ describe('the route table', () => {
     }
   });
 
-  it('gives each body its limit: 64 MiB to imports, 32 to the messages API, 20 to other completions, 4 to documents, 256 KiB to messages of channels, 1 to the rest, nothing where none is read', () => {
-    for (const { id, access, passThrough, body, bodyLines, bodyLimit, method } of routes) {
+  it('gives each body its limit: 200 MiB to files of batches, 64 to imports, 32 to the messages API, 20 to other completions, 4 to documents, 256 KiB to messages of channels, 1 to the rest, nothing where none is read', () => {
+    for (const { id, access, passThrough, body, bodyLines, bodyForm, bodyLimit, method } of routes) {
       const isSigned = access.kind === 'signed';
       const ofBody = { 'memory.documents.put': 4, 'webhooks.message': 1 / 4 }[id] ?? 1;
       const ofCompletion = id.startsWith('messages.') ? 32 : 20;
       const gathered = passThrough ? ofCompletion : body === undefined && !isSigned ? 0 : ofBody;
-      expect(bodyLimit).toBe((bodyLines === undefined ? gathered : 64) * 2 ** 20);
+      const streamed = bodyForm !== undefined ? 200 : bodyLines !== undefined ? 64 : gathered;
+      expect(bodyLimit).toBe(streamed * 2 ** 20);
       if (method === 'GET' || method === 'DELETE') expect([body, bodyLines]).toEqual([undefined, undefined]);
       // A link is made of nothing, buttons send nothing, and a form sends no JSON.
       else if (
@@ -98,7 +99,10 @@ describe('the route table', () => {
         id !== 'mcp.servers.refresh'
       )
         expect(
-          body !== undefined || bodyLines !== undefined || passThrough || isSigned || method === '*',
+          [body, bodyLines, bodyForm].some((shape) => shape !== undefined) ||
+            passThrough ||
+            isSigned ||
+            method === '*',
         ).toBe(true);
     }
   });
@@ -117,7 +121,9 @@ describe('the route table', () => {
   });
 
   it('lists in pages of 1 to 200, 50 by default', () => {
-    const lists = routes.filter(({ id, query }) => /(?<!\bmodels)\.list$/.test(id) && query !== undefined);
+    const lists = routes.filter(
+      ({ id, query }) => /(?<!\b(?:models|files|batches))\.list$/.test(id) && query !== undefined,
+    );
     expect(lists.map((route) => route.id)).toEqual(
       expect.arrayContaining(['agents.list', 'api-keys.list', 'owner.api-keys.list', 'owner.tenants.list']),
     );

@@ -1,12 +1,14 @@
 import * as agents from './agents.ts';
 import * as audit from './audit.ts';
 import * as azure from './azure.ts';
+import * as batches from './batches.ts';
 import * as channelConsents from './channel-consents.ts';
 import * as channelInstances from './channel-instances.ts';
 import * as channelMessages from './channel-messages.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
 import * as cookies from './cookies.ts';
+import * as files from './files.ts';
 import * as gemini from './gemini.ts';
 import * as graph from './graph.ts';
 import * as health from './health.ts';
@@ -45,6 +47,8 @@ export const resources = [
   gemini,
   chat,
   azure,
+  files,
+  batches,
   agents,
   mcpServers,
   cookies,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Route } from '@gatehouse/contract/routes';
-import { jsonLines } from '@gatehouse/contract/route';
+import { formData, jsonLines } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
@@ -218,13 +218,14 @@ export function checkBodySize(request: IncomingMessage, { bodyLimit }: Pick<Rout
  */
 export function checkBodyHeaders(
   request: IncomingMessage,
-  { bodyLimit, bodyLines }: Pick<Route, 'bodyLimit' | 'bodyLines'>,
+  { bodyLimit, bodyLines, bodyForm }: Pick<Route, 'bodyLimit' | 'bodyLines' | 'bodyForm'>,
 ): void {
   if (!hasBody(request)) return;
   checkBodySize(request, { bodyLimit });
   const type = request.headers['content-type'];
+  const streamed = bodyLines !== undefined ? jsonLines : bodyForm !== undefined ? formData : null;
   const [fits, expected] =
-    bodyLines === undefined ? [isJson(type), 'application/json'] : [mediaType(type) === jsonLines, jsonLines];
+    streamed === null ? [isJson(type), 'application/json'] : [mediaType(type) === streamed, streamed];
   if (!fits) throw new AppError('unsupported_media_type', `The request body must be ${expected}.`);
   const encoding = request.headers['content-encoding']?.trim() ?? '';
   if (encoding !== '' && encoding.toLowerCase() !== 'identity') {

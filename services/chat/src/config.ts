@@ -7,6 +7,7 @@ import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, serviceSettings } from '@gatehouse/shell/settings';
 import type { ShellOverrides } from '@gatehouse/shell/shell';
 import { z } from 'zod';
+import type { Pace } from './batches/batch-poll-job.ts';
 import { CatalogueFile, type CatalogueSecrets } from './catalogue/catalogue-file.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 
@@ -39,6 +40,7 @@ export interface ChatOverrides extends ShellOverrides {
   recallBudgetMs?: number;
   forgetSettleMs?: number;
   catalogueEveryMs?: number;
+  batchPace?: Pace;
 }
 
 /** Reads the settings, the catalogue file and the secrets that it names. */

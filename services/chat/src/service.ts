@@ -6,6 +6,7 @@ import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell } from '@gatehouse/shell/shell';
 import { createAlerts } from './alerts/create-alerts.ts';
+import { createBatches } from './batches/create-batches.ts';
 import { createCatalogue } from './catalogue/create-catalogue.ts';
 import { createCompletions } from './completions/create-completions.ts';
 import { migrations, type ChatConfig, type ChatOverrides } from './config.ts';
@@ -20,7 +21,7 @@ import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
 export async function createService(
   config: ChatConfig,
-  { silenceMs, recallBudgetMs, forgetSettleMs, catalogueEveryMs, ...overrides }: ChatOverrides = {},
+  { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
@@ -32,7 +33,7 @@ export async function createService(
   const peers = createPeers(shell, config);
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue(shell, {
-    ...{ config, pool, peers, settings: tenants, everyMs: catalogueEveryMs },
+    ...{ config, pool, peers, settings: tenants, everyMs: overrides.catalogueEveryMs },
     onRead: (read) => ofProviders.providers.replaceBy(read),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
@@ -46,21 +47,20 @@ export async function createService(
   const ofProviders = createProviders(shell, {
     ...{ config, alerts, pool, peers, settings: tenants, instanceId },
   });
-  const recording = await createRecording(shell, {
-    ...{ config, pool, alerts, committed, pricing, ...limits, forgetSettleMs },
-  });
+  const ofRuns = { config, pool, alerts, committed, pricing, ...limits, forgetSettleMs };
+  const recording = await createRecording(shell, ofRuns);
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
-  const { responses, ...kept } = createKeptResponses(shell, { config, pool, settings: tenants });
+  const work = { pool, catalogue, settings: tenants, pricing, telemetry, ...limits, ...ofProviders };
+  const { responses, ...kept } = createKeptResponses(shell, { ...work, config });
   const completions = createCompletions(shell, {
     ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
-    turns: {
-      ...{ catalogue, agents, settings: tenants, pricing, recorder, telemetry, limiter: limits.limiter },
-      ...{ ...ofProviders, ...memory, responses },
-    },
+    turns: { ...work, ...memory, agents, recorder, responses },
   });
+  const batches = createBatches(shell, { ...work, config, alerts, instance, pace: overrides.batchPace });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const { parts, ...served } = joined([models, ofAlerts, ofProviders, memory, recording, kept, completions]);
+  const ofTurns = [memory, recording, kept, completions, batches];
+  const { parts, ...served } = joined([models, ofAlerts, ofProviders, ...ofTurns]);
   const rpcs = { ...models.rpcs, ...ofProviders.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp(served),

@@ -67,7 +67,10 @@ describe('ForgetUser', () => {
         expect(await harness.endedRuns('tenant_id = $1', [tenantId])).toHaveLength(3),
       );
       const { counts } = await forget(tenantId, user);
-      expect(counts).toEqual({ completions: 0n, responses: 0n, thoughts: 0n, seals: 0n, runs: 1n });
+      expect(counts).toEqual({
+        ...{ completions: 0n, responses: 0n, thoughts: 0n, seals: 0n },
+        ...{ batches: 0n, runs: 1n },
+      });
       const [own, ...others] = await harness.endedRuns('tenant_id = $1', [tenantId]);
       expect(own).toMatchObject({
         run_id: response.headers.get('x-run-id'),
@@ -137,6 +140,7 @@ describe('ForgetUser', () => {
       responses: 0n,
       thoughts: 0n,
       seals: 0n,
+      batches: 0n,
       runs: 2n,
     });
     expect(await harness.endedRun((await late).runId)).toMatchObject({ status: 'ok', user_id: null });

@@ -96,6 +96,22 @@ export class Limiter {
     admission.release({ tokens: 0, costPico: 0n });
   }
 
+  /** The limits of tokens per minute, of the tenant and of the key; null without one. Throws as `arrive` does. */
+  async tokensPerMinute(payer: Payer): Promise<{ tenant: bigint | null; key: bigint | null }> {
+    const limits = limitsOf(payer).filter(({ resource }) => resource === Resource.TOKENS);
+    if (limits.length === 0) return { tenant: null, key: null };
+    const admission = new Admission();
+    return this.#take(payer, async (tenant) => {
+      await tenant.admit(admission, { needs: needsOf(tenant, limits, () => 0n) });
+      admission.release({ tokens: 0, costPico: 0n });
+      const mostOf = (subjectId: string | null): bigint | null =>
+        limits.some((limit) => limit.subjectId === subjectId) && subjectId !== null
+          ? tenant.limit(subjectId, Resource.TOKENS).max
+          : null;
+      return { tenant: mostOf(payer.tenantId), key: mostOf(payer.apiKeyId) };
+    });
+  }
+
   /** The tenant service has charged what a run of this replica cost. */
   settled(tenantId: string, charges: readonly BudgetCharge[], costPico: bigint): void {
     const tenant = this.#tenants.get(tenantId);

@@ -7,7 +7,7 @@ import type { ProviderAdapter, ProviderCall, ProviderStream } from './adapter.ts
 import { CredentialsError, type Credentials, type OutgoingRequest } from './credentials.ts';
 import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { ProviderKind, UnaryResponse } from './provider-kind.ts';
+import type { ProviderKind, ResponseHeaders, UnaryResponse } from './provider-kind.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
@@ -38,6 +38,23 @@ function ignore(): void {
 
 async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes);
+}
+
+export interface ResourceRequest {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** Behind the base address, with the query. */
+  path: string;
+  headers?: Readonly<Record<string, string>>;
+  body?: Buffer | Readable | null;
+  /** In place of those of the provider. */
+  credentials?: Credentials | undefined;
+  signal: AbortSignal;
+}
+
+export interface ResourceAnswer {
+  status: number;
+  headers: ResponseHeaders;
+  body: Readable;
 }
 
 /** Passes requests to a provider, whose answers stay byte for byte. */
@@ -101,6 +118,24 @@ export class HttpAdapter implements ProviderAdapter {
     } catch {
       return null;
     }
+  }
+
+  /** Sends a request about a file or a batch. The caller reads the body of the answer, or destroys it. */
+  async open(request: ResourceRequest): Promise<ResourceAnswer> {
+    const {
+      method,
+      body = null,
+      headers: asked = {},
+      credentials = this.#kind.credentials,
+      signal,
+    } = request;
+    const path = this.#basePath + request.path;
+    const noBody = Buffer.alloc(0);
+    const proof = await credentials.headersFor({ path, headers: asked, body: noBody });
+    const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...asked };
+    const sent = { method, path, headers, body, signal };
+    const { statusCode: status, ...answer } = await this.#unpacking.request(sent);
+    return { status, headers: answer.headers, body: answer.body };
   }
 
   async close(): Promise<void> {

@@ -79,6 +79,11 @@ export class KeyPool {
     return this.#keys.map(({ id }) => id);
   }
 
+  /** The key with a name, whether it rests or not. */
+  named(id: string | undefined): PoolKey | undefined {
+    return this.#keys.find((key) => key.id === id);
+  }
+
   /** The keys, and how each rests for a model. `restsForMs`: null for one that does not rest. */
   states(model: string): { position: number; reason: Rest['reason'] | null; restsForMs: number | null }[] {
     return this.#keys.map(({ position, rests }) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
-import { Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { Registry } from '@gatehouse/kit/metrics';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
@@ -15,7 +15,7 @@ import { CallMetrics, DeploymentCalls, type KeyOutcome } from './call-metrics.ts
 import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import { HttpAdapter } from './http-adapter.ts';
-import type { Secrets } from './credentials.ts';
+import type { Credentials, Secrets } from './credentials.ts';
 import { KeyPool, type KeySource, type KeyTurn } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
@@ -24,6 +24,8 @@ import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
+import { observeProviders } from './registry-metrics.ts';
+import { ProviderResources, type KeyName } from './resources.ts';
 import type { RunSeals } from './run-seals.ts';
 
 /** A model at its provider. */
@@ -96,7 +98,12 @@ export class ProviderRegistry {
     this.#metrics = new CallMetrics(options.metrics);
     this.#ownKeys = options.ownKeys === undefined ? null : new OwnKeyPools(options.ownKeys);
     this.replaceBy(options);
-    this.#observe(options.metrics);
+    observeProviders(options.metrics, {
+      models: () => this.#entries,
+      isOpen: (model) => this.#isOpen(model),
+      openTenants: (model) => this.#openTenants(model),
+      pools: () => [...this.#accesses.values()].map(({ keys }) => keys).filter((keys) => keys !== null),
+    });
   }
 
   /**
@@ -187,6 +194,41 @@ export class ProviderRegistry {
     if (own === undefined) return this.get(model).keys;
     if (this.#ownKeys === null) throw new Error('no key of a tenant is expected');
     return this.#ownKeys.of(model.provider, tenantId, own);
+  }
+
+  /** Files and batches of a model's provider, by one of its payer's keys. Throws the failure of one whose keys all rest. */
+  resourcesFor(model: Model, payer: KeyPayer): { resources: ProviderResources; key: KeyName } {
+    const { tenantId } = payer;
+    const call = { model: `batches ${model.upstreamModel}`, tenantId, affinity: null };
+    const turn = this.keysFor(model, payer)?.turn(call) ?? null;
+    if (turn !== null && turn.key === null) throw turn.exhausted;
+    const own = payer.ownKeys?.get(model);
+    return {
+      resources: resourcesAt(this.#accessTo(model), turn?.key?.credentials),
+      key: {
+        provider: model.provider.name,
+        keyId: own === undefined ? (turn?.key?.id ?? null) : null,
+        ownKeyId: own?.id ?? null,
+      },
+    };
+  }
+
+  /** The same by the key that was taken then, which may have changed since; null where provider or key are gone. */
+  resourcesOf(
+    { provider: name, keyId, ownKeyId }: KeyName,
+    { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly OwnKey[] },
+  ): ProviderResources | null {
+    const access = this.#accesses.get(name);
+    if (access === undefined) return null;
+    if (ownKeyId === null) {
+      if (keyId === null) return access.keys === null ? resourcesAt(access, undefined) : null;
+      const key = access.keys?.named(keyId);
+      return key === undefined ? null : resourcesAt(access, key.credentials);
+    }
+    const own = ownKeys.find(({ id, provider }) => id === ownKeyId && provider === name);
+    const pool = own === undefined ? undefined : this.#ownKeys?.of(access.provider, tenantId, own);
+    const key = pool?.named(pool.ids[0]);
+    return key === undefined ? null : resourcesAt(access, key.credentials);
   }
 
   /** Whether a provider accepts a key of a tenant, by a call that costs nothing; null where there is none, or it fails. */
@@ -309,53 +351,14 @@ export class ProviderRegistry {
   #openTenants(entry: Model): number {
     return this.#breakersOf(entry).reduce((sum, { openTenants }) => sum + openTenants, 0);
   }
+}
 
-  #observe(metrics: Registry): void {
-    const labelNames = ['provider', 'model'] as const;
-    const registers = [metrics];
-    const labels = ({ provider, upstreamModel }: Model) => ({
-      provider: provider.name,
-      model: upstreamModel,
-    });
-    const models = (): Model[] => this.#entries;
-    const isOpen = (model: Model): boolean => this.#isOpen(model);
-    const openTenants = (model: Model): number => this.#openTenants(model);
-    new Gauge({
-      name: 'gatehouse_provider_breaker_open',
-      help: '1 while the breaker is open for all tenants, else 0',
-      labelNames,
-      registers,
-      collect() {
-        this.reset();
-        for (const model of models()) this.set(labels(model), isOpen(model) ? 1 : 0);
-      },
-    });
-    const pools = (): KeyPool[] =>
-      [...this.#accesses.values()].map(({ keys }) => keys).filter((keys) => keys !== null);
-    new Gauge({
-      name: 'gatehouse_provider_key_resting',
-      help: '1 while a key of a pool rests for some model and tenant, else 0; by the reason: limited or refused',
-      labelNames: ['provider', 'key', 'reason'],
-      registers,
-      collect() {
-        this.reset();
-        for (const { provider, resting } of pools())
-          for (const { position, reason } of resting)
-            for (const each of ['limited', 'refused'])
-              this.set({ provider, key: String(position), reason: each }, reason === each ? 1 : 0);
-      },
-    });
-    new Gauge({
-      name: 'gatehouse_provider_breaker_open_tenants',
-      help: 'Tenants whose own circuit is open',
-      labelNames,
-      registers,
-      collect() {
-        this.reset();
-        for (const model of models()) this.set(labels(model), openTenants(model));
-      },
-    });
-  }
+function resourcesAt(
+  { provider, adapter }: ProviderAccess,
+  credentials: Credentials | undefined,
+): ProviderResources {
+  const format = provider.kind === 'anthropic' ? dialects.messages : dialects.chat;
+  return new ProviderResources({ provider, adapter, credentials, format });
 }
 
 function entriesOf({ models }: Catalogue): Model[] {

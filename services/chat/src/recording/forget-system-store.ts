@@ -156,6 +156,26 @@ export async function deleteSealsOf(pool: Pool, tenantId: string, userId: string
   return rowCount ?? 0;
 }
 
+/**
+ * Hides the files and the batches of a user: files are deleted at the provider next, and batches under way are cancelled
+ * and end without the user. Returns the number of both.
+ */
+export async function hideBatchesOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
+  const files = await pool.query(
+    `update chat.files set user_id = null, content = '', deleted_at = coalesce(deleted_at, now()),
+       due_at = coalesce(due_at, now())
+     where tenant_id = $1 and coalesce(user_id, '') = $2`,
+    [tenantId, userId],
+  );
+  const batches = await pool.query(
+    `update chat.batches set user_id = null, content = null, forgotten = true, expires_at = now(),
+       run = (run::jsonb || '{"user_id": null}')::text
+     where tenant_id = $1 and coalesce(user_id, '') = $2`,
+    [tenantId, userId],
+  );
+  return (files.rowCount ?? 0) + (batches.rowCount ?? 0);
+}
+
 /** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
 export async function deleteCompletionsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
   const { rowCount } = await pool.query(

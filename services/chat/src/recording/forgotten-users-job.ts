@@ -13,6 +13,7 @@ import {
   findOpenRuns,
   findWaitingEvents,
   forgetOpenRun,
+  hideBatchesOf,
   insertTombstone,
   recentTombstones,
   replaceWaitingEvent,
@@ -70,12 +71,13 @@ export class ForgottenUsers {
     const responses = await deleteResponsesOf(pool, tenantId, userId);
     const thoughts = await deleteThoughtsOf(pool, tenantId, userId);
     const seals = await deleteSealsOf(pool, tenantId, userId);
+    const batches = await hideBatchesOf(pool, tenantId, userId);
     const open = await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }]);
     const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
     return {
-      counts: { completions, responses, thoughts, seals, runs: open + waiting },
+      counts: { completions, responses, thoughts, seals, batches, runs: open + waiting },
       completed: ageMs >= this.#settleMs,
     };
   }

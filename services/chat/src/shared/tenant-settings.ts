@@ -41,3 +41,10 @@ export interface KeySettings extends TenantSettings {
   /** The limited resources of the key. */
   keyLimited: readonly Resource[];
 }
+
+/** The settings for work that some limits do not hold. */
+export function withoutLimits(settings: KeySettings, resources: readonly Resource[]): KeySettings {
+  const others = (limited: readonly Resource[]): Resource[] =>
+    limited.filter((resource) => !resources.includes(resource));
+  return { ...settings, limited: others(settings.limited), keyLimited: others(settings.keyLimited) };
+}

@@ -14,7 +14,7 @@ import { responseId } from '../kept-responses/response-id.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
-import type { KeySettings } from '../shared/tenant-settings.ts';
+import { withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import { ActiveRun, type RunWriter } from '../recording/active-run.ts';
@@ -88,7 +88,8 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const payer = {
     tenantId,
     apiKeyId,
-    settings: target.ownKeys === null ? settings : withoutBudgets(settings),
+    // A run that the tenant pays itself counts for no budget.
+    settings: target.ownKeys === null ? settings : withoutLimits(settings, [Resource.BUDGET]),
   };
   const callAmounts = { amounts, leastTokens: leastTokens(request, target), signal: asked.signal };
   const maxTokens = await limiter.admit(admission, payer, callAmounts);
@@ -134,13 +135,6 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
             callEnded: () => admission.lessen(run.spent),
           },
   });
-}
-
-/** The settings for a run that the tenant pays itself. */
-function withoutBudgets(settings: KeySettings): KeySettings {
-  const others = (limited: readonly Resource[]): Resource[] =>
-    limited.filter((resource) => resource !== Resource.BUDGET);
-  return { ...settings, limited: others(settings.limited), keyLimited: others(settings.keyLimited) };
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {

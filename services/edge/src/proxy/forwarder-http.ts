@@ -24,8 +24,8 @@ export interface ForwarderOptions {
 }
 
 /** Whether bodies of the route are passed on as they arrive, instead of being gathered first. */
-export function streamsBody({ passThrough, bodyLines }: Route): boolean {
-  return passThrough || bodyLines !== undefined;
+export function streamsBody({ passThrough, bodyLines, bodyForm }: Route): boolean {
+  return passThrough || bodyLines !== undefined || bodyForm !== undefined;
 }
 
 /** Sends requests to the services of their routes, and their answers back. */

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { MiB, ok, route, scope, type Route } from './route.ts';
+
+/** Files with the requests and the results of batches, in the shape of OpenAI's API: `/v1/files*`. */
+
+/** Ids of files and batches are opaque. */
+export const objectId = z.string().min(1).max(64);
+
+export const file = z
+  .looseObject({
+    id: z.string(),
+    object: z.literal('file'),
+    bytes: z.int().describe('Of the file as the provider has it'),
+    created_at: z.int().describe('Unix time in seconds'),
+    filename: z.string(),
+    purpose: z.string().describe('`batch` for requests, `batch_output` for results'),
+  })
+  .describe('Other members are those of the provider.');
+
+export const uploadFile = z.strictObject({
+  purpose: z.literal('batch'),
+  file: z
+    .string()
+    .max(200 * MiB)
+    .describe(
+      'JSON lines, each with `custom_id`, `method`, `url` and `body`: at most 50,000, of 8 MiB at most',
+    )
+    .meta({ format: 'binary' }),
+});
+
+export const listFiles = z.strictObject({
+  after: objectId.optional().describe('The id of the file before the page'),
+  limit: z.coerce.number().int().min(1).max(10_000).default(100),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  purpose: z.string().max(64).optional(),
+});
+export type ListFiles = z.output<typeof listFiles>;
+
+export const fileList = z.object({
+  object: z.literal('list'),
+  data: z.array(file),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+  has_more: z.boolean(),
+});
+
+export const deletedFile = z.object({
+  id: z.string(),
+  object: z.literal('file'),
+  deleted: z.literal(true),
+});
+
+export const fileLine = z.looseObject({
+  custom_id: z.string().optional(),
+});
+
+const example = {
+  id: 'file-0198c2f36d2a7e418b072f9c4a1d5e63',
+  object: 'file' as const,
+  bytes: 196,
+  created_at: 1_790_000_000,
+  filename: 'requests.jsonl',
+  purpose: 'batch',
+  status: 'processed',
+};
+
+const request = {
+  custom_id: 'one',
+  method: 'POST',
+  url: '/v1/chat/completions',
+  body: { model: 'gpt-4.1-mini', messages: [{ role: 'user', content: 'What is a gatehouse?' }] },
+};
+
+const shared = { service: 'chat', access: scope('chat'), actingUser: true } as const;
+const params = { file_id: example.id };
+
+export const routes: readonly Route[] = [
+  route({
+    ...shared,
+    id: 'files.create',
+    method: 'POST',
+    path: '/v1/files',
+    bodyForm: uploadFile,
+    bodyLimit: 200 * MiB,
+    response: ok(file),
+    summary: "Upload the requests of a batch, as OpenAI's API has it",
+    description: [
+      'Each line is checked as it arrives: its `custom_id`, which no other line has; its `method`, `POST`; its `url`,',
+      '`/v1/chat/completions` or `/v1/embeddings`; and its `body`, whose `model` must be the same in all lines. The model',
+      'decides the provider, which gets the file. If a line is refused, nothing is kept.',
+    ].join('\n'),
+    examples: {
+      requests: {
+        summary: 'A file with one request',
+        body: { purpose: 'batch', file: `${JSON.stringify(request)}\n` },
+        response: example,
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'files.list',
+    method: 'GET',
+    path: '/v1/files',
+    query: listFiles,
+    response: ok(fileList),
+    summary: 'List files of batches',
+    description: 'Those of the same user, or of keys without a user.',
+    examples: {
+      page: {
+        summary: 'One file',
+        response: {
+          object: 'list',
+          data: [example],
+          ...{ first_id: example.id, last_id: example.id, has_more: false },
+        },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'files.get',
+    method: 'GET',
+    path: '/v1/files/{file_id}',
+    response: ok(file),
+    summary: 'Get a file',
+    examples: { file: { summary: 'A file', params, response: example } },
+  }),
+  route({
+    ...shared,
+    id: 'files.delete',
+    method: 'DELETE',
+    path: '/v1/files/{file_id}',
+    response: ok(deletedFile),
+    summary: 'Delete a file',
+    description: 'The file of the provider is deleted soon afterwards.',
+    examples: {
+      file: {
+        summary: 'A file is deleted',
+        params,
+        response: { id: example.id, object: 'file', deleted: true },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'files.content',
+    method: 'GET',
+    path: '/v1/files/{file_id}/content',
+    response: { status: 200, shape: fileLine, lines: true },
+    summary: 'The lines of a file',
+    description: 'As the provider has them.',
+    examples: { requests: { summary: 'One request', params, response: [request] } },
+  }),
+];

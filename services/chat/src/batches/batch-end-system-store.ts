@@ -1,0 +1,101 @@
+import type { NewAlert } from '@gatehouse/events/alert-event';
+import { entryPartition } from '@gatehouse/events/store/entry-outbox';
+import { textArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+import { pgJson } from '../recording/pg-json-statements.ts';
+import { runEnding } from '../runs/run-record.ts';
+import type { Attempt, RunEnd } from '../runs/run.ts';
+import type { LeasedBatch } from './batch-system-store.ts';
+import type { StoredFile } from './file-system-store.ts';
+
+export interface BatchEnd {
+  end: RunEnd;
+  attempt: Attempt;
+  alerts: readonly NewAlert[];
+  /** How the provider describes the batch, encrypted; null where it never did. */
+  content: Buffer | null;
+  /** Its results, as far as there are some. */
+  output: StoredFile | null;
+  errors: StoredFile | null;
+}
+
+const withoutUser = '{"user_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
+
+/**
+ * Commits the end of a batch by the holder of its lease, in one statement: with the event of its run, the difference
+ * between its cost and what was charged at its start, its results and its alerts. So it is priced once, and its results
+ * can be read once it is. Returns false if the lease is lost.
+ */
+export async function endBatch(
+  pool: Pool,
+  { id, leaseId, run }: Pick<LeasedBatch, 'id' | 'leaseId' | 'run'>,
+  { end, attempt, alerts, content, output, errors }: BatchEnd,
+): Promise<boolean> {
+  const files = [output, errors].filter((file) => file !== null);
+  const { rows } = await pool.query<{ id: string }>(
+    `with ended as (
+       update chat.batches set ended_at = now(), lease_id = null,
+         content = case when not forgotten then coalesce($4, content) end, output_file_id = $5, error_file_id = $6,
+         expires_at = now() + make_interval(days => case when forgotten then 0 else days end)
+       where id = $1 and lease_id = $2 and ended_at is null
+       returning id, tenant_id, user_id, user_digest, charges, reserved_pico, created_at, days, provider, key_id,
+         own_key_id, forgotten
+     ), events as (
+       insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
+       select tenant_id, id, created_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
+              case when forgotten or exists (
+                select from chat.forgotten_users f
+                where f.tenant_id = ended.tenant_id and f.user_digest = ended.user_digest
+                  and ended.created_at <= least(f.requested_at, f.created_at)
+              ) then ($3::text::jsonb || '${withoutUser}')::text else $3::text end
+       from ended
+     ), costs as (
+       insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+       -- No instance has this id, so any replica settles it, and what it holds of budgets stays.
+       select tenant_id, id, charges, $7::bigint - reserved_pico
+       from ended where charges is not null and $7::bigint <> reserved_pico
+     ), results as (
+       insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
+         content, expires_at, deleted_at, due_at)
+       select f.id, tenant_id, user_id, 'batch_output', provider, key_id, own_key_id, f.provider_file_id,
+              f.content, now() + make_interval(days => days), case when forgotten then now() end,
+              case when forgotten then now() end
+       from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[]) as f (id, provider_file_id, content)
+     ), raised as (
+       insert into chat.alert_outbox (partition, tenant_id, entry)
+       select a.partition, a.tenant_id, a.entry::json
+       from ended cross join unnest($11::integer[], $12::uuid[], $13::text[]) as a (partition, tenant_id, entry)
+     )
+     select id from ended`,
+    [
+      ...[id, leaseId, pgJson({ ...run, ...runEnding(run, end, [attempt]) }), content],
+      ...[output?.id ?? null, errors?.id ?? null, end.cost.costPico ?? 0n],
+      files.map((file) => file.id),
+      textArray(files.map((file) => file.providerFileId)),
+      files.map((file) => file.content),
+      alerts.map((alert) => entryPartition(alert.tenant_id)),
+      alerts.map((alert) => alert.tenant_id),
+      textArray(alerts.map((alert) => pgJson(alert))),
+    ],
+  );
+  return rows.length === 1;
+}
+
+/**
+ * Deletes a batch that its provider has refused, so that it never began: with the refund of its charge. Returns false if
+ * the provider has it after all.
+ */
+export async function voidBatch(pool: Pool, id: string): Promise<boolean> {
+  const { rows } = await pool.query<{ id: string }>(
+    `with voided as (
+       delete from chat.batches where id = $1 and ended_at is null and provider_batch_id is null
+       returning id, tenant_id, charges, reserved_pico
+     ), costs as (
+       insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+       select tenant_id, id, charges, -reserved_pico from voided where charges is not null
+     )
+     select id from voided`,
+    [id],
+  );
+  return rows.length === 1;
+}

@@ -1,0 +1,281 @@
+import type { CreateBatch, ListBatches } from '@gatehouse/contract/batches';
+import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { userDigest } from '@gatehouse/kit/user-digest';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import type { Limiter, Payer } from '../limits/limiter.ts';
+import { RequestAmounts } from '../limits/request-amounts.ts';
+import type { Admission } from '../limits/admission.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import { startedRun, type StartedRun } from '../runs/run-record.ts';
+import { clientNamed } from '../shared/client-name.ts';
+import { uuidIn } from '../shared/object-id.ts';
+import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
+import { batchPrefix, filePrefix } from './batch-ids.ts';
+import { voidBatch } from './batch-end-system-store.ts';
+import { deploymentOf, operationOf, type BatchRequests } from './batch-requests.ts';
+import {
+  confirmBatch,
+  describeBatch,
+  findBatch,
+  insertBatch,
+  listBatches,
+  type NewBatch,
+  type OpenBounds,
+  type StoredBatch,
+} from './batch-system-store.ts';
+import { asAppError, pageAfter, pageOf, resourcesOf, type BatchDependencies } from './file-handlers.ts';
+import { findFile, type StoredFile } from './file-system-store.ts';
+import { idIn, shownBatch } from './openai-batch.ts';
+
+export interface BatchHandlerDependencies extends BatchDependencies {
+  pricing: Pricing;
+  limiter: Limiter;
+  telemetry: Pick<RunTelemetry, 'within'>;
+  /** The id of this replica. */
+  holderId: () => string;
+  /** The time until a new batch is asked about. */
+  firstPauseMs: number;
+}
+
+/** Batches of a tenant under way. */
+const mostBatches = 1_000;
+/** Batches under way may use as many tokens as requests in the day that a batch may take. */
+const minutesOfDay = 1_440n;
+/** How long a provider may take to answer. */
+const answerMs = 60_000;
+/** When a provider that did not answer whether it has a batch is asked: its answer can't come any more. */
+const creationMs = 5 * answerMs;
+
+/** Batches of requests, each for the tenant and the user that it was made for; others get a 404. */
+export function batchHandlers(dependencies: BatchHandlerDependencies): { handlers: Record<string, Handler> } {
+  const { pool } = dependencies;
+  return {
+    handlers: {
+      'batches.create': async (call: Call<CreateBatch>) => ({ body: await create(dependencies, call) }),
+      'batches.get': async (call: Call) => {
+        const batch = await found(dependencies, call);
+        return { body: shown(dependencies, batch, tenantOf(call).tenantId) };
+      },
+      'batches.list': async (call: Call<unknown, ListBatches>) => {
+        const { tenantId, userId } = tenantOf(call);
+        const { after, limit } = call.query;
+        const page = { after: pageAfter(batchPrefix, after), limit: limit + 1 };
+        const batches = await listBatches(pool, { tenantId, userId }, page);
+        const objects = batches.map((batch) => shown(dependencies, batch, tenantId));
+        return { body: pageOf(objects, limit) };
+      },
+      'batches.cancel': async (call: Call) => ({ body: await cancel(dependencies, call) }),
+    },
+  };
+}
+
+function shown({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
+  return shownBatch(sealed.open(batch.content, { id: batch.id, tenantId }), batch);
+}
+
+async function found(
+  { pool }: BatchDependencies,
+  call: Pick<Call, 'params' | 'principal'>,
+): Promise<StoredBatch> {
+  const id = uuidIn(batchPrefix, call.params['batch_id'] ?? '');
+  const batch = id === null ? null : await findBatch(pool, id, tenantOf(call));
+  if (batch === null) throw new AppError('not_found', 'There is no such batch.', { param: 'batch_id' });
+  return batch;
+}
+
+async function cancel(dependencies: BatchHandlerDependencies, call: Call): Promise<Fields> {
+  const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
+  const { tenantId } = tenantOf(call);
+  const batch = await found(dependencies, call);
+  if (batch.ended) throw new AppError('invalid_value', 'The batch has ended.', { param: 'batch_id' });
+  const { id, key, providerBatchId } = batch;
+  const resources = await resourcesOf(dependencies, key, call);
+  const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;
+  const object = await resources
+    .json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) })
+    .catch((error: unknown) => {
+      throw asAppError(error);
+    });
+  await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
+  return shownBatch(object, batch);
+}
+
+async function create(dependencies: BatchHandlerDependencies, call: Call<CreateBatch>): Promise<Fields> {
+  const principal = tenantOf(call);
+  const { tenantId, keyId: apiKeyId } = principal;
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const { file, requests } = await inputOf(dependencies, call);
+  const asked = { provider: file.key.provider, allowed: settings.allowedModels };
+  const model = deploymentOf(dependencies.catalogue, requests, asked);
+  const resources = await resourcesOf(dependencies, file.key, call);
+  const payer = { tenantId, apiKeyId, settings: ofPayer(settings, file) };
+  const admission = await dependencies.limiter.arrive(payer);
+  try {
+    const reserved = await reserve(dependencies, { admission, payer, requests, model });
+    const batch = newBatch(dependencies, { call, settings, file, requests, model, admission, reserved });
+    const bounds = { batches: mostBatches, tokens: await tokenBounds(dependencies.limiter, payer) };
+    assertWithin(await insertBatch(dependencies.pool, batch, bounds), bounds);
+    // The budgets hold it until it is charged.
+    admission.release({ tokens: 0, costPico: reserved.pico });
+    return await begin(dependencies, { batch, resources, call });
+  } finally {
+    admission.release({ tokens: 0, costPico: 0n });
+  }
+}
+
+/** The settings without the limits that batches have their own of. */
+function ofPayer(settings: KeySettings, { key }: StoredFile): KeySettings {
+  const own = key.ownKeyId === null ? [] : [Resource.BUDGET];
+  return withoutLimits(settings, own);
+}
+
+async function inputOf(
+  { pool }: BatchDependencies,
+  { body, principal }: Call<CreateBatch>,
+): Promise<{ file: StoredFile; requests: BatchRequests }> {
+  const id = uuidIn(filePrefix, body.input_file_id);
+  const file = id === null ? null : await findFile(pool, id, tenantOf({ principal }));
+  if (file === null || file.requests === null)
+    throw new AppError('invalid_value', 'There is no such file of requests.', { param: 'input_file_id' });
+  const requests = JSON.parse(file.requests) as BatchRequests;
+  if (requests.url !== body.endpoint)
+    throw new AppError('invalid_value', `The requests of the file are for ${requests.url}.`, {
+      param: 'endpoint',
+    });
+  return { file, requests };
+}
+
+interface Reserved {
+  inputTokens: number;
+  tokens: number;
+  pico: bigint;
+}
+
+/** Takes the highest cost from the budgets. Throws as `Limiter.admit` does. */
+async function reserve(
+  { limiter, pricing }: BatchHandlerDependencies,
+  {
+    admission,
+    payer,
+    requests,
+    model,
+  }: { admission: Admission; payer: Payer; requests: BatchRequests; model: Model },
+): Promise<Reserved> {
+  const { most, count, classes } = requests;
+  const calls = { count, input: most.longest };
+  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: batchTier };
+  const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
+  // Tokens of a minute are too few for a batch, which has a bound of its own.
+  const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
+  const signal = AbortSignal.timeout(answerMs);
+  await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
+  const pico = admission.charges === null ? 0n : amounts.of(Resource.BUDGET);
+  return { inputTokens: most.input, tokens: most.input + most.output, pico };
+}
+
+async function tokenBounds(limiter: Limiter, payer: Payer): Promise<OpenBounds['tokens']> {
+  const { tenant, key } = await limiter.tokensPerMinute(payer);
+  const ofDay = (perMinute: bigint | null): bigint | null =>
+    perMinute === null ? null : perMinute * minutesOfDay;
+  return { tenant: ofDay(tenant), key: ofDay(key) };
+}
+
+function assertWithin(exceeded: 'batches' | 'tenant' | 'key' | null, { tokens }: OpenBounds): void {
+  if (exceeded === null) return;
+  if (exceeded === 'batches')
+    throw new AppError('limit_reached', `A tenant may have ${mostBatches} batches under way.`);
+  throw new AppError(
+    'rate_limit_exceeded',
+    `The batches under way of this ${exceeded === 'key' ? 'key' : 'tenant'} may use at most ${tokens[exceeded]} tokens: as many as its limit of tokens per minute allows in a day. Wait until some have ended, or send fewer requests.`,
+    { headers: retryAfterHeaders(60_000) },
+  );
+}
+
+interface Beginning {
+  call: Call<CreateBatch>;
+  settings: KeySettings;
+  file: StoredFile;
+  requests: BatchRequests;
+  model: Model;
+  admission: Admission;
+  reserved: Reserved;
+}
+
+function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning): NewBatch {
+  const { call, settings, file, model, admission, reserved } = beginning;
+  const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
+  const id = newId();
+  return {
+    ...{ id, tenantId, userId, apiKeyId, key: file.key, inputFileId: file.id },
+    userDigest: userId === null ? null : userDigest(tenantId, userId),
+    ...{ providerFileId: file.providerFileId, model: model.id, upstreamModel: model.upstreamModel },
+    ...{
+      requests: beginning.requests.count,
+      reserved,
+      charges: admission.charges,
+      holderId: dependencies.holderId(),
+    },
+    run: runOf(dependencies, id, beginning),
+    ...{ days: keptDays(settings), creationMs },
+  };
+}
+
+function runOf({ telemetry }: BatchHandlerDependencies, id: string, beginning: Beginning): StartedRun {
+  const { call, file, requests } = beginning;
+  const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
+  const { traceId, spanId } = telemetry.within(call.trace);
+  return startedRun({
+    ...{ id, tenantId, apiKeyId, userId, requestId: call.requestId, traceId, spanId },
+    operation: operationOf.get(requests.url) ?? 'chat',
+    ...{ channel: 'batch', dialect: 'chat', client: clientNamed(undefined), sessionId: null, agentId: null },
+    ...{ requestModel: requests.model, streamed: false, ownKey: file.key.ownKeyId !== null },
+    ...{ inputPreview: null, recall: null, charges: null },
+  });
+}
+
+/** Asks the provider for a batch that is committed. */
+async function begin(
+  { pool, sealed, firstPauseMs: pauseMs }: BatchHandlerDependencies,
+  {
+    batch,
+    resources,
+    call,
+  }: {
+    batch: NewBatch;
+    resources: Awaited<ReturnType<typeof resourcesOf>>;
+    call: Call<CreateBatch>;
+  },
+): Promise<Fields> {
+  const { id, tenantId, providerFileId, inputFileId } = batch;
+  const asked = { ...call.body, input_file_id: providerFileId };
+  try {
+    const object = await resources.json({
+      ...{ method: 'POST', path: '/batches', headers: { 'content-type': 'application/json' } },
+      ...{ body: Buffer.from(JSON.stringify(asked)), signal: AbortSignal.timeout(answerMs) },
+    });
+    const providerBatchId = idIn(object);
+    if (providerBatchId === null) throw new ProviderFailure('invalid', batch.key.provider);
+    const content = sealed.seal(object, { id, tenantId });
+    await confirmBatch(pool, id, { providerBatchId, content, pauseMs });
+    return shownBatch(object, { id, inputFileId, outputFileId: null, errorFileId: null, ended: false });
+  } catch (error) {
+    // Otherwise the provider may have it: it is asked later.
+    if (isRefused(error)) await voidBatch(pool, id);
+    throw asAppError(error);
+  }
+}
+
+/** Whether a provider has surely not taken a batch. */
+function isRefused(error: unknown): boolean {
+  if (!(error instanceof ProviderFailure)) return false;
+  const { kind, details } = error;
+  if (kind === 'unreachable' || kind === 'credentials') return true;
+  return kind === 'status' && (details.status ?? 500) < 500 && details.status !== 408;
+}

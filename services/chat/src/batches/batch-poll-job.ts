@@ -1,0 +1,319 @@
+import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import type { Fields } from '@gatehouse/kit/fields';
+import { beforeFirst, newId } from '@gatehouse/kit/ids';
+import { linesOf } from '@gatehouse/kit/json-lines';
+import type { Logger } from '@gatehouse/kit/log';
+import { Counter, type Registry } from '@gatehouse/kit/metrics';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Alerts } from '../alerts/alerts-job.ts';
+import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import { dialects } from '../dialects/dialects.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
+import type { ProviderResources } from '../providers/resources.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { guessTokens } from '../usage/token-estimate.ts';
+import { noUsage } from '../usage/usage.ts';
+import { batchEnd, outcomeOf, unreachable, type Outcome } from './batch-end.ts';
+import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
+import {
+  confirmBatch,
+  findDue,
+  knownIds,
+  leaseBatch,
+  renewLease,
+  returnBatch,
+  returnFailing,
+  type LeasedBatch,
+} from './batch-system-store.ts';
+import type { StoredFile } from './file-system-store.ts';
+import { idIn, isEnded } from './openai-batch.ts';
+import { ResultTally } from './result-tally.ts';
+import type { SealedObjects } from './sealed-object.ts';
+
+export interface BatchPollingOptions {
+  pool: Pool;
+  providers: ProviderRegistry;
+  catalogue: Catalogue;
+  settings: TenantSettingsClient;
+  pricing: Pricing;
+  sealed: SealedObjects;
+  alerts: Pick<Alerts, 'ofRun'>;
+  log: Logger;
+  registry: Registry;
+  /** Shorter in tests. */
+  pace?: Pace | undefined;
+}
+
+/** Times in milliseconds. */
+export interface Pace {
+  /** Between two rounds. */
+  roundMs: number;
+  /** The time until a new batch is asked about, which grows to `longestPauseMs`. */
+  firstPauseMs: number;
+  longestPauseMs: number;
+  /** After a failure, growing tenfold. */
+  failurePauseMs: number;
+  /** A batch that could not be asked about for so long is given up. */
+  giveUpMs: number;
+}
+
+export const usualPace: Pace = {
+  roundMs: 1_000,
+  firstPauseMs: 5_000,
+  longestPauseMs: 60_000,
+  failurePauseMs: 60_000,
+  giveUpMs: 72 * 3_600_000,
+};
+
+/** Batches that a replica works on at a time, each of another tenant. */
+const slots = 4;
+const leaseMs = 60_000;
+const renewMs = 15_000;
+const answerMs = 30_000;
+/** More than one result has. */
+const maxLineBytes = 32 * 1024 * 1024;
+/** Pages of a provider's batches in which one is looked for. */
+const maxPages = 20;
+
+/**
+ * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
+ * and tenants take turns.
+ */
+export class BatchPolling {
+  readonly #options: BatchPollingOptions;
+  readonly #pace: Pace;
+  readonly #loop: BackgroundLoop;
+  readonly #ended: Counter<'status'>;
+  /** By tenant. */
+  readonly #working = new Map<string, Promise<void>>();
+  #cursor: string = beforeFirst;
+
+  constructor({ pace = usualPace, ...options }: BatchPollingOptions) {
+    this.#options = options;
+    this.#pace = pace;
+    this.#loop = new BackgroundLoop(() => this.#round());
+    this.#ended = new Counter({
+      name: 'gatehouse_batches_ended_total',
+      help: 'Batches that this replica has ended and priced, by the status of their runs',
+      labelNames: ['status'],
+      registers: [options.registry],
+    });
+  }
+
+  start(): void {
+    this.#loop.start(jittered(this.#pace.roundMs));
+  }
+
+  /** Leaves what is under way, which another replica takes over once the lease is over. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+    await Promise.all(this.#working.values());
+  }
+
+  async #round(): Promise<number> {
+    try {
+      await this.#begin();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'failed to look for batches that are due');
+    }
+    return jittered(this.#pace.roundMs);
+  }
+
+  async #begin(): Promise<void> {
+    const { pool } = this.#options;
+    if (this.#working.size >= slots) return;
+    const tenants = await findDue(pool, { after: this.#cursor, busy: [...this.#working.keys()] });
+    this.#cursor = beforeFirst;
+    for (const { tenantId, id } of tenants) {
+      if (this.#working.size >= slots) return;
+      this.#cursor = tenantId;
+      if (id === null) continue;
+      const batch = await leaseBatch(pool, id, { leaseId: newId(), leaseMs });
+      if (batch === null) continue;
+      const work = this.#work(batch).finally(() => this.#working.delete(tenantId));
+      this.#working.set(tenantId, work);
+    }
+  }
+
+  async #work(batch: LeasedBatch): Promise<void> {
+    const { log, pool } = this.#options;
+    const about = { batch_id: batch.id, tenant_id: batch.tenantId, provider: batch.key.provider };
+    try {
+      await this.#ask(batch);
+    } catch (error) {
+      if (this.#loop.signal.aborted) return;
+      const isLost = (batch.failingMs ?? 0) >= this.#pace.giveUpMs;
+      log[isLost ? 'error' : 'warn'](
+        { ...about, err: error },
+        isLost ? 'gave up a batch that its provider could not be asked about' : 'failed to ask about a batch',
+      );
+      const pauseMs = this.#pace.failurePauseMs * Math.min(10, 1 + batch.polls);
+      const handled = isLost ? this.#giveUp(batch) : returnFailing(pool, batch, pauseMs);
+      await handled.catch((err: unknown) => log.warn({ ...about, err }, 'failed to return a batch'));
+    }
+  }
+
+  async #ask(batch: LeasedBatch): Promise<void> {
+    const { pool, sealed } = this.#options;
+    const resources = await this.#resourcesOf(batch);
+    if (batch.providerBatchId === null) {
+      await this.#look(batch, resources);
+      return;
+    }
+    const path = `/batches/${encodeURIComponent(batch.providerBatchId)}`;
+    let object = await resources.json({ method: 'GET', path, signal: this.#deadline });
+    if (batch.forgotten && !isEnded(object) && object['status'] !== 'cancelling')
+      object = await resources.json({ method: 'POST', path: `${path}/cancel`, signal: this.#deadline });
+    if (isEnded(object)) await this.#end(batch, object, resources);
+    else
+      await returnBatch(pool, batch, {
+        content: sealed.seal(object, batch),
+        pauseMs: jittered(this.#pauseAfter(batch.polls)),
+      });
+  }
+
+  #pauseAfter(polls: number): number {
+    const { firstPauseMs, longestPauseMs } = this.#pace;
+    return Math.min(longestPauseMs, firstPauseMs * 1.5 ** Math.min(polls, 20));
+  }
+
+  get #deadline(): AbortSignal {
+    return AbortSignal.any([this.#loop.signal, AbortSignal.timeout(answerMs)]);
+  }
+
+  async #resourcesOf({ key, tenantId }: LeasedBatch): Promise<ProviderResources> {
+    const { providers, settings } = this.#options;
+    const ownKeys = key.ownKeyId === null ? [] : (await settings.getForTenant(tenantId)).ownKeys;
+    const resources = providers.resourcesOf(key, { tenantId, ownKeys });
+    if (resources === null) throw new Error('the provider or the key of the batch is gone');
+    return resources;
+  }
+
+  /** Looks for a batch at its provider, which did not say whether it has it. */
+  async #look(batch: LeasedBatch, resources: ProviderResources): Promise<void> {
+    const { pool, sealed } = this.#options;
+    const object = await this.#findAt(batch, resources);
+    const providerBatchId = object === null ? null : idIn(object);
+    if (object === null || providerBatchId === null) await voidBatch(pool, batch.id);
+    else {
+      const content = sealed.seal(object, batch);
+      await confirmBatch(pool, batch.id, { providerBatchId, content, pauseMs: this.#pace.firstPauseMs });
+    }
+  }
+
+  async #findAt(batch: LeasedBatch, resources: ProviderResources): Promise<Fields | null> {
+    // Clocks differ.
+    const since = batch.createdAt.getTime() / 1_000 - 60;
+    let after = '';
+    for (let page = 0; page < maxPages; page += 1) {
+      const path = `/batches?limit=100${after}`;
+      const { data } = await resources.json({ method: 'GET', path, signal: this.#deadline });
+      const objects = (Array.isArray(data) ? data : []) as Fields[];
+      const recent = objects.filter(({ created_at: at }) => typeof at !== 'number' || at >= since);
+      const own = recent.filter((object) => idIn(object, 'input_file_id') === batch.providerFileId);
+      const ids = own.map((object) => idIn(object)).filter((id) => id !== null);
+      const known = await knownIds(this.#options.pool, batch.key.provider, ids);
+      const found = own.find((object) => !known.has(idIn(object) ?? ''));
+      if (found !== undefined) return found;
+      const last = objects.at(-1);
+      if (last === undefined || recent.length < objects.length) return null;
+      after = `&after=${encodeURIComponent(idIn(last) ?? '')}`;
+    }
+    throw new Error('the provider has too many batches to find one');
+  }
+
+  async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
+    const tally = new ResultTally({
+      ...{ format: dialects.chat, pricing: this.#options.pricing, model: this.#modelOf(batch) },
+      ...{ tenantId: batch.tenantId, at: batch.createdAt },
+      inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
+    });
+    const outputId = idIn(object, 'output_file_id');
+    if (outputId !== null) await this.#sum(batch, tally, { resources, outputId });
+    const [output, errors] = await Promise.all([
+      this.#fileOf(batch, outputId, resources),
+      this.#fileOf(batch, idIn(object, 'error_file_id'), resources),
+    ]);
+    await this.#commit(batch, outcomeOf(object), tally, {
+      ...{ content: this.#options.sealed.seal(object, batch), output, errors },
+    });
+  }
+
+  /** Adds all results up. Throws once the lease is lost. */
+  async #sum(
+    batch: LeasedBatch,
+    tally: ResultTally,
+    { resources, outputId }: { resources: ProviderResources; outputId: string },
+  ): Promise<void> {
+    const lost = new AbortController();
+    const renewing = setInterval(() => {
+      renewLease(this.#options.pool, batch, leaseMs).then(
+        (held) => {
+          if (!held) lost.abort(new Error('the lease of the batch is lost'));
+        },
+        (err: unknown) => this.#options.log.warn({ err, batch_id: batch.id }, 'failed to renew a lease'),
+      );
+    }, renewMs);
+    const signal = AbortSignal.any([this.#loop.signal, lost.signal]);
+    try {
+      const path = `/files/${encodeURIComponent(outputId)}/content`;
+      const content = await resources.stream({ method: 'GET', path, signal });
+      for await (const line of linesOf(content, maxLineBytes)) {
+        signal.throwIfAborted();
+        await tally.add(line);
+      }
+    } finally {
+      clearInterval(renewing);
+    }
+  }
+
+  /** A file of results, with how the provider describes it; null if there is none. */
+  async #fileOf(
+    { tenantId, key }: LeasedBatch,
+    providerFileId: string | null,
+    resources: ProviderResources,
+  ): Promise<StoredFile | null> {
+    if (providerFileId === null) return null;
+    const path = `/files/${encodeURIComponent(providerFileId)}`;
+    const object = await resources.json({ method: 'GET', path, signal: this.#deadline });
+    const id = newId();
+    const content = this.#options.sealed.seal(object, { id, tenantId });
+    return { id, purpose: 'batch_output', key, providerFileId, requests: null, content };
+  }
+
+  /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
+  async #giveUp(batch: LeasedBatch): Promise<void> {
+    const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
+    const call = { at: batch.createdAt, serviceTier: batchTier };
+    const model = this.#modelOf(batch);
+    const cost = model === null ? null : this.#options.pricing.costOf(model, usage, call);
+    const { costPico = null, source = null, version = null } = cost ?? {};
+    const sum = { usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null };
+    await this.#commit(batch, unreachable, sum, { content: null, output: null, errors: null });
+  }
+
+  async #commit(
+    batch: LeasedBatch,
+    outcome: Outcome,
+    sum: Pick<ResultTally, 'usage' | 'cost' | 'responseModel'>,
+    kept: Pick<BatchEnd, 'content' | 'output' | 'errors'>,
+  ): Promise<void> {
+    const { pool, alerts } = this.#options;
+    const { end, attempt } = batchEnd(batch, outcome, sum);
+    const raised = alerts.ofRun(batch.run, end, [attempt]);
+    if (await endBatch(pool, batch, { end, attempt, alerts: raised, ...kept }))
+      this.#ended.inc({ status: end.status });
+  }
+
+  /** The model that the catalogue has for a batch now; null if it has none. */
+  #modelOf({ model: name, upstreamModel, key }: LeasedBatch): Model | null {
+    const model = this.#options.catalogue.find(name, null);
+    const deployments = model === undefined ? [] : deploymentsOf(model);
+    return (
+      deployments.find(
+        ({ provider, upstreamModel: own }) => provider.name === key.provider && own === upstreamModel,
+      ) ?? null
+    );
+  }
+}

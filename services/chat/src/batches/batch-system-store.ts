@@ -1,0 +1,350 @@
+import { idArray } from '@gatehouse/pg/arrays';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import type { KeyName } from '../providers/resources.ts';
+import { pgJson } from '../recording/pg-json-statements.ts';
+import type { StartedRun } from '../runs/run-record.ts';
+import type { BudgetCharge } from '../runs/run.ts';
+import { lockTenant, type Holder } from './file-system-store.ts';
+
+/** Batches until they end. Statements for clients name the tenant and the user, since the system role sees all rows. */
+
+export interface NewBatch extends Holder {
+  id: string;
+  userDigest: Buffer | null;
+  apiKeyId: string;
+  key: KeyName;
+  inputFileId: string;
+  providerFileId: string;
+  model: string;
+  upstreamModel: string;
+  requests: number;
+  reserved: { inputTokens: number; tokens: number; pico: bigint };
+  /** The budgets that it was reserved in; null if none. */
+  charges: readonly BudgetCharge[] | null;
+  /** The instance that reserved it. */
+  holderId: string;
+  run: StartedRun;
+  days: number;
+  /** How long the provider may take to say that it has the batch, before it is asked. */
+  creationMs: number;
+}
+
+/** Limits of a tenant's batches under way. */
+export interface OpenBounds {
+  batches: number;
+  /** The most tokens of all together, of the tenant and of the key; null without a limit. */
+  tokens: { tenant: bigint | null; key: bigint | null };
+}
+
+/**
+ * Commits a batch before its provider is asked for it, with its charge to the budgets, which is the most that it can
+ * cost. Returns the bound that it would exceed, and then nothing is written.
+ */
+export async function insertBatch(
+  pool: Pool,
+  batch: NewBatch,
+  bounds: OpenBounds,
+): Promise<'batches' | 'tenant' | 'key' | null> {
+  const { id, tenantId, userId, key, reserved, run } = batch;
+  const charges = batch.charges === null ? null : JSON.stringify(batch.charges);
+  return withTransaction(pool, async (db) => {
+    await lockTenant(db, tenantId);
+    const { rows } = await db.query<{ batches: string; tokens: string; of_key: string }>(
+      `select count(*) as batches, coalesce(sum(reserved_tokens), 0) as tokens,
+              coalesce(sum(reserved_tokens) filter (where api_key_id = $2), 0) as of_key
+       from chat.batches where tenant_id = $1 and ended_at is null`,
+      [tenantId, batch.apiKeyId],
+    );
+    const [{ batches, tokens, of_key: ofKey } = { batches: '0', tokens: '0', of_key: '0' }] = rows;
+    const exceeds = (sum: string, most: bigint | null): boolean =>
+      most !== null && BigInt(sum) + BigInt(reserved.tokens) > most;
+    if (Number(batches) >= bounds.batches) return 'batches';
+    if (exceeds(tokens, bounds.tokens.tenant)) return 'tenant';
+    if (exceeds(ofKey, bounds.tokens.key)) return 'key';
+    await db.query(
+      `with begun as (
+         insert into chat.batches (id, tenant_id, user_id, user_digest, api_key_id, provider, key_id, own_key_id,
+           input_file_id, provider_file_id, model, upstream_model, reserved_input_tokens, reserved_tokens, reserved_pico,
+           charges, run, days, due_at, requests)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+           now() + make_interval(secs => $19 / 1000.0), $21)
+         returning tenant_id
+       )
+       insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+       select tenant_id, $20::uuid, $16, $15 from begun where $16::text is not null`,
+      [
+        ...[id, tenantId, userId, batch.userDigest, batch.apiKeyId, key.provider, key.keyId, key.ownKeyId],
+        ...[batch.inputFileId, batch.providerFileId, batch.model, batch.upstreamModel],
+        ...[reserved.inputTokens, reserved.tokens, reserved.pico, charges, pgJson(run), batch.days],
+        ...[batch.creationMs, batch.holderId, batch.requests],
+      ],
+    );
+    return null;
+  });
+}
+
+/** A batch as its client sees it. */
+export interface StoredBatch {
+  id: string;
+  key: KeyName;
+  providerBatchId: string;
+  inputFileId: string;
+  outputFileId: string | null;
+  errorFileId: string | null;
+  /** Encrypted. */
+  content: Buffer;
+  ended: boolean;
+}
+
+interface BatchRow {
+  id: string;
+  provider: string;
+  key_id: string | null;
+  own_key_id: string | null;
+  provider_batch_id: string;
+  input_file_id: string;
+  output_file_id: string | null;
+  error_file_id: string | null;
+  content: Buffer;
+  ended: boolean;
+}
+
+const shown = `id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
+  content, ended_at is not null as ended`;
+const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
+  and (expires_at is null or expires_at > now())`;
+
+function toBatch(row: BatchRow): StoredBatch {
+  return {
+    id: row.id,
+    key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
+    providerBatchId: row.provider_batch_id,
+    inputFileId: row.input_file_id,
+    outputFileId: row.output_file_id,
+    errorFileId: row.error_file_id,
+    content: row.content,
+    ended: row.ended,
+  };
+}
+
+/** Null for a batch that is not there, or not the holder's. */
+export async function findBatch(
+  pool: Pool,
+  id: string,
+  { tenantId, userId }: Holder,
+): Promise<StoredBatch | null> {
+  const { rows } = await pool.query<BatchRow>(
+    `select ${shown} from chat.batches where ${ofHolder} and id = $3`,
+    [tenantId, userId, id],
+  );
+  return rows[0] === undefined ? null : toBatch(rows[0]);
+}
+
+/** A page of the holder's batches, newest first, behind the one with the id `after`, if there is one. */
+export async function listBatches(
+  pool: Pool,
+  { tenantId, userId }: Holder,
+  { after, limit }: { after: string | null; limit: number },
+): Promise<StoredBatch[]> {
+  const { rows } = await pool.query<BatchRow>(
+    `select ${shown} from chat.batches where ${ofHolder} and ($3::uuid is null or id < $3) order by id desc limit $4`,
+    [tenantId, userId, after, limit],
+  );
+  return rows.map(toBatch);
+}
+
+/** The provider has the batch: publishes that its run has begun. Does nothing where that is known, or it has ended. */
+export async function confirmBatch(
+  pool: Pool,
+  id: string,
+  { providerBatchId, content, pauseMs }: { providerBatchId: string; content: Buffer; pauseMs: number },
+): Promise<void> {
+  await pool.query(
+    `with begun as (
+       update chat.batches set provider_batch_id = $2, content = $3, lease_id = null,
+         due_at = now() + make_interval(secs => $4 / 1000.0)
+       where id = $1 and ended_at is null and provider_batch_id is null
+       returning id, tenant_id, created_at, run
+     )
+     insert into chat.outbox (tenant_id, run_id, started_at, data)
+     select tenant_id, id, created_at, run from begun`,
+    [id, providerBatchId, content, pauseMs],
+  );
+}
+
+/** Replaces the description of a batch under way, which is asked about again after a pause. */
+export async function describeBatch(
+  pool: Pool,
+  id: string,
+  { content, pauseMs }: { content: Buffer; pauseMs: number },
+): Promise<void> {
+  await pool.query(
+    `update chat.batches set content = $2, polls = 0, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
+     where id = $1 and ended_at is null`,
+    [id, content, pauseMs],
+  );
+}
+
+/** A batch that a replica works on. */
+export interface LeasedBatch {
+  id: string;
+  tenantId: string;
+  userId: string | null;
+  key: KeyName;
+  providerBatchId: string | null;
+  inputFileId: string;
+  providerFileId: string;
+  model: string;
+  upstreamModel: string;
+  requests: number;
+  reservedInputTokens: number;
+  run: StartedRun;
+  days: number;
+  createdAt: Date;
+  ageMs: number;
+  /** How long the provider could not be asked about it; null while it can. */
+  failingMs: number | null;
+  polls: number;
+  forgotten: boolean;
+  leaseId: string;
+}
+
+interface LeasedRow {
+  id: string;
+  tenant_id: string;
+  user_id: string | null;
+  provider: string;
+  key_id: string | null;
+  own_key_id: string | null;
+  provider_batch_id: string | null;
+  input_file_id: string;
+  provider_file_id: string;
+  model: string;
+  upstream_model: string;
+  requests: number;
+  reserved_input_tokens: string;
+  run: string;
+  days: number;
+  created_at: Date;
+  age_ms: number;
+  failing_ms: number | null;
+  polls: number;
+  forgotten: boolean;
+}
+
+/** Tenants that one round looks at. */
+const tenantsAtOnce = 200;
+
+/** The next tenants with batches under way behind `after`, and of each the batch that is due longest, if one is. */
+export async function findDue(
+  pool: Pool,
+  { after, busy }: { after: string; busy: readonly string[] },
+): Promise<{ tenantId: string; id: string | null }[]> {
+  const { rows } = await pool.query<{ tenant_id: string; id: string | null }>(
+    `with recursive tenants as (
+       (select tenant_id, 1 as place from chat.batches where ended_at is null and tenant_id > $1
+        order by tenant_id limit 1)
+       union all
+       select n.tenant_id, place + 1 from tenants t cross join lateral (
+         select tenant_id from chat.batches where ended_at is null and tenant_id > t.tenant_id
+         order by tenant_id limit 1) n
+       where place < ${tenantsAtOnce}
+     )
+     select t.tenant_id, d.id from tenants t left join lateral (
+       select id from chat.batches b
+       where b.tenant_id = t.tenant_id and ended_at is null and due_at <= now() and b.tenant_id <> all ($2::uuid[])
+       order by due_at limit 1) d on true
+     order by t.tenant_id`,
+    [after, idArray(busy)],
+  );
+  return rows.map(({ tenant_id: tenantId, id }) => ({ tenantId, id }));
+}
+
+/** Takes a batch that is due, for `leaseMs`; null where another replica has it. */
+export async function leaseBatch(
+  pool: Pool,
+  id: string,
+  { leaseId, leaseMs }: { leaseId: string; leaseMs: number },
+): Promise<LeasedBatch | null> {
+  const { rows } = await pool.query<LeasedRow>(
+    `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
+     where id = $1 and ended_at is null and due_at <= now()
+     returning id, tenant_id, user_id, provider, key_id, own_key_id, provider_batch_id, input_file_id,
+       provider_file_id, model, upstream_model, requests, reserved_input_tokens, run, days, created_at,
+       (extract(epoch from now() - created_at) * 1000)::float8 as age_ms,
+       (extract(epoch from now() - failing_since) * 1000)::float8 as failing_ms, polls, forgotten`,
+    [id, leaseId, leaseMs],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { provider, key_id: keyId, own_key_id: ownKeyId } = row;
+  return {
+    ...{ id: row.id, tenantId: row.tenant_id, userId: row.user_id, key: { provider, keyId, ownKeyId } },
+    ...{ providerBatchId: row.provider_batch_id, inputFileId: row.input_file_id },
+    ...{ providerFileId: row.provider_file_id, model: row.model, upstreamModel: row.upstream_model },
+    reservedInputTokens: Number(row.reserved_input_tokens),
+    requests: row.requests,
+    run: JSON.parse(row.run) as StartedRun,
+    ...{ days: row.days, createdAt: row.created_at, ageMs: Math.round(row.age_ms), polls: row.polls },
+    ...{ failingMs: row.failing_ms, forgotten: row.forgotten, leaseId },
+  };
+}
+
+type Lease = Pick<LeasedBatch, 'id' | 'leaseId'>;
+
+/** Keeps a batch for another `leaseMs`. Returns false if the lease is lost. */
+export async function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update chat.batches set due_at = now() + make_interval(secs => $3 / 1000.0)
+     where id = $1 and lease_id = $2 and ended_at is null`,
+    [id, leaseId, leaseMs],
+  );
+  return rowCount === 1;
+}
+
+/** Returns a batch that goes on, with how the provider describes it. */
+export async function returnBatch(
+  pool: Pool,
+  { id, leaseId }: Lease,
+  { content, pauseMs }: { content: Buffer; pauseMs: number },
+): Promise<void> {
+  await pool.query(
+    `update chat.batches set content = $3, polls = polls + 1, failing_since = null, lease_id = null,
+       due_at = now() + make_interval(secs => $4 / 1000.0)
+     where id = $1 and lease_id = $2 and ended_at is null`,
+    [id, leaseId, content, pauseMs],
+  );
+}
+
+/** Returns a batch about which the provider could not be asked. */
+export async function returnFailing(pool: Pool, { id, leaseId }: Lease, pauseMs: number): Promise<void> {
+  await pool.query(
+    `update chat.batches set polls = polls + 1, failing_since = coalesce(failing_since, now()), lease_id = null,
+       due_at = now() + make_interval(secs => $3 / 1000.0)
+     where id = $1 and lease_id = $2 and ended_at is null`,
+    [id, leaseId, pauseMs],
+  );
+}
+
+/** The provider's ids, among these, that belong to known batches. */
+export async function knownIds(
+  pool: Pool,
+  provider: string,
+  providerIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select provider_batch_id as id from chat.batches where provider = $1 and provider_batch_id = any ($2::text[])`,
+    [provider, providerIds],
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Deletes batches that ended long ago, at most `limit`. Returns their number. */
+export async function deleteExpiredBatches(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from chat.batches where ended_at is not null and id = any (array(
+       select id from chat.batches where ended_at is not null and expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}

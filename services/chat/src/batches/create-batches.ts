@@ -1,0 +1,49 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/shell/shell';
+import type { Alerts } from '../alerts/alerts-job.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { ChatConfig } from '../config.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { batchHandlers } from './batch-handlers.ts';
+import { BatchPolling, usualPace, type Pace } from './batch-poll-job.ts';
+import { FileDeletion } from './file-deletion-job.ts';
+import { fileHandlers } from './file-handlers.ts';
+import { SealedObjects } from './sealed-object.ts';
+
+export interface BatchesOptions {
+  config: ChatConfig;
+  pool: Pool;
+  providers: ProviderRegistry;
+  catalogue: Catalogue;
+  settings: TenantSettingsClient;
+  pricing: Pricing;
+  limiter: Limiter;
+  alerts: Alerts;
+  telemetry: RunTelemetry;
+  /** This replica. */
+  instance: { readonly id: string };
+  pace?: Pace | undefined;
+}
+
+/** Files and batches of requests, which providers answer within a day. */
+export function createBatches(
+  { log, registry }: Shell,
+  { config, instance, pace = usualPace, ...options }: BatchesOptions,
+) {
+  const sealed = new SealedObjects(config.SECRETS_KEYRING);
+  const dependencies = { ...options, sealed, log, holderId: () => instance.id };
+  const { firstPauseMs } = pace;
+  const { rawHandlers, handlers } = fileHandlers(dependencies);
+  return {
+    rawHandlers,
+    handlers: { ...handlers, ...batchHandlers({ ...dependencies, firstPauseMs }).handlers },
+    parts: [
+      new BatchPolling({ ...dependencies, registry, pace }),
+      new FileDeletion({ ...dependencies, everyMs: pace === usualPace ? undefined : pace.roundMs }),
+    ],
+  };
+}

@@ -1,0 +1,160 @@
+import { only } from '@gatehouse/pg/rows';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { KeyName } from '../providers/resources.ts';
+
+/** Files of batches. Each statement names the tenant and the user, since the system role sees all rows. */
+
+/** The one that a file or a batch belongs to. */
+export interface Holder {
+  tenantId: string;
+  /** Null for a key without a user. */
+  userId: string | null;
+}
+
+export interface StoredFile {
+  id: string;
+  purpose: 'batch' | 'batch_output';
+  key: KeyName;
+  providerFileId: string;
+  /** JSON of its requests; null for results. */
+  requests: string | null;
+  /** Encrypted. */
+  content: Buffer;
+}
+
+interface FileRow {
+  id: string;
+  purpose: StoredFile['purpose'];
+  provider: string;
+  key_id: string | null;
+  own_key_id: string | null;
+  provider_file_id: string;
+  requests: string | null;
+  content: Buffer;
+}
+
+const columns = 'id, purpose, provider, key_id, own_key_id, provider_file_id, requests, content';
+const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null`;
+
+function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileRow): StoredFile {
+  const { id, purpose, requests, content, provider_file_id: providerFileId } = row;
+  return { id, purpose, requests, content, providerFileId, key: { provider, keyId, ownKeyId } };
+}
+
+/** Writes a file, unless the tenant has `most` already. Returns whether it did. */
+export async function insertFile(
+  pool: Pool,
+  file: StoredFile,
+  { tenantId, userId, days, most }: Holder & { days: number; most: number },
+): Promise<boolean> {
+  const { id, purpose, key, providerFileId, requests, content } = file;
+  return withTransaction(pool, async (db) => {
+    await lockTenant(db, tenantId);
+    const { rowCount } = await db.query(
+      `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
+         requests, content, expires_at)
+       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(days => $11)
+       where (select count(*) from chat.files where tenant_id = $2 and deleted_at is null) < $12`,
+      [
+        ...[id, tenantId, userId, purpose, key.provider, key.keyId, key.ownKeyId, providerFileId],
+        ...[requests, content, days, most],
+      ],
+    );
+    return rowCount === 1;
+  });
+}
+
+/** Sums over the rows of a tenant, and writes that depend on them, come one after the other. */
+export async function lockTenant(db: Queryable, tenantId: string): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`batches of ${tenantId}`]);
+}
+
+/** Whether a tenant has fewer than `most` files. */
+export async function hasRoom(pool: Pool, tenantId: string, most: number): Promise<boolean> {
+  const found = await pool.query<{ fits: boolean }>(
+    'select count(*) < $2 as fits from chat.files where tenant_id = $1 and deleted_at is null',
+    [tenantId, most],
+  );
+  return only(found).fits;
+}
+
+/** Null for a file that is not there, or not the holder's. */
+export async function findFile(
+  pool: Pool,
+  id: string,
+  { tenantId, userId }: Holder,
+): Promise<StoredFile | null> {
+  const { rows } = await pool.query<FileRow>(
+    `select ${columns} from chat.files where ${ofHolder} and id = $3 and expires_at > now()`,
+    [tenantId, userId, id],
+  );
+  return rows[0] === undefined ? null : toFile(rows[0]);
+}
+
+/** A page of the holder's files behind the one with the id `after`, if there is one. */
+export async function listFiles(
+  pool: Pool,
+  { tenantId, userId }: Holder,
+  page: { after: string | null; limit: number; order: 'asc' | 'desc'; purpose: string | null },
+): Promise<StoredFile[]> {
+  const { after, limit, order, purpose } = page;
+  const beyond = order === 'asc' ? '>' : '<';
+  const { rows } = await pool.query<FileRow>(
+    `select ${columns} from chat.files
+     where ${ofHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
+     order by id ${order} limit $5`,
+    [tenantId, userId, after, purpose, limit],
+  );
+  return rows.map(toFile);
+}
+
+/** Hides a file, whose copy at the provider is deleted next. Returns false if there is none. */
+export async function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update chat.files set deleted_at = now(), due_at = now() where ${ofHolder} and id = $3`,
+    [tenantId, userId, id],
+  );
+  return rowCount === 1;
+}
+
+/** Hides files that have expired, at most `limit`. Returns their number. */
+export async function hideExpired(pool: Pool, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `update chat.files set deleted_at = now(), due_at = now() where deleted_at is null and id = any (array(
+       select id from chat.files where deleted_at is null and expires_at <= now() order by expires_at limit $1))`,
+    [limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** A file whose copy at the provider is to be deleted. */
+export interface HiddenFile {
+  id: string;
+  tenantId: string;
+  key: KeyName;
+  providerFileId: string;
+  /** Failed attempts so far. */
+  tries: number;
+}
+
+/** Takes hidden files that no batch under way needs, and sets when the next attempt comes should this one fail. */
+export async function takeHidden(pool: Pool, limit: number): Promise<HiddenFile[]> {
+  const { rows } = await pool.query<FileRow & { tenant_id: string; tries: number }>(
+    `update chat.files f set tries = tries + 1, due_at = now() + interval '1 minute' * power(4, least(tries, 6))
+     where id = any (array(
+       select id from chat.files d
+       where deleted_at is not null and due_at <= now()
+         and not exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null)
+       order by due_at limit $1 for update skip locked))
+     returning ${columns}, tenant_id, tries`,
+    [limit],
+  );
+  return rows.map((row) => {
+    const { id, key, providerFileId } = toFile(row);
+    return { id, key, providerFileId, tenantId: row.tenant_id, tries: row.tries };
+  });
+}
+
+export async function deleteFile(pool: Pool, id: string): Promise<void> {
+  await pool.query('delete from chat.files where id = $1 and deleted_at is not null', [id]);
+}

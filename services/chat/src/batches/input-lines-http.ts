@@ -1,0 +1,107 @@
+import { hash } from 'node:crypto';
+import { parseBody, readPart } from '@gatehouse/http/body';
+import { AppError } from '@gatehouse/kit/errors';
+import { linesOf, type Line } from '@gatehouse/kit/json-lines';
+import type { Target } from '../catalogue/target.ts';
+import type { Rewrite, Share } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { operationOf, RequestSum } from './batch-requests.ts';
+
+/** As OpenAI has it. */
+const maxLines = 50_000;
+const maxLineBytes = 8 * 1024 * 1024;
+const maxIdChars = 512;
+
+/** A line is in memory while it is checked; the sum is bounded by the uploads at a time. */
+const noShare: Share = { release: () => undefined };
+const unchanged: Omit<Rewrite, 'model'> = {
+  ...{ includeUsage: false, systemPrompt: null, reference: null, defaults: {}, maxTokens: null, tools: null },
+};
+
+/** The requests of an uploaded file. */
+export class InputLines {
+  readonly #targetFor: (model: string) => Target;
+  readonly #tenantId: string;
+  readonly #ids = new Set<string>();
+  #sum: RequestSum | null = null;
+
+  /** `targetFor`: finds the deployment of the first request's model. */
+  constructor(targetFor: (model: string) => Target, tenantId: string) {
+    this.#targetFor = targetFor;
+    this.#tenantId = tenantId;
+  }
+
+  /** The requests so far; null before the first. */
+  get requests(): RequestSum | null {
+    return this.#sum;
+  }
+
+  /** Each line for the provider, once it is checked. Throws a 400 that names the line. */
+  async *checked(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+    for await (const line of linesOf(file, maxLineBytes)) {
+      if (this.#ids.size >= maxLines)
+        throw new AppError('invalid_value', `The file has more than ${maxLines} lines.`, { param: 'file' });
+      yield await this.#checked(line).catch((error: unknown) => {
+        throw named(error, line);
+      });
+    }
+    if (this.#sum === null) throw new AppError('invalid_value', 'The file has no lines.', { param: 'file' });
+  }
+
+  async #checked({ bytes }: Line): Promise<Buffer> {
+    const { id, url, body } = await this.#partsOf(bytes);
+    const operation = operationOf.get(url);
+    if (operation === undefined)
+      throw new AppError('invalid_value', `url must be one of ${[...operationOf.keys()].join(', ')}.`, {
+        param: 'url',
+      });
+    this.#note(id);
+    const tenantId = this.#tenantId;
+    const parsed = await parseBody(body, tenantId);
+    return readPart(body, tenantId, () => {
+      const request = dialects.chat.readRequest(operation, body, parsed);
+      this.#sum ??= new RequestSum(this.#targetFor(request.model), { model: request.model, url });
+      this.#sum.add(request, url);
+      const rewrite = { ...unchanged, model: this.#sum.model.upstreamModel };
+      const rewritten = request.source(noShare).rewritten(rewrite);
+      const head = JSON.stringify({ custom_id: id, method: 'POST', url });
+      return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), rewritten, Buffer.from('}\n')]);
+    });
+  }
+
+  async #partsOf(line: Buffer): Promise<{ id: string; url: string; body: Buffer }> {
+    const members = await memberRanges(line, wholeOf(line), this.#tenantId);
+    if (members === null) throw new AppError('invalid_json', 'it is no JSON object.', { param: 'file' });
+    const text = async (name: string): Promise<string> => {
+      const range = members.get(name);
+      const isShort = range !== undefined && range.until - range.from <= 8 * maxIdChars;
+      const value = isShort ? await parsedPart(line, range, this.#tenantId) : undefined;
+      if (typeof value === 'string' && value !== '' && value.length <= maxIdChars) return value;
+      throw new AppError('invalid_value', `${name} must be a text of at most ${maxIdChars} characters.`, {
+        param: name,
+      });
+    };
+    const [id, method, url] = [await text('custom_id'), await text('method'), await text('url')];
+    if (method !== 'POST') throw new AppError('invalid_value', 'method must be POST.', { param: 'method' });
+    const body = members.get('body');
+    if (body === undefined)
+      throw new AppError('missing_required_parameter', 'body is missing.', { param: 'body' });
+    return { id, url, body: line.subarray(body.from, body.until) };
+  }
+
+  #note(id: string): void {
+    // Hashes have the same size, however long the ids are.
+    const known = hash('sha256', id, 'base64').slice(0, 22);
+    if (this.#ids.size === this.#ids.add(known).size)
+      throw new AppError('invalid_value', 'custom_id must differ from those of other lines.', {
+        param: 'custom_id',
+      });
+  }
+}
+
+function named(error: unknown, { number }: Line): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, message, param, headers, cause } = error;
+  return new AppError(code, `Line ${number}: ${message}`, { param: param ?? 'file', headers, cause });
+}

@@ -1,0 +1,48 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { objectId } from '../shared/object-id.ts';
+import { batchPrefix, filePrefix } from './batch-ids.ts';
+
+/** Batches and files as OpenAI's API describes them. */
+
+/** Statuses of a batch that changes no more. */
+const endedStatuses: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled']);
+
+export function isEnded({ status }: Fields): boolean {
+  return endedStatuses.has(status);
+}
+
+/** The provider's id of a file or a batch; null where there is none. */
+export function idIn(object: Fields, name = 'id'): string | null {
+  const id = object[name];
+  return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;
+}
+
+/** A batch in its client's terms: `ended` says whether its cost is recorded, before which its results can't be read. */
+export function shownBatch(
+  object: Fields,
+  names: {
+    id: string;
+    inputFileId: string;
+    outputFileId: string | null;
+    errorFileId: string | null;
+    ended: boolean;
+  },
+): Fields {
+  const fileId = (id: string | null): string | null => (id === null ? null : objectId(filePrefix, id));
+  const { status } = object;
+  return {
+    ...object,
+    id: objectId(batchPrefix, names.id),
+    input_file_id: objectId(filePrefix, names.inputFileId),
+    output_file_id: fileId(names.outputFileId),
+    error_file_id: fileId(names.errorFileId),
+    ...(!names.ended && isEnded(object) && { status: 'finalizing' }),
+    ...(names.ended && !isEnded(object) && { status: 'failed' }),
+    ...(status === undefined && { status: 'validating' }),
+  };
+}
+
+/** A file in its client's terms. */
+export function shownFile(object: Fields, { id, filename }: { id: string; filename?: string }): Fields {
+  return { ...object, id: objectId(filePrefix, id), ...(filename !== undefined && { filename }) };
+}

@@ -1,0 +1,102 @@
+import type { Line } from '@gatehouse/kit/json-lines';
+import type { Model } from '../catalogue/catalogue.ts';
+import { capped, type Cost, type RunCost } from '../catalogue/price.ts';
+import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
+import { estimateTokens } from '../usage/token-estimate.ts';
+import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
+import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+
+export interface TallyOptions {
+  format: Pick<AnswerFormat, 'readWhole'>;
+  pricing: Pricing;
+  /** Null where the catalogue has no such model any more. */
+  model: Model | null;
+  tenantId: string;
+  /** The time whose price counts. */
+  at: Date;
+  /** The tokens of a prompt, where a result doesn't say. */
+  inputTokensGuess: number;
+}
+
+/** Sums the usage and the cost of results, each priced by itself as a request in a batch. */
+export class ResultTally {
+  readonly #options: TallyOptions;
+  #usage: Usage = noUsage;
+  #costPico = 0n;
+  #unpriced = 0;
+  #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
+  #answers = 0;
+  responseModel: string | null = null;
+
+  constructor(options: TallyOptions) {
+    this.#options = options;
+  }
+
+  /** Results with an answer. */
+  get answers(): number {
+    return this.#answers;
+  }
+
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  get cost(): RunCost {
+    const priced = this.#unpriced === 0;
+    const costPico = priced || this.#price.source !== null ? capped(this.#costPico) : null;
+    return { costPico, priced, ...this.#price };
+  }
+
+  /** Adds a result. One without an answer costs nothing. */
+  async add({ bytes }: Line): Promise<void> {
+    const { tenantId, format } = this.#options;
+    const body = await bodyIn(bytes, tenantId);
+    if (body === null) return;
+    const answer = await format.readWhole(body, { tenantId }).catch((error: unknown) => {
+      if (error instanceof NoAnswer) return null;
+      throw error;
+    });
+    if (answer === null) return;
+    const usage = await this.#usageOf(answer);
+    this.#answers += 1;
+    this.#usage = sumUsage([this.#usage, usage]);
+    this.#charge(this.#costOf(usage));
+    this.responseModel ??= answer.responseModel;
+  }
+
+  #charge(cost: Cost | null): void {
+    if (cost === null) {
+      this.#unpriced += 1;
+      return;
+    }
+    const { costPico, source, version } = cost;
+    this.#costPico += costPico;
+    if (source !== null) this.#price = { source, version };
+  }
+
+  async #usageOf({ usage, answer }: WholeAnswer): Promise<Usage> {
+    if (usage !== null) return usage;
+    const output = await estimateTokens(answer);
+    return withCounted(noUsage, { input: this.#options.inputTokensGuess, output });
+  }
+
+  #costOf(usage: Usage): Cost | null {
+    const { pricing, model, at } = this.#options;
+    return model === null ? null : pricing.costOf(model, usage, { at, serviceTier: batchTier });
+  }
+}
+
+/** The answer in a line of OpenAI's results; null where there is none. */
+async function bodyIn(line: Buffer, tenantId: string): Promise<Buffer | null> {
+  const response = (await memberRanges(line, wholeOf(line), tenantId))?.get('response');
+  const members = response === undefined ? null : await memberRanges(line, response, tenantId);
+  const body = members?.get('body');
+  if (body === undefined || !(await isSuccess(line, members?.get('status_code'), tenantId))) return null;
+  return line.subarray(body.from, body.until);
+}
+
+async function isSuccess(line: Buffer, range: Range | undefined, tenantId: string): Promise<boolean> {
+  const status = range === undefined ? 200 : await parsedPart(line, range, tenantId);
+  return typeof status === 'number' && status >= 200 && status < 300;
+}

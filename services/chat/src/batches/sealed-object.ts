@@ -1,0 +1,23 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+
+/** How a provider describes a file or a batch, encrypted: what clients put into it is theirs alone. */
+export class SealedObjects {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  seal(object: Fields, kept: { id: string; tenantId: string }): Buffer {
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(object)), contextOf(kept));
+  }
+
+  open(content: Buffer, kept: { id: string; tenantId: string }): Fields {
+    return JSON.parse(this.#keyRing.open(content, contextOf(kept)).toString()) as Fields;
+  }
+}
+
+function contextOf({ id, tenantId }: { id: string; tenantId: string }): string {
+  return JSON.stringify(['batch', tenantId, id]);
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
+import { clientLeft } from '@gatehouse/http/body';
+import { streamBody } from '@gatehouse/http/body-stream';
+import { AppError } from '@gatehouse/kit/errors';
+
+/** Longer than any value of a field that is taken. */
+const maxFieldBytes = 64;
+const maxNameChars = 255;
+
+/** A form with the file of a batch, as it arrives: the fields may come before the file or behind it. */
+export class UploadForm {
+  /** The name that the client has for the file, once its first bytes have come. */
+  filename = 'file.jsonl';
+  readonly #request: IncomingMessage;
+  readonly #limit: number;
+  readonly #fields = new Map<string, string>();
+
+  constructor(request: IncomingMessage, limit: number) {
+    this.#request = request;
+    this.#limit = limit;
+  }
+
+  /** The bytes of the file. Throws a 400 for any other form, at its end at the latest. */
+  async *file(): AsyncGenerator<Buffer, void> {
+    const stopping = new AbortController();
+    const opened = Promise.withResolvers<Readable | null>();
+    const parser = this.#parser((file) => opened.resolve(file));
+    const parsed = pipeline(Readable.from(streamBody(this.#request, this.#limit)), parser, {
+      signal: stopping.signal,
+    });
+    let file: Readable | null = null;
+    const fail = (error: unknown): void => {
+      opened.reject(error);
+      if (error instanceof Error) file?.destroy(error);
+    };
+    parsed.then(() => opened.resolve(null), fail);
+    try {
+      file = await opened.promise;
+      if (file === null) throw missing('file');
+      yield* file as AsyncIterable<Buffer>;
+      await parsed;
+      this.#check();
+    } catch (error) {
+      throw this.#asAppError(error);
+    } finally {
+      stopping.abort();
+    }
+  }
+
+  #parser(onFile: (file: Readable) => void): BusboyInstance {
+    const type = this.#request.headers['content-type'] ?? '';
+    const limits = {
+      files: 1,
+      fields: 8,
+      fieldSize: maxFieldBytes,
+      fieldNameSize: 64,
+      headerPairs: 16,
+      parts: 9,
+    };
+    let parser: BusboyInstance;
+    try {
+      parser = new Busboy({
+        headers: { 'content-type': type },
+        limits: { ...limits, fileSize: this.#limit },
+      });
+    } catch (cause) {
+      throw badForm(cause);
+    }
+    parser.on('file', (name, file, filename) => {
+      if (filename !== '') this.filename = filename.slice(0, maxNameChars);
+      if (name === 'file') onFile(file);
+      else parser.destroy(unknownField(name));
+    });
+    parser.on('field', (name, value) => this.#fields.set(name, value));
+    const refuse = (): unknown => parser.destroy(badForm());
+    parser.on('filesLimit', refuse).on('fieldsLimit', refuse).on('partsLimit', refuse);
+    return parser;
+  }
+
+  #check(): void {
+    for (const name of this.#fields.keys()) if (name !== 'purpose') throw unknownField(name);
+    const purpose = this.#fields.get('purpose');
+    if (purpose === undefined) throw missing('purpose');
+    if (purpose !== 'batch')
+      throw new AppError('invalid_value', 'purpose must be batch: other files are not taken.', {
+        param: 'purpose',
+      });
+  }
+
+  #asAppError(error: unknown): unknown {
+    if (error instanceof AppError) return error;
+    return this.#request.destroyed ? clientLeft() : badForm(error);
+  }
+}
+
+function missing(param: string): AppError {
+  return new AppError('missing_required_parameter', `The form has no ${param}.`, { param });
+}
+
+function unknownField(name: string): AppError {
+  const param = name.slice(0, 64);
+  return new AppError('unknown_parameter', `Unknown field of the form: ${param}.`, { param });
+}
+
+function badForm(cause?: unknown): AppError {
+  return new AppError('invalid_value', 'The request body is no form with the fields purpose and file.', {
+    cause,
+  });
+}

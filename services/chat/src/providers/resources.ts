@@ -1,0 +1,133 @@
+import type { Readable } from 'node:stream';
+import { ChunkList } from '@gatehouse/kit/chunk-list';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { Provider } from '../catalogue/provider-schema.ts';
+import type { AnswerFormat } from '../dialects/dialect.ts';
+import { concernsRequest } from '../dialects/error-words.ts';
+import { CredentialsError, type Credentials } from './credentials.ts';
+import type { HttpAdapter, ResourceAnswer, ResourceRequest } from './http-adapter.ts';
+import { ProviderFailure } from './provider-failure.ts';
+import { parseRetryAfter } from './retry-delay.ts';
+
+/** Larger than any description of a file or a batch. */
+const maxAnswerBytes = 1024 * 1024;
+const maxErrorBytes = 64 * 1024;
+
+/** The key by which a provider has a file or a batch: later requests about it need the same one. */
+export interface KeyName {
+  /** Name of the provider in the catalogue. */
+  provider: string;
+  /** The name of the key in the provider's pool; null for its one key. */
+  keyId: string | null;
+  /** The tenant's own key; null for the platform's. */
+  ownKeyId: string | null;
+}
+
+export type Asked = Omit<ResourceRequest, 'credentials'>;
+
+/** Files and batches of a provider, as one of its keys sees them. Every rejection is a `ProviderFailure`. */
+export class ProviderResources {
+  readonly #provider: Provider;
+  readonly #adapter: Pick<HttpAdapter, 'open'>;
+  readonly #credentials: Credentials | undefined;
+  readonly #format: Pick<AnswerFormat, 'errorWords' | 'keepsErrorBodies'>;
+
+  constructor(options: {
+    provider: Provider;
+    adapter: Pick<HttpAdapter, 'open'>;
+    /** In place of those of the provider. */
+    credentials: Credentials | undefined;
+    format: Pick<AnswerFormat, 'errorWords' | 'keepsErrorBodies'>;
+  }) {
+    this.#provider = options.provider;
+    this.#adapter = options.adapter;
+    this.#credentials = options.credentials;
+    this.#format = options.format;
+  }
+
+  /** The object that the provider answers with. */
+  async json(asked: Asked): Promise<Fields> {
+    const { body } = await this.#send(asked);
+    const bytes = await this.#read(body, maxAnswerBytes);
+    const answer = parsed(bytes);
+    if (answer === null) throw new ProviderFailure('invalid', this.#provider.name);
+    return answer;
+  }
+
+  /** The bytes that the provider answers with. The caller reads them, or destroys the stream. */
+  async stream(asked: Asked): Promise<Readable> {
+    return (await this.#send(asked)).body;
+  }
+
+  /** The failure that broke off a stream. */
+  broken(cause: unknown): ProviderFailure {
+    return cause instanceof ProviderFailure
+      ? cause
+      : new ProviderFailure('connection', this.#provider.name, { cause });
+  }
+
+  async #send(asked: Asked): Promise<ResourceAnswer> {
+    const answer = await this.#adapter
+      .open({ ...asked, credentials: this.#credentials })
+      .catch((cause: unknown) => {
+        throw this.#failureOf(cause, asked.signal);
+      });
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    const bytes = await this.#read(answer.body, maxErrorBytes);
+    throw this.#refusal(answer, bytes);
+  }
+
+  async #read(body: Readable, most: number): Promise<Buffer> {
+    const chunks = new ChunkList();
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        chunks.push(chunk);
+        if (chunks.size > most) throw new ProviderFailure('invalid', this.#provider.name);
+      }
+    } catch (error) {
+      throw this.broken(error);
+    }
+    return chunks.concat();
+  }
+
+  #refusal({ status, headers }: ResourceAnswer, bytes: Buffer): ProviderFailure {
+    const body = parsed(bytes);
+    const words = this.#format.errorWords(body ?? {}, status);
+    const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
+    const text = (name: string): string | undefined => {
+      const value = headers[name];
+      return typeof value === 'string' ? value : value?.[0];
+    };
+    return new ProviderFailure('status', this.#provider.name, {
+      // Others may name the account of the platform.
+      ...(concernsRequest(status) && words),
+      ...(isKept && concernsRequest(status) && { body: bytes }),
+      status,
+      retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
+    });
+  }
+
+  #failureOf(cause: unknown, signal: AbortSignal): ProviderFailure {
+    const { name } = this.#provider;
+    if (signal.aborted) return ProviderFailure.aborted(name, signal);
+    if (cause instanceof CredentialsError) return new ProviderFailure('credentials', name, { cause });
+    const { code = '' } = Object(cause) as NodeJS.ErrnoException;
+    if (timedOut.has(code)) return new ProviderFailure('timeout', name, { cause, code });
+    return new ProviderFailure(unsent.has(code) ? 'unreachable' : 'connection', name, { cause, code });
+  }
+}
+
+const timedOut: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+/** Codes of connections that were not made. */
+const unsent: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'],
+]);
+
+function parsed(bytes: Buffer): Fields | null {
+  try {
+    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    return isFields(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

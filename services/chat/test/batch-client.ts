@@ -1,0 +1,96 @@
+import type { Principal } from '@gatehouse/identity/principal';
+import { eventually } from '@gatehouse/test/eventually';
+import { makePrincipal } from '@gatehouse/test/identity';
+import OpenAI, { APIError, toFile } from 'openai';
+import type { ChatHarness } from './chat-harness.ts';
+
+/** Faster than in production. */
+export const batchPace = {
+  ...{ roundMs: 50, firstPauseMs: 50, longestPauseMs: 100, failurePauseMs: 50, giveUpMs: 3_600_000 },
+};
+
+/** The SDK as the edge would pass its requests on for this principal. */
+export function sdkFor(harness: ChatHarness, principal: Partial<Principal>): OpenAI {
+  return new OpenAI({
+    ...{ apiKey: 'unused', baseURL: `${harness.url}/v1`, maxRetries: 0 },
+    fetch: async (input, init) => {
+      const headers = new Headers(init?.headers);
+      headers.set('x-gatehouse-assertion', await harness.identity.assertion(makePrincipal(principal)));
+      return fetch(input, { ...init, headers });
+    },
+  });
+}
+
+export interface Line {
+  id: string;
+  body?: Record<string, unknown>;
+  url?: string;
+}
+
+export function linesOf(lines: readonly Line[]): string {
+  return lines
+    .map(({ id, body, url = '/v1/chat/completions' }) => {
+      const asked = { model: 'priced', messages: [{ role: 'user', content: `say ${id}` }], ...body };
+      return `${JSON.stringify({ custom_id: id, method: 'POST', url, body: asked })}\n`;
+    })
+    .join('');
+}
+
+export async function uploaded(client: OpenAI, text: string): Promise<OpenAI.FileObject> {
+  return client.files.create({ file: await toFile(Buffer.from(text), 'requests.jsonl'), purpose: 'batch' });
+}
+
+export async function begun(client: OpenAI, text: string): Promise<OpenAI.Batch> {
+  const { id } = await uploaded(client, text);
+  return client.batches.create({
+    ...{ input_file_id: id, endpoint: '/v1/chat/completions', completion_window: '24h' },
+    metadata: { night: 'yes' },
+  });
+}
+
+export function ended(client: OpenAI, id: string): Promise<OpenAI.Batch> {
+  return eventually(async () => {
+    const batch = await client.batches.retrieve(id);
+    if (!['completed', 'failed', 'expired', 'cancelled'].includes(batch.status))
+      throw new Error(batch.status);
+    return batch;
+  }, 10_000);
+}
+
+export const runOf = (batchId: string): string =>
+  batchId.slice('batch_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+/** The usage that the simulator's results have, in tokens. */
+export function reported(harness: ChatHarness): { input: number; output: number } {
+  const outputs = [...harness.simulator.batches.files.values()].filter(({ object }) =>
+    object.id.startsWith('file-output'),
+  );
+  const usages = outputs.flatMap(({ content }) =>
+    content
+      .trim()
+      .split('\n')
+      .map(
+        (line) =>
+          (JSON.parse(line) as { response: { body: { usage: Record<string, number> } } }).response.body.usage,
+      ),
+  );
+  const sum = (name: string) => usages.reduce((total, usage) => total + (usage[name] ?? 0), 0);
+  return { input: sum('prompt_tokens'), output: sum('completion_tokens') };
+}
+
+export function charged(harness: ChatHarness, tenantId: string): bigint {
+  const settled = harness.settlements.filter((each) => each.tenantId === tenantId);
+  return settled.reduce((sum, { costPico }) => sum + costPico, 0n);
+}
+
+/** The error of the API that a call rejects with. */
+export async function refusal(
+  work: Promise<unknown>,
+): Promise<Pick<APIError, 'status' | 'code' | 'message'>> {
+  const error = await work.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof APIError) return error;
+  throw new Error(`no error of the API: ${String(error)}`);
+}
