@@ -55,6 +55,7 @@ interface DocumentOperation {
   security?: object[];
   parameters?: DocumentParameter[];
   requestBody?: { content?: Record<string, { schema?: Schema }> };
+  responses?: Record<string, { content?: Record<string, unknown> }>;
   'x-acting-user'?: boolean;
 }
 
@@ -66,21 +67,28 @@ export interface OpenApiDocument {
 /** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
 const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
 /** With commands of their own, or for programs. */
-const others =
-  /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.(search|import|export))$/;
+const others = /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.search)$/;
 
-/** The operations that become commands by themselves: those that a key may call with JSON or without a body. */
+/** The operations that become commands by themselves: those that a key may call, with JSON or nothing in both directions. */
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
       const { operationId: id = '', security, requestBody } = operation;
-      const content = Object.keys(requestBody?.content ?? {});
       const isForKeys = security === undefined || security.some((scheme) => 'bearer' in scheme);
-      const isJson = content.every((type) => type === 'application/json');
+      const isJson = [requestBody ?? {}, ...successesOf(operation)].every(takesJson);
       if (id === '' || !isForKeys || !isJson || ofProviders.test(id) || others.test(id)) return [];
       return [operationOf(document, { id, method, path, operation })];
     }),
   );
+}
+
+function successesOf({ responses = {} }: DocumentOperation): { content?: Record<string, unknown> }[] {
+  return Object.entries(responses).flatMap(([status, answer]) => (status.startsWith('2') ? [answer] : []));
+}
+
+/** Whether a body may be JSON, or there is none. */
+function takesJson({ content }: { content?: Record<string, unknown> }): boolean {
+  return content === undefined || Object.hasOwn(content, 'application/json');
 }
 
 function operationOf(
