@@ -122,6 +122,17 @@ describe('a batch', () => {
     expect((await refusal(client.batches.cancel(batch.id))).status).toBe(400);
   });
 
+  it('that has just ended at the provider can no longer be cancelled', async () => {
+    harness.simulator.batches.held = true;
+    const client = sdk({ tenantId: newId() });
+    const batch = await begun(client, linesOf([{ id: 'a' }]));
+    harness.simulator.batches.finish('completed');
+    expect(await refusal(client.batches.cancel(batch.id))).toMatchObject({
+      ...{ status: 400, code: 'invalid_value', param: 'batch_id' },
+    });
+    expect((await ended(client, batch.id)).status).toBe('completed');
+  });
+
   it('that the provider refuses as a whole costs nothing', async () => {
     harness.simulator.batches.held = true;
     const client = sdk({ tenantId: newId() });
@@ -178,6 +189,15 @@ describe('a file', () => {
     });
     expect((await client.files.list()).data).toHaveLength(1);
     expect(harness.simulator.batches.files.size).toBe(1);
+  });
+
+  it('that the provider has deleted by itself is said to be gone', async () => {
+    const client = sdk({ tenantId: newId() });
+    const { id } = await uploaded(client, linesOf([{ id: 'a' }]));
+    harness.simulator.batches.files.clear();
+    const error = await refusal(client.files.content(id));
+    expect(error).toMatchObject({ status: 404, code: 'provider_not_found' });
+    expect(error.message).toContain('no longer has it');
   });
 
   it('is deleted at the provider, too', async () => {

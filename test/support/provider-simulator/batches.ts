@@ -92,6 +92,8 @@ export class Batches {
       }
       case 'POST batches/id/cancel': {
         const batch = this.#batch(id);
+        if (endedStatuses.includes(batch.status))
+          throw new RefusedRequest(`Cannot cancel a batch with status '${batch.status}'.`, { status: 409 });
         batch.status = 'cancelling';
         return { ...batch };
       }

@@ -94,17 +94,26 @@ async function cancel(dependencies: BatchHandlerDependencies, call: Call): Promi
   const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
   const { tenantId } = tenantOf(call);
   const batch = await found(dependencies, call);
-  if (batch.ended) throw new AppError('invalid_value', 'The batch has ended.', { param: 'batch_id' });
+  if (batch.ended) throw hasEnded();
   const { id, key, providerBatchId } = batch;
   const resources = await resourcesOf(dependencies, key, call);
   const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;
   const object = await resources
     .json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) })
     .catch((error: unknown) => {
-      throw asAppError(error);
+      throw isConflict(error) ? hasEnded() : asAppError(error);
     });
   await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
   return shownBatch(object, batch);
+}
+
+function hasEnded(): AppError {
+  return new AppError('invalid_value', 'The batch has ended.', { param: 'batch_id' });
+}
+
+/** OpenAI's answer about a batch that has ended there, before its cost is recorded here. */
+function isConflict(error: unknown): boolean {
+  return error instanceof ProviderFailure && error.details.status === 409;
 }
 
 async function create(dependencies: BatchHandlerDependencies, call: Call<CreateBatch>): Promise<Fields> {

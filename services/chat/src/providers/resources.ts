@@ -102,6 +102,7 @@ export class ProviderResources {
       // Others may name the account of the platform.
       ...(concernsRequest(status) && words),
       ...(isKept && concernsRequest(status) && { body: bytes }),
+      ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
       status,
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
     });
