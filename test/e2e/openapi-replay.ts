@@ -49,7 +49,7 @@ function formOf(fields: FormFields): FormData {
 }
 
 /** A request's body, with the type that it has unless `fetch` sets that. */
-export function sentBody(body: unknown): Pick<RequestInit, 'body' | 'headers'> {
+export function sentBody(body: unknown): { body?: string | FormData; headers?: Record<string, string> } {
   if (body === undefined) return {};
   if (body instanceof FormData) return { body };
   return { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };

@@ -6,7 +6,14 @@ import type { ChatHarness } from './chat-harness.ts';
 
 /** Faster than in production. */
 export const batchPace = {
-  ...{ roundMs: 50, firstPauseMs: 50, longestPauseMs: 100, failurePauseMs: 50, giveUpMs: 3_600_000 },
+  ...{
+    roundMs: 50,
+    renewMs: 5,
+    firstPauseMs: 50,
+    longestPauseMs: 100,
+    failurePauseMs: 50,
+    giveUpMs: 3_600_000,
+  },
 };
 
 /** The SDK as the edge would pass its requests on for this principal. */

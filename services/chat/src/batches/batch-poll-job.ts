@@ -49,6 +49,8 @@ export interface BatchPollingOptions {
 export interface Pace {
   /** Between two rounds. */
   roundMs: number;
+  /** Between two extensions of the lease of a batch whose results are read. */
+  renewMs: number;
   /** The time until a new batch is asked about, which grows to `longestPauseMs`. */
   firstPauseMs: number;
   longestPauseMs: number;
@@ -60,6 +62,7 @@ export interface Pace {
 
 export const usualPace: Pace = {
   roundMs: 1_000,
+  renewMs: 15_000,
   firstPauseMs: 5_000,
   longestPauseMs: 60_000,
   failurePauseMs: 60_000,
@@ -69,7 +72,6 @@ export const usualPace: Pace = {
 /** Batches that a replica works on at a time, each of another tenant. */
 const slots = 4;
 const leaseMs = 60_000;
-const renewMs = 15_000;
 const answerMs = 30_000;
 /** More than one result has. */
 const maxLineBytes = 32 * 1024 * 1024;
@@ -254,7 +256,7 @@ export class BatchPolling {
         },
         (err: unknown) => this.#options.log.warn({ err, batch_id: batch.id }, 'failed to renew a lease'),
       );
-    }, renewMs);
+    }, this.#pace.renewMs);
     const signal = AbortSignal.any([this.#loop.signal, lost.signal]);
     try {
       const path = `/files/${encodeURIComponent(outputId)}/content`;
