@@ -25,7 +25,7 @@ export const uploadFile = z.strictObject({
     .describe(
       'JSON lines, each with `custom_id`, `method`, `url` and `body`: at most 50,000, of 8 MiB at most',
     )
-    .meta({ format: 'binary' }),
+    .meta({ contentMediaType: 'application/octet-stream' }),
 });
 
 export const listFiles = z.strictObject({
