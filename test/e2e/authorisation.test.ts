@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { formData } from '@gatehouse/contract/route';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { grants, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
@@ -60,9 +61,17 @@ function allowed({ access }: Route, holder: { role: Role; scopes: readonly Scope
 /** A request that gets past every check but harms nothing: it names nothing that exists. */
 async function probe(route: Route, key: string | null): Promise<Answer> {
   const path = route.path.replaceAll(/\{\w+\+?\}/g, newId());
+  const { method } = route;
+  if (route.bodyForm !== undefined) return gateway.call(path, { key, method, ...unknownField });
   const body = route.bodyLimit > 0 && route.bodyLines === undefined ? '{"no_such_field": 1}' : undefined;
-  return gateway.call(path, { key, method: route.method, ...(body === undefined ? {} : { body }) });
+  return gateway.call(path, { key, method, ...(body === undefined ? {} : { body }) });
 }
+
+/** A form with a field that no route has. */
+const unknownField = {
+  headers: { 'content-type': `${formData}; boundary=part` },
+  body: '--part\r\ncontent-disposition: form-data; name="no_such_field"\r\n\r\n1\r\n--part--\r\n',
+};
 
 /** The body of an error of a route, for a client that shows no other dialect by its headers. */
 function errorOf({ dialects = ['chat'] }: Route, type: string, code: string): object {
