@@ -35,7 +35,11 @@ export const limitState = z.strictObject({
 });
 export type LimitState = z.output<typeof limitState>;
 
-export const limitList = z.strictObject({ limits: z.array(limitState) });
+export const limitList = z.strictObject({
+  timezone: z.string().describe("The tenant's IANA time zone, by whose days and months budgets are counted"),
+  limits: z.array(limitState),
+});
+export type LimitList = z.output<typeof limitList>;
 
 export const routes: readonly Route[] = [
   route({
@@ -50,6 +54,7 @@ export const routes: readonly Route[] = [
       tenant: {
         summary: 'Requests per minute, concurrent requests, a monthly budget and memory',
         response: {
+          timezone: 'UTC',
           limits: [
             {
               resource: 'requests',

@@ -75,6 +75,14 @@ it('GET /v1/limits shows the limits of memory after the others, with what memory
   ]);
 });
 
+it('GET /v1/limits says in which time zone days and months are counted', async () => {
+  for (const timezone of ['Asia/Ho_Chi_Minh', 'UTC']) {
+    const { admin } = await service.makeTenant({ timezone });
+    const { body } = await service.call('GET', '/v1/limits', { as: admin });
+    expect(body).toMatchObject({ timezone });
+  }
+});
+
 it.each(['fails', 'hangs'] as const)(
   'GET /v1/limits shows all limits, and null for what is unknown, while memory %s',
   async (outage) => {

@@ -15,13 +15,14 @@ export function limitHandlers(store: LimitStore, memory: MemoryUsageClient): Rec
     'limits.get': async (call: Call) => {
       const { principal } = call;
       // An owner key belongs to no tenant and has no limits.
-      if (!isTenantPrincipal(principal)) return { body: { limits: [] } };
-      const [{ limits, memoryLimits }, memoryUse] = await Promise.all([
+      if (!isTenantPrincipal(principal)) return { body: { timezone: 'UTC', limits: [] } };
+      const [{ limits, memoryLimits, timezone }, memoryUse] = await Promise.all([
         store.find(principal.tenantId, principal.keyId),
         memory.find(principal.tenantId, call),
       ]);
       return {
         body: {
+          timezone,
           limits: [...tightest(limits.filter(isSet)).map(showLimit), ...showMemory(memoryLimits, memoryUse)],
         },
       };

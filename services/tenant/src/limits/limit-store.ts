@@ -3,6 +3,12 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { memoryLimitsOf, type MemoryAmounts } from './memory-limits.ts';
 import { findHeld, findLimitRows, readLimits, type LimitsNow } from './limit-statements.ts';
 
+/** The limits of a key, and the zone whose days and months its budget counts. */
+export interface LimitsOfKey extends LimitsNow {
+  memoryLimits: MemoryAmounts;
+  timezone: string;
+}
+
 /** The limits of one tenant, read-only. */
 export class LimitStore {
   readonly #pool: Pool;
@@ -13,20 +19,25 @@ export class LimitStore {
   }
 
   /** The limits of the tenant and of one of its keys, with the amounts spent and held, and the limits of its memory. */
-  async find(tenantId: string, keyId: string): Promise<LimitsNow & { memoryLimits: MemoryAmounts }> {
+  async find(tenantId: string, keyId: string): Promise<LimitsOfKey> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const limitRows = await findLimitRows(db, [tenantId, keyId]);
       const held = await findHeld(db, [tenantId, keyId], null);
-      const memoryLimits = memoryLimitsOf(await findMemoryLimits(db, tenantId));
-      return { ...(await readLimits(db, tenantId, { keyIds: [keyId], limitRows, held })), memoryLimits };
+      const { memoryLimits, timezone } = await findSettings(db, tenantId);
+      const limits = await readLimits(db, tenantId, { keyIds: [keyId], limitRows, held });
+      return { ...limits, memoryLimits: memoryLimitsOf(memoryLimits), timezone };
     });
   }
 }
 
-async function findMemoryLimits(db: Queryable, tenantId: string): Promise<MemoryLimits> {
-  const { rows } = await db.query<{ limits: MemoryLimits }>(
-    'select memory_limits as limits from tenant.tenants where id = $1',
+async function findSettings(
+  db: Queryable,
+  tenantId: string,
+): Promise<{ memoryLimits: MemoryLimits; timezone: string }> {
+  const { rows } = await db.query<{ memoryLimits: MemoryLimits; timezone: string }>(
+    `select memory_limits as "memoryLimits", tenant.timezone_or_utc(timezone) as timezone
+     from tenant.tenants where id = $1`,
     [tenantId],
   );
-  return rows[0]?.limits ?? {};
+  return rows[0] ?? { memoryLimits: {}, timezone: 'UTC' };
 }
