@@ -248,6 +248,17 @@ module.exports = {
         'credentials of providers are had in grants/',
       ),
     ),
+    {
+      name: 'web-runs-in-browsers',
+      comment: 'pages take types and constants of the contract, not its shapes, and nothing of Node',
+      severity: 'error',
+      from: { path: '^packages/web/src/', pathNot: tests },
+      to: {
+        path: 'node_modules/zod/|^packages/(?!web/|contract/src/scopes\\.ts)',
+        dependencyTypesNot: ['type-only'],
+      },
+    },
+    only('preact', `^packages/web/src/|node_modules|${tests}`, 'pages are made in packages/web'),
     only('lru-cache', `^(packages/(kit|identity))/|node_modules|${tests}`, 'caches are made in packages'),
   ],
   options: {
@@ -258,7 +269,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'types', 'node', 'default'],
-      extensions: ['.ts', '.js', '.mjs', '.cjs', '.d.ts'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.d.ts'],
     },
   },
 };

@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
-.PHONY: cli images test-statements test-hostile test-cluster clean
+.PHONY: pages cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
 BIN := $(CURDIR)/node_modules/.bin
@@ -40,6 +40,7 @@ lint: node_modules/.package-lock.json ## Check types, rules, format, words, depe
 
 lint-types:
 	$(WITH_TOOLS) tsc -p tsconfig.json
+	$(WITH_TOOLS) tsc -p packages/web/src
 
 lint-rules:
 	$(WITH_TOOLS) eslint .
@@ -63,7 +64,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/readme.ts
 	@$(WITH_TOOLS) node services/chat/test/write-capabilities.ts
 
-bench: node_modules/.package-lock.json ## Measure the whole path against a provider that answers at once, each dialect with each API, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
+bench: pages ## Measure the whole path against a provider that answers at once, each dialect with each API, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, and a tenant beside one that attacks
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/dialects.ts
@@ -77,6 +78,9 @@ bench: node_modules/.package-lock.json ## Measure the whole path against a provi
 	@$(WITH_TOOLS) node test/bench/tools.ts
 	@$(WITH_TOOLS) node test/bench/transfers.ts
 	@$(WITH_TOOLS) node test/bench/neighbours.ts
+
+pages: node_modules/.package-lock.json ## Build the pages that the edge serves under /app/, which `make up` and tests do themselves
+	@$(WITH_TOOLS) node packages/web/build.ts
 
 cli: node_modules/.package-lock.json ## Pack the command line for `npx` into gatehouse-<version>.tgz, which needs Node 20 alone
 	@$(WITH_TOOLS) npm pack --workspace gatehouse --silent

@@ -25,6 +25,9 @@ export default {
     proto: { entry: ['gen/**/*.ts'] },
     'packages/*': { entry: ['src/*.ts'] },
     'packages/cli': { entry: ['src/main.ts', 'src/**/*.test.ts'] },
+    'packages/web': {
+      entry: ['src/main.tsx', 'src/**/*.test.ts'],
+    },
     'packages/jobs': { entry: ['src/*.ts', 'test/doomed-worker.ts'] },
     'packages/sandbox': { entry: ['src/*.ts', 'test/tasks.ts'] },
     'packages/contract': { entry: ['src/*.ts', 'openapi/generate.ts'] },

@@ -16,7 +16,7 @@ const leastWords = 3;
 
 const readers: readonly { files: RegExp; read: (file: string, text: string) => Prose[] }[] = [
   { files: /\.test\.ts$/, read: (file, text) => scriptProse(file, text, isTestName) },
-  { files: /\.[cm]?[jt]s$/, read: (file, text) => scriptProse(file, text, isText) },
+  { files: /\.([cm]?[jt]s|tsx)$/, read: (file, text) => scriptProse(file, text, isText) },
   { files: /\.sql$/, read: (_file, text) => matches(text, /--.*|\/\*[^]*?\*\//g, true) },
   { files: /\.proto$/, read: (_file, text) => matches(text, /\/\/.*|\/\*[^]*?\*\//g, true) },
   { files: /(\.sh|Dockerfile|Makefile|\/run)$/, read: (_file, text) => matches(text, /(?<=^|\s)#.*/gm) },
@@ -58,7 +58,8 @@ type Wanted = (node: ts.StringLiteralLike | ts.TemplateExpression) => boolean;
 
 /** The comments of a program, and the string literals that are wanted. */
 function scriptProse(file: string, text: string, wanted: Wanted): Prose[] {
-  const kind = /js$/.test(path.extname(file)) ? ts.ScriptKind.JS : ts.ScriptKind.TS;
+  const kind = /js$/.test(path.extname(file)) ? ts.ScriptKind.JS : undefined;
+  // Without a kind, the end of the file's name decides.
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
   const found = new Map<number, Prose>();
   const add = (start: number, end: number, isComment: boolean): void =>

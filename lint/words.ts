@@ -34,7 +34,7 @@ export function findings(file: string, text: string): Finding[] {
       Array.from(prose.matchAll(found), ({ 0: match, index }) => at(start + index, match, better)),
     );
   });
-  if (!file.endsWith('.ts')) return inProse;
+  if (!/\.tsx?$/.test(file)) return inProse;
   const inNames = declaredNames(file, text).flatMap(({ start, name }) =>
     wordsOf(name).flatMap((word) => {
       const better = namedBetter.get(word);

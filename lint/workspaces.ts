@@ -19,7 +19,7 @@ function undeclared(manifestFile: string): string[] {
   const { name, dependencies = {} } = JSON.parse(
     readFileSync(path.join(root, manifestFile), 'utf8'),
   ) as Manifest;
-  return globSync(`${folder}/src/**/*.ts`, { cwd: root })
+  return globSync(`${folder}/src/**/*.{ts,tsx}`, { cwd: root })
     .filter((file) => !file.endsWith('.test.ts'))
     .flatMap((file) => {
       const text = readFileSync(path.join(root, file), 'utf8');

@@ -13,6 +13,7 @@ import { startKafka } from './kafka.ts';
 import { lockState } from './lock.ts';
 import { heapLimit } from './heap-limit.ts';
 import type { LogStream } from './log-stream.ts';
+import { buildPages } from '@gatehouse/web/build';
 import { freePort, loopback } from './ports.ts';
 import { startPostgres, type Postgres } from './postgres.ts';
 import { assertPortsFree, assertReadable, makeStateFolder } from './preconditions.ts';
@@ -145,6 +146,7 @@ export class LocalSystem {
     const { settings } = this.#options;
     await assertReadable(settings.modelsFile);
     await makeStateFolder(settings.stateFolder);
+    await buildPages();
     this.#unlock = await lockState(settings.stateFolder);
     const mains = new Set([...services.map(({ name }) => mainOf(name)), composedMain, simulatorMain]);
     await endListedLeftovers(settings.stateFolder, mains);

@@ -74,6 +74,7 @@ function announce(credentials: Credentials, log: LogStream, stateFolder: string)
     messages: [{ role: 'user', content: 'Hello! Who are you?' }],
   });
   log.say(`the keys are in ${stateFolder}/credentials.json`);
+  log.say(`pages for people: ${url}/app/ (log in with one of the keys)`);
   log.plain(`ready: ${url}`);
   log.plain(
     `curl -sS ${url}/v1/chat/completions -H 'Authorization: Bearer ${credentials.user_key}' ` +

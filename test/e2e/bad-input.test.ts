@@ -134,7 +134,7 @@ describe('a body that is too large', () => {
 
 describe('a path', () => {
   it.each([
-    '/',
+    '/app//agents',
     '/v1',
     '/v1/',
     '/v1/agents/',

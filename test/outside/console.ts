@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import type { ElementHandle, Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
+import { PageWatch } from './page-watch.ts';
 import { check, mustHold, setting } from './step.ts';
 
 /** A step of `make test-outside` (30-console.sh): see test/outside/README.md. */
@@ -11,35 +12,6 @@ const state = setting('GATEHOUSE_STATE');
 const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
 const { origin } = new URL(credentials.url);
 const screenshots = process.env['SCREENSHOTS'] ?? state;
-
-/** Collects what the browser reports about a faulty page. */
-class Watch {
-  readonly requests: string[] = [];
-  readonly complaints: string[] = [];
-
-  constructor(page: Page) {
-    page.on('request', (request) => this.requests.push(request.url()));
-    page.on('pageerror', (error) => this.complaints.push(String(error)));
-    page.on('console', (message) => {
-      // Chromium logs every 403, expected or not.
-      const wanted = /status of 403/.test(message.text());
-      if (['error', 'warn'].includes(message.type()) && !wanted) this.complaints.push(message.text());
-    });
-  }
-
-  async start(page: Page): Promise<void> {
-    await page.exposeFunction('tellViolation', (text: string) => this.complaints.push(text));
-    // Text, since it runs in the browser, whose types are not those of Node.
-    await page.evaluateOnNewDocument(`
-      document.addEventListener('securitypolicyviolation', (event) =>
-        tellViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(' ')));
-    `);
-  }
-
-  get elsewhere(): string[] {
-    return this.requests.filter((url) => !/^(data|blob):/.test(url) && new URL(url).origin !== origin);
-  }
-}
 
 /** The block of an operation, opened. */
 async function open(page: Page, method: string, route: string): Promise<ElementHandle> {
@@ -88,7 +60,8 @@ const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
   await page.setViewport({ width: 1280, height: 1000 });
-  const watch = new Watch(page);
+  // Chromium logs every 403, expected or not.
+  const watch = new PageWatch(page, origin, /status of 403/);
   await watch.start(page);
   await page.goto(`${credentials.url}/api-docs`, { waitUntil: 'networkidle0' });
 

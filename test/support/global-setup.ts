@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { postgresBinariesIn } from '@gatehouse/local/postgres-binaries';
+import { buildPages } from '@gatehouse/web/build';
 import { hostKafka } from './kafka-host.ts';
 import { createTemplate, migratedServices, migrationsFolder } from './migrated-template.ts';
 import { publishTestPostgres } from './postgres-environment.ts';
@@ -21,7 +22,7 @@ interface JestRun {
 }
 
 /**
- * Starts one PostgreSQL for each run, with a migrated template database for each service that has migrations, and makes
+ * Builds the pages that the edge serves. Starts one PostgreSQL for each run, with a migrated template database for each service that has migrations, and makes
  * one Kafka available, which starts when a test first needs it. `TEST_PGVECTOR` names the folder of another PostgreSQL,
  * whose databases then all have pgvector.
  */
@@ -31,6 +32,7 @@ export default async function setUp(
   { setupFiles }: { setupFiles: readonly string[] },
 ): Promise<void> {
   if (setupFiles.length > 0) startRecord(isFull(run) ? 'full' : 'partial');
+  await buildPages();
   const folder = await makeRunFolder();
   const ends = [await hostKafka(folder), await hostState(folder)];
   const pgvector = process.env['TEST_PGVECTOR'];

@@ -37,7 +37,7 @@ const emptyNode = (): Node => ({
  */
 export class RouteMatcher {
   readonly #root = emptyNode();
-  /** Routes that take any path after a prefix, with any method and any segments. */
+  /** Routes that take any path after a prefix, with any segments. */
   readonly #prefixes: { prefix: string; name: string; route: Route }[] = [];
 
   constructor(routes: readonly Route[] = allRoutes) {
@@ -48,6 +48,9 @@ export class RouteMatcher {
     const byPrefix = this.#prefixes.find(({ prefix }) => path.startsWith(prefix));
     if (byPrefix !== undefined) {
       const { prefix, name, route } = byPrefix;
+      const takesAny = route.method === '*' || route.method === method;
+      if (!takesAny && !(method === 'HEAD' && route.method === 'GET'))
+        return { kind: 'method', allow: allowedMethods([route.method]) };
       return { kind: 'route', route, params: { [name]: path.slice(prefix.length) } };
     }
     if (!isSafePath(path)) return { kind: 'none' };
@@ -120,9 +123,9 @@ export class RouteMatcher {
   }
 }
 
-/** Whether a path has no empty segment and no dot segment, encoded or not, and every parser reads it alike. */
+/** Whether a path is the root, or has no empty segment and no dot segment, encoded or not, and every parser reads it alike. */
 export function isSafePath(path: string): boolean {
-  return path.startsWith('/') && !path.split('/').slice(1).some(isUnsafe);
+  return path === '/' || (path.startsWith('/') && !path.split('/').slice(1).some(isUnsafe));
 }
 
 function isUnsafe(segment: string): boolean {

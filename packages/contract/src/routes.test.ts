@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { consoleRoutes, relayId } from './console.ts';
 import { isOperatorSurface } from './operator-surface.ts';
+import { pageFilesId, webRoutes } from './pages.ts';
 import { routes } from './routes.ts';
 import { scopes } from './scopes.ts';
 
@@ -13,7 +14,7 @@ describe('the route table', () => {
     unique(routes.map((route) => `${route.method} ${route.path.replaceAll(/\{\w+(\+?)\}/g, '{$1}')}`));
   });
 
-  it('names for every route which keys may call it; only probes, the documentation and the console are public', () => {
+  it('names for every route which keys may call it; only probes, the documentation, the console and the files of pages are public', () => {
     for (const { access, id } of routes) {
       expect(['public', 'signed', 'ticket', 'session', 'key', 'scope', 'admin', 'owner']).toContain(
         access.kind,
@@ -22,7 +23,12 @@ describe('the route table', () => {
         expect(scopes).toEqual(expect.arrayContaining([access.scope, access.also ?? access.scope]));
       if (access.kind === 'signed') expect(['webhooks.llm', 'webhooks.message']).toContain(id);
       if (access.kind === 'public')
-        expect(['health', 'hello', 'openapi', ...consoleRoutes.map((route) => route.id)]).toContain(id);
+        expect([
+          'health',
+          'hello',
+          'openapi',
+          ...[...consoleRoutes, ...webRoutes].map((route) => route.id),
+        ]).toContain(id);
     }
   });
 
@@ -30,7 +36,7 @@ describe('the route table', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
       expect(path).toMatch(
-        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|login|logout)(\/|$)/,
+        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|app|login|logout)?(\/|$)/,
       );
     }
   });
@@ -38,7 +44,8 @@ describe('the route table', () => {
   it('closes to the relay what is on the operator surface by its path, and takes every method at the relay alone', () => {
     for (const { id, method, operatorSurface, path } of routes) {
       expect(operatorSurface).toBe(isOperatorSurface(method, path));
-      expect([method === '*', path.endsWith('*}')]).toEqual([id === relayId, id === relayId]);
+      expect(method === '*').toBe(id === relayId);
+      expect(path.endsWith('*}')).toBe(id === relayId || id === pageFilesId);
     }
   });
 

@@ -21,6 +21,7 @@ import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
 import * as ownerProviders from './owner-providers.ts';
+import { webRoutes } from './pages.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
 import * as sessions from './sessions.ts';
@@ -87,4 +88,5 @@ export const routes: readonly Route[] = [
   ...mcpServers.pageRoutes,
   ...sessions.pageRoutes,
   ...consoleRoutes,
+  ...webRoutes,
 ];

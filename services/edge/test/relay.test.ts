@@ -98,6 +98,8 @@ describe('the relay', () => {
     ['GET', '/api-docs/proxy/api-docs', 404, 'route_not_found'],
     ['POST', '/api-docs/proxy/api-docs', 404, 'route_not_found'],
     ['GET', '/api-docs/proxy/api-docs/proxy/v1/agents', 404, 'route_not_found'],
+    ['GET', '/api-docs/proxy/app', 404, 'route_not_found'],
+    ['GET', '/api-docs/proxy/app/usage', 404, 'route_not_found'],
     ['GET', '/api-docs/proxy/v1%2Fagents', 404, 'route_not_found'],
     ['GET', '/API-DOCS/proxy/v1/agents', 404, 'route_not_found'],
     ['GET', '/api-docs/%70roxy/v1/agents', 404, 'route_not_found'],

@@ -1,9 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
+import { pagesFolder } from '@gatehouse/contract/pages';
 import { matchRoute, queryOf, unknownPath, type Target } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 import { relayedHeaders } from './relayed-headers.ts';
+
+/** The console and the pages are no part of the API. */
+const closedAreas = ['/api-docs', pagesFolder];
 
 /** `/api-docs/proxy/<path>`: serves the route of `<path>`, with few of the client's headers. */
 export class BrowserRelay {
@@ -21,7 +25,7 @@ export class BrowserRelay {
     const { method = '', url = '', headers } = request;
     const path = `/${rest}`;
     checkRelayPath(method, path);
-    if (isAtOrUnder(path, '/api-docs')) throw unknownPath();
+    if (path === '/' || closedAreas.some((area) => isAtOrUnder(path, area))) throw unknownPath();
     const { route } = matchRoute(this.#matcher, method, path);
     // Checked again by the route that matched, whatever the path looked like.
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();

@@ -1,0 +1,52 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { build } from 'esbuild';
+
+const here = import.meta.dirname;
+const dist = path.join(here, 'dist');
+const assets = path.join(dist, 'assets');
+
+/**
+ * Builds the pages into `dist/`: `index.html`, and one script and one style sheet whose names have the hash of their
+ * content. Files are replaced one by one, the document last, so that gateways may start meanwhile.
+ */
+export async function buildPages(): Promise<void> {
+  const { outputFiles } = await build({
+    absWorkingDir: here,
+    entryPoints: ['src/main.tsx', 'src/styles.css'],
+    outdir: 'dist/assets',
+    entryNames: '[name]-[hash]',
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2023',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'eof',
+    logLevel: 'warning',
+    write: false,
+  });
+  await mkdir(assets, { recursive: true });
+  for (const { path: file, contents } of outputFiles) await replace(file, contents);
+  const names = outputFiles.map(({ path: file }) => path.basename(file));
+  const template = await readFile(path.join(here, 'src/index.html'), 'utf8');
+  const document = template.replace(/\/app\/assets\/(\w+)\.(\w+)/g, (_, name: string, end: string) => {
+    const built = names.find(
+      (candidate) => candidate.startsWith(`${name}-`) && candidate.endsWith(`.${end}`),
+    );
+    if (built === undefined)
+      throw new Error(`src/index.html names an asset that is not built: ${name}.${end}`);
+    return `/app/assets/${built}`;
+  });
+  await replace(path.join(dist, 'index.html'), document);
+  const outdated = (await readdir(assets)).filter((name) => !names.includes(name));
+  await Promise.all(outdated.map((name) => rm(path.join(assets, name), { force: true })));
+}
+
+async function replace(file: string, content: string | Uint8Array): Promise<void> {
+  const fresh = path.join(dist, `${path.basename(file)}.${process.pid}.new`);
+  await writeFile(fresh, content);
+  await rename(fresh, file);
+}
+
+if (import.meta.main) await buildPages();

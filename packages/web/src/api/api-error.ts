@@ -1,0 +1,51 @@
+/** An answer of the API that is an error, or none at all. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** 0 without an answer. */
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | null;
+
+  constructor(
+    message: string,
+    { status = 0, code = 'unreachable', requestId = null }: Partial<Omit<ApiError, keyof Error>> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+/** The error of a response, in the words of the API. */
+export async function errorOf(response: Response): Promise<ApiError> {
+  const requestId = response.headers.get('x-request-id');
+  const text = await response.text();
+  return errorIn(text, { status: response.status, requestId });
+}
+
+/** The error in a text of JSON, which something before the gateway may have written. */
+export function errorIn(
+  text: string,
+  { status, requestId }: { status: number; requestId: string | null },
+): ApiError {
+  const { error } = parsed(text);
+  return new ApiError(error?.message ?? `The gateway answered ${status} without a message.`, {
+    status,
+    code: error?.code ?? 'unknown',
+    requestId: error?.request_id ?? requestId,
+  });
+}
+
+interface ErrorBody {
+  error?: { message?: string; code?: string; request_id?: string };
+}
+
+function parsed(text: string): ErrorBody {
+  try {
+    const body: unknown = JSON.parse(text);
+    return typeof body === 'object' && body !== null ? body : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,81 @@
+import type { pageHeader } from '@gatehouse/contract/sessions';
+import { ApiError, errorOf } from './api-error.ts';
+import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
+
+/** Calls of the API with the session of the browser. */
+
+/** The type compares it with the contract, whose code would bring its shapes into the page. */
+const page: typeof pageHeader = { name: 'x-gatehouse-page', value: '1' };
+
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  /** Makes a repeat after a lost answer safe. */
+  idempotencyKey?: string;
+}
+
+/** Calls an endpoint. Throws an `ApiError`. */
+export async function call<Name extends EndpointName>(
+  name: Name,
+  input: InputOf<Name>,
+  options: CallOptions = {},
+): Promise<AnswerOf<Name>> {
+  const [method = '', path = ''] = name.split(' ');
+  const { params, query, body } = input;
+  const response = await send(urlOf(path, { ...params }, { ...query }), { method, body, ...options });
+  const text = await response.text();
+  // The endpoint's answer by its contract, which tests of the API hold it to.
+  return (text === '' ? undefined : JSON.parse(text)) as AnswerOf<Name>;
+}
+
+export interface Sent extends CallOptions {
+  method: string;
+  body?: unknown;
+}
+
+/** Sends a request, and returns its response if it is no error. Without a session the browser goes to the login. */
+export async function send(url: string, { method, body, signal, idempotencyKey }: Sent): Promise<Response> {
+  const headers = {
+    [page.name]: page.value,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
+  };
+  const response = await reach(url, {
+    method,
+    headers,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    ...(signal !== undefined && { signal }),
+  });
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  if (error.code === 'invalid_session') return goToLogin();
+  throw error;
+}
+
+async function reach(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    throw new ApiError('The gateway could not be reached. Check the connection and try again.');
+  }
+}
+
+/** Never resolves: the document is about to be left. */
+function goToLogin(): Promise<never> {
+  const { pathname, search } = location;
+  location.assign(`/login?return_to=${encodeURIComponent(pathname + search)}`);
+  return new Promise(() => {});
+}
+
+/** The URL of an endpoint. Empty query parameters are left out. */
+export function urlOf(
+  path: string,
+  params: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string | undefined>>,
+): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const given = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, value]],
+  );
+  return given.length === 0 ? filled : `${filled}?${new URLSearchParams(given).toString()}`;
+}

@@ -1,0 +1,134 @@
+import type { Agent, CreateAgent, PatchAgent } from '@gatehouse/contract/agents';
+import type { AuditEntry } from '@gatehouse/contract/audit';
+import type { modelList } from '@gatehouse/contract/chat';
+import type { zaloConsentLink } from '@gatehouse/contract/channel-consents';
+import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
+import type { BrowserCookie } from '@gatehouse/contract/cookies';
+import type { ApiKey, CreateApiKey, ownerApiKey } from '@gatehouse/contract/keys';
+import type { LimitList } from '@gatehouse/contract/limits';
+import type { mcpConsentLink, WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
+import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
+import type { createTenant, PatchTenant, Tenant } from '@gatehouse/contract/tenants';
+import type { Trace, tracePage } from '@gatehouse/contract/traces';
+import type { WireTransfer } from '@gatehouse/contract/transfers';
+import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
+import type { UserDataDeletion } from '@gatehouse/contract/users';
+import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
+import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
+import type {
+  createWebhookSubscription,
+  PatchWebhookSubscription,
+  webhookSubscription,
+  WebhookEvent,
+} from '@gatehouse/contract/webhook-subscriptions';
+import type { z } from 'zod';
+
+/** Query parameters, as text: the API checks them. */
+type Query<Name extends string> = Partial<Record<Name, string>>;
+
+/** A page of a list. */
+interface List<Item> {
+  data: Item[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
+type Paged = 'limit' | 'cursor';
+
+type Summarized =
+  | ('from' | 'to' | 'timezone' | 'group_by' | 'compare')
+  | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
+
+type Subscription = z.output<typeof webhookSubscription>;
+type NewSubscription = z.input<typeof createWebhookSubscription>;
+
+/** The API as far as the pages use it. The types are those of the API's own contract; a test compares the names. */
+export interface Endpoints {
+  'GET /v1/session': { answer: CurrentSession };
+  'GET /v1/limits': { answer: LimitList };
+  'GET /v1/models': { answer: z.output<typeof modelList> };
+  'GET /v1/usage/summary': { query: Query<Summarized>; answer: UsageSummary };
+  'GET /v1/costs/summary': { query: Query<Summarized>; answer: CostSummary };
+  'GET /v1/traces/follow': {
+    query: Query<Paged | 'since' | 'agent_id' | 'session_id' | 'user_id' | 'status'>;
+    answer: z.output<typeof tracePage>;
+  };
+  'GET /v1/traces/{id}': { answer: Trace };
+  'GET /v1/agents': { query: Query<Paged | 'status' | 'q'>; answer: List<Agent> };
+  'POST /v1/agents': { body: Partial<CreateAgent>; answer: Agent };
+  'GET /v1/agents/{agentID}': { answer: Agent };
+  'PATCH /v1/agents/{agentID}': { body: PatchAgent; answer: Agent };
+  'GET /v1/api-keys': { query: Query<Paged>; answer: List<ApiKey> };
+  'POST /v1/api-keys': { body: CreateApiKey; answer: ApiKey & { key: string } };
+  'POST /v1/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: ApiKey & { key: string } };
+  'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
+  'GET /v1/sessions': { query: Query<Paged>; answer: List<Session> };
+  'DELETE /v1/sessions/{id}': { answer: undefined };
+  'GET /v1/audit-log': {
+    query: Query<Paged | 'actor' | 'action' | 'from' | 'to'>;
+    answer: List<AuditEntry>;
+  };
+  'GET /v1/browser/cookies': { query: Query<Paged | 'agent_id'>; answer: List<BrowserCookie> };
+  'DELETE /v1/browser/cookies': { query: Query<'agent_id' | 'domain'>; answer: unknown };
+  'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
+  'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
+  'GET /v1/webhooks/endpoints': { query: Query<Paged>; answer: List<WebhookEndpoint> };
+  'GET /v1/webhooks/endpoints/{id}/calls': { query: Query<Paged>; answer: List<WebhookCall> };
+  'GET /v1/webhooks/calls/{call_id}': { answer: WebhookCallWithResult };
+  'POST /v1/webhooks/calls/{call_id}/redeliver': { body: object; answer: WebhookDelivery };
+  'GET /v1/webhooks/subscriptions': { query: Query<Paged>; answer: List<Subscription> };
+  'POST /v1/webhooks/subscriptions': { body: NewSubscription; answer: Subscription & { secret: string } };
+  'PATCH /v1/webhooks/subscriptions/{id}': { body: PatchWebhookSubscription; answer: Subscription };
+  'DELETE /v1/webhooks/subscriptions/{id}': { answer: undefined };
+  'POST /v1/webhooks/subscriptions/{id}/test': { body: object; answer: WebhookEvent };
+  'GET /v1/channels/instances': { query: Query<Paged | 'type'>; answer: List<ChannelInstance> };
+  'POST /v1/channels/instances/{id}/zalo-oa/consent-links': { answer: z.output<typeof zaloConsentLink> };
+  'GET /v1/mcp/servers': { query: Query<Paged>; answer: List<WireMcpServer> };
+  'POST /v1/mcp/servers/{id}/refresh': { answer: WireMcpServer };
+  'POST /v1/mcp/servers/{id}/tools/{name}/accept': { body: { digest: string }; answer: WireMcpServer };
+  'POST /v1/mcp/servers/{id}/consent-links': { answer: z.output<typeof mcpConsentLink> };
+  'GET /v1/tenant/resource-transfers': { query: Query<Paged>; answer: List<WireTransfer> };
+  'GET /internal/v1/owner/tenants': { query: Query<Paged | 'status' | 'q'>; answer: List<Tenant> };
+  'POST /internal/v1/owner/tenants': {
+    body: z.input<typeof createTenant>;
+    answer: Tenant & { admin_key: string };
+  };
+  'PATCH /internal/v1/owner/tenants/{id}': { body: PatchTenant; answer: Tenant };
+  'GET /internal/v1/owner/providers': { answer: { data: ProviderDeployment[]; has_more?: true } };
+  'GET /internal/v1/owner/api-keys': {
+    query: Query<Paged | 'role' | 'status' | 'tenant_id' | 'unused_since'>;
+    answer: List<z.output<typeof ownerApiKey>>;
+  };
+  'POST /internal/v1/owner/api-keys/{id}/revoke': { body: object; answer: z.output<typeof ownerApiKey> };
+  'GET /internal/v1/owner/audit-log': {
+    query: Query<Paged | 'actor' | 'action' | 'from' | 'to' | 'tenant_id'>;
+    answer: List<AuditEntry>;
+  };
+}
+
+export type EndpointName = keyof Endpoints;
+
+/** An endpoint that lists resources page by page. */
+export type ListName = {
+  [Name in EndpointName]: Endpoints[Name]['answer'] extends List<unknown> ? Name : never;
+}[EndpointName];
+
+export type ItemOf<Name extends ListName> = Endpoints[Name]['answer']['data'][number];
+
+export type AnswerOf<Name extends EndpointName> = Endpoints[Name]['answer'];
+
+type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterOf<Rest>
+  : never;
+
+type QueryOf<Endpoint> = Endpoint extends { query: infer Given } ? { query?: Given } : { query?: undefined };
+type BodyOf<Endpoint> = Endpoint extends { body: infer Given } ? { body: Given } : { body?: undefined };
+type ParametersOf<Path extends string> = [ParameterOf<Path>] extends [never]
+  ? { params?: undefined }
+  : { params: Record<ParameterOf<Path>, string> };
+
+/** The input of a call: parameters of its path, its query and its body. */
+export type InputOf<Name extends EndpointName> = ParametersOf<Name> &
+  QueryOf<Endpoints[Name]> &
+  BodyOf<Endpoints[Name]>;

@@ -1,0 +1,42 @@
+import { useRef, useState } from 'preact/hooks';
+import type { ApiError } from './api-error.ts';
+import { call } from './call.ts';
+import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
+import { knownError } from './use-answer.ts';
+
+/** A change that a person asks for. */
+export interface Action<Name extends EndpointName> {
+  /** Resolves to the answer, or to null after an error, which `error` then is. */
+  run: (input: InputOf<Name>) => Promise<AnswerOf<Name> | null>;
+  isRunning: boolean;
+  error: ApiError | null;
+}
+
+/**
+ * Calls an endpoint on demand, once at a time. After a call without an answer the next one has the same idempotency key,
+ * so that nothing is created twice.
+ */
+export function useAction<Name extends EndpointName>(name: Name): Action<Name> {
+  const [isRunning, setRunning] = useState(false);
+  const [error, setError] = useState<ApiError | null>(null);
+  const idempotencyKey = useRef('');
+  const run = async (input: InputOf<Name>): Promise<AnswerOf<Name> | null> => {
+    if (isRunning) return null;
+    setRunning(true);
+    if (idempotencyKey.current === '') idempotencyKey.current = crypto.randomUUID();
+    try {
+      const answer = await call(name, input, { idempotencyKey: idempotencyKey.current });
+      idempotencyKey.current = '';
+      setError(null);
+      return answer;
+    } catch (problem) {
+      const known = knownError(problem);
+      if (known.status !== 0) idempotencyKey.current = '';
+      setError(known);
+      return null;
+    } finally {
+      setRunning(false);
+    }
+  };
+  return { run, isRunning, error };
+}

@@ -1,0 +1,50 @@
+import { dayAfter, dayIn, startOfDay } from './times.ts';
+
+/** The periods of all figures of a page. */
+export const periods = {
+  today: 'Today',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+  month: 'This month',
+  last_month: 'Last month',
+} as const;
+export type PeriodName = keyof typeof periods;
+
+export function isPeriod(text: string): text is PeriodName {
+  return Object.hasOwn(periods, text);
+}
+
+/** Days of a tenant, both included. */
+export interface Days {
+  first: string;
+  last: string;
+}
+
+/** The days of a period at a moment, by the tenant's calendar. */
+export function daysOf(name: PeriodName, now: Date, zone: string): Days {
+  const today = dayIn(now, zone);
+  const month = `${today.slice(0, 8)}01`;
+  switch (name) {
+    case 'today':
+      return { first: today, last: today };
+    case '7d':
+      return { first: dayAfter(today, -6), last: today };
+    case '30d':
+      return { first: dayAfter(today, -29), last: today };
+    case 'month':
+      return { first: month, last: today };
+    case 'last_month': {
+      const last = dayAfter(month, -1);
+      return { first: `${last.slice(0, 8)}01`, last };
+    }
+  }
+}
+
+/** The query parameters of a summary of these days. */
+export function rangeOf({ first, last }: Days, zone: string): { from: string; to: string; timezone: string } {
+  return {
+    from: startOfDay(first, zone).toISOString(),
+    to: startOfDay(dayAfter(last), zone).toISOString(),
+    timezone: zone,
+  };
+}

@@ -1,0 +1,66 @@
+/** Times of the API in the time zone of the tenant. */
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat('en-CA', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
+    ...({ hour: '2-digit', minute: '2-digit', second: '2-digit' } as const),
+  });
+  formats.set(zone, made);
+  return made;
+}
+
+function partsOf(at: Date, zone: string): Record<string, string> {
+  return Object.fromEntries(
+    formatOf(zone)
+      .formatToParts(at)
+      .map(({ type, value }) => [type, value]),
+  );
+}
+
+/** `2026-03-29 14:05:09` */
+export function timeIn(at: string, zone: string): string {
+  const { year, month, day, hour, minute, second } = partsOf(new Date(at), zone);
+  return `${year}-${month}-${day} ${hour}:${minute}:${second}`;
+}
+
+/** `2026-03-29`: the day of a moment. */
+export function dayIn(at: Date, zone: string): string {
+  const { year, month, day } = partsOf(at, zone);
+  return `${year}-${month}-${day}`;
+}
+
+/** The day that is `days` after another one. */
+export function dayAfter(day: string, days = 1): string {
+  const at = new Date(`${day}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() + days);
+  return at.toISOString().slice(0, 10);
+}
+
+/** All days from `first` to `last`, both included. */
+export function daysBetween(first: string, last: string): string[] {
+  const days: string[] = [];
+  for (let day = first; day <= last && days.length < 400; day = dayAfter(day)) days.push(day);
+  return days;
+}
+
+const minuteMs = 60_000;
+/** No zone is further from UTC. */
+const furthestMinutes = 15 * 60;
+
+/** The first moment of a day in a zone, which isn't midnight where clocks skip it. */
+export function startOfDay(day: string, zone: string): Date {
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  let [before, after] = [-furthestMinutes, furthestMinutes];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if (dayIn(new Date(midnight + middle * minuteMs), zone) < day) before = middle;
+    else after = middle;
+  }
+  return new Date(midnight + after * minuteMs);
+}

@@ -1,0 +1,139 @@
+import type { CostSummary } from '@gatehouse/contract/usage';
+import { useAnswer } from '../api/use-answer.ts';
+import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { CostsByDay } from '../parts/costs-by-day.tsx';
+import { Choice } from '../parts/fields.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
+import { SummaryTable, type FigureColumn } from '../parts/summary-table.tsx';
+import { AsOf, Time } from '../parts/time.tsx';
+import { useParameter } from '../shell/location.tsx';
+
+type Group = CostSummary['groups'][number];
+
+const dimensions = {
+  day: 'Day',
+  month: 'Month',
+  model: 'Model',
+  provider: 'Provider',
+  agent: 'Agent',
+  user: 'User',
+  api_key: 'API key',
+  channel: 'Channel',
+  client: 'Program',
+  session: 'Session',
+} as const;
+type Dimension = keyof typeof dimensions;
+
+const isDimension = (text: string): text is Dimension => Object.hasOwn(dimensions, text);
+
+/** Costs of the tenant by up to two groups, beside the period before. */
+export function Costs() {
+  const period = usePeriod();
+  const [first, setFirst] = useParameter('by');
+  const [second, setSecond] = useParameter('and');
+  const by = isDimension(first) ? first : 'day';
+  const and = isDimension(second) && second !== by ? second : null;
+  const groups = and === null ? [by] : [by, and];
+  const query = { ...period.range, group_by: groups.join(','), compare: 'previous' };
+  const known = useAnswer('GET /v1/costs/summary', { query });
+  return (
+    <>
+      <div class="choices">
+        <PeriodChoice period={period} />
+        <Choice label="By" value={by} onChange={setFirst} options={dimensions} />
+        <Choice
+          label="And"
+          value={and ?? ''}
+          onChange={setSecond}
+          options={{ '': 'nothing else', ...dimensions }}
+        />
+      </div>
+      <KnownAnswer known={known}>
+        {(summary) => (
+          <>
+            <Totals summary={summary} />
+            {by === 'day' ? (
+              <CostsByDay summary={summary} days={period.days} {...(and !== null && { dimension: and })} />
+            ) : null}
+            <SummaryTable
+              caption={`Costs by ${groups.map((group) => dimensions[group].toLowerCase()).join(' and ')}`}
+              file={`costs-${groups.join('-')}-${period.days.first}-${period.days.last}.csv`}
+              columns={columnsOf(groups)}
+              groups={summary.groups}
+              keyOf={({ key }) => JSON.stringify(key)}
+              isTruncated={summary.truncated}
+            />
+            <AsOf at={summary.as_of} />
+          </>
+        )}
+      </KnownAnswer>
+    </>
+  );
+}
+
+function columnsOf(groups: readonly Dimension[]): FigureColumn<Group>[] {
+  return [
+    ...groups.map((group) => ({ header: dimensions[group], text: ({ key }: Group) => key[group] ?? 'none' })),
+    {
+      header: 'Runs',
+      text: ({ requests }) => String(requests),
+      shown: ({ requests }) => count(requests),
+      isNumber: true,
+      compare: (one, other) => other.requests - one.requests,
+    },
+    {
+      header: 'Without a price',
+      text: ({ unpriced_requests: requests }) => String(requests),
+      shown: ({ unpriced_requests: requests }) => count(requests),
+      isNumber: true,
+      compare: (one, other) => other.unpriced_requests - one.unpriced_requests,
+    },
+    {
+      header: 'Cost in USD',
+      text: ({ total_usd: cost }) => cost,
+      shown: ({ total_usd: cost }) => usd(cost),
+      isNumber: true,
+      compare: (one, other) => compareDecimals(other.total_usd, one.total_usd),
+    },
+  ];
+}
+
+function Totals({ summary }: { summary: CostSummary }) {
+  const { total_usd: total, previous, unpriced, estimated, own_key: ownKey } = summary;
+  return (
+    <div class="cards">
+      <dl class="card">
+        <dt>Cost</dt>
+        <dd class="figure" data-figure="total_usd">
+          {usd(total)}
+        </dd>
+      </dl>
+      {previous === null ? null : (
+        <dl class="card">
+          <dt>
+            Before: <Time at={previous.from} /> to <Time at={previous.to} />
+          </dt>
+          <dd class="figure">{usd(previous.total_usd)}</dd>
+        </dl>
+      )}
+      <dl class="card">
+        <dt>Without a price</dt>
+        <dd class="figure">{count(unpriced.requests)}</dd>
+        <dd class="faint">
+          {unpriced.models.length === 0 ? 'Every run has one.' : unpriced.models.join(', ')}
+        </dd>
+      </dl>
+      <dl class="card">
+        <dt>Estimated</dt>
+        <dd class="figure">{usd(estimated.total_usd)}</dd>
+        <dd class="faint">{count(estimated.requests)} runs</dd>
+      </dl>
+      <dl class="card">
+        <dt>With own keys, in no other amount</dt>
+        <dd class="figure">{usd(ownKey.total_usd)}</dd>
+        <dd class="faint">{count(ownKey.requests)} runs</dd>
+      </dl>
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import { useState } from 'preact/hooks';
+import { ActionButton } from '../parts/action-button.tsx';
+import { ConsentLink, type GivenLink } from '../parts/consent-link.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Status } from '../parts/status.tsx';
+import { Time } from '../parts/time.tsx';
+
+/** MCP servers whose tools agents use. */
+export function McpServers() {
+  const [link, setLink] = useState<GivenLink | null>(null);
+  return (
+    <>
+      <ConsentLink link={link} />
+      <ResourceList
+        name="GET /v1/mcp/servers"
+        input={{}}
+        caption="MCP servers"
+        columns={(reload) => [
+          { header: 'Name', cell: ({ name }) => name },
+          { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+          { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
+          { header: 'Address', cell: ({ url }) => <code>{url}</code> },
+          {
+            header: 'Tools',
+            cell: (server) => <Tools server={server} onDone={reload} />,
+          },
+          { header: 'Listed', cell: ({ tools_updated_at: at }) => <Time at={at} otherwise="never" /> },
+          {
+            header: 'Change',
+            cell: ({ id, name, auth }) => (
+              <span class="actions">
+                {auth.type === 'oauth' ? (
+                  <ActionButton
+                    label="Link for login"
+                    of={`at ${name}`}
+                    name="POST /v1/mcp/servers/{id}/consent-links"
+                    input={{ params: { id } }}
+                    onDone={setLink}
+                  />
+                ) : null}
+                <ActionButton
+                  label="Refresh"
+                  of={`tools of ${name}`}
+                  name="POST /v1/mcp/servers/{id}/refresh"
+                  input={{ params: { id } }}
+                  onDone={reload}
+                />
+              </span>
+            ),
+          },
+        ]}
+        keyOf={({ id }) => id}
+        empty="There is no MCP server yet. Create one with POST /v1/mcp/servers."
+      />
+    </>
+  );
+}
+
+interface ToolsProps {
+  server: WireMcpServer;
+  onDone: () => void;
+}
+
+/** The tools of a server, with those that need a review. */
+function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
+  return (
+    <details>
+      <summary aria-label={`Tools of ${server}`}>Show</summary>
+      <ul>
+        {tools.map(({ name, description, status, digest, accepted, reason }) => (
+          <li key={name}>
+            <code>{name}</code> {reason ?? description}{' '}
+            {status === 'needs_review' ? <Status of={status} /> : null}
+            {status === 'needs_review' && accepted !== null ? (
+              <p>Accepted before: {accepted.description}</p>
+            ) : null}
+            {status === 'needs_review' ? (
+              <ActionButton
+                label="Accept"
+                of={`the tool ${name}`}
+                name="POST /v1/mcp/servers/{id}/tools/{name}/accept"
+                input={{ params: { id, name }, body: { digest } }}
+                onDone={onDone}
+              />
+            ) : null}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

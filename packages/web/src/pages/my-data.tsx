@@ -1,0 +1,47 @@
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Time } from '../parts/time.tsx';
+import { usePerson } from '../shell/session.tsx';
+
+/** The data that a person has given to agents: cookies of sites that agents visit for them. */
+export function MyData() {
+  const { user_id: user } = usePerson();
+  if (user === null)
+    return (
+      <p class="empty">
+        Your key is bound to no user, so there is nothing of your own. An admin can create a key that is.
+      </p>
+    );
+  return (
+    <ResourceList
+      name="GET /v1/browser/cookies"
+      input={{}}
+      caption="Cookies that agents may use for you"
+      columns={(reload) => [
+        { header: 'Site', cell: ({ domain }) => domain },
+        { header: 'Name', cell: ({ name }) => <code>{name}</code> },
+        { header: 'Agent', cell: ({ agent_id: agent }) => <code>{agent}</code> },
+        { header: 'From', cell: ({ source }) => source },
+        { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="with the session" /> },
+        {
+          header: 'Change',
+          cell: ({ agent_id: agent, domain }) => (
+            <ConfirmedButton
+              label="Delete"
+              of={`cookies of ${domain}`}
+              name="DELETE /v1/browser/cookies"
+              input={{ query: { agent_id: agent, domain } }}
+              onDone={reload}
+            >
+              All cookies of this site that you gave to this agent are deleted.
+            </ConfirmedButton>
+          ),
+        },
+      ]}
+      keyOf={({ agent_id: agent, domain, path, name, partition_key: partition }) =>
+        JSON.stringify([agent, domain, path, name, partition])
+      }
+      empty="You have given no cookie to an agent."
+    />
+  );
+}

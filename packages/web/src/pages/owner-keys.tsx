@@ -1,0 +1,63 @@
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { Choice } from '../parts/fields.tsx';
+import { FilterField } from '../parts/filter-field.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Status } from '../parts/status.tsx';
+import { Time } from '../parts/time.tsx';
+import { useParameter } from '../shell/location.tsx';
+
+const roles = { '': 'any', owner: 'owner', admin: 'admin', user: 'user' };
+const statuses = {
+  '': 'any',
+  active: 'active',
+  expiring: 'expiring',
+  expired: 'expired',
+  revoked: 'revoked',
+};
+
+/** The keys of owners and admins. */
+export function OwnerKeys() {
+  const [role, setRole] = useParameter('role');
+  const [status, setStatus] = useParameter('status');
+  const [tenant] = useParameter('tenant_id');
+  return (
+    <>
+      <div class="choices">
+        <Choice label="Role" value={role} onChange={setRole} options={roles} />
+        <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
+        <FilterField label="Tenant" name="tenant_id" hint="Its id" />
+      </div>
+      <ResourceList
+        name="GET /internal/v1/owner/api-keys"
+        input={{ query: { role, status, tenant_id: tenant } }}
+        caption="API keys"
+        columns={(reload) => [
+          { header: 'Name', cell: ({ name }) => name },
+          { header: 'Begins with', cell: ({ prefix }) => <code>{prefix}</code> },
+          { header: 'Status', cell: ({ status: state }) => <Status of={state} /> },
+          { header: 'Role', cell: ({ role: kind }) => kind },
+          { header: 'Tenant', cell: ({ tenant_id: id }) => <code>{id ?? 'platform'}</code> },
+          { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
+          { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
+          {
+            header: 'Change',
+            cell: ({ id, name, status: state }) =>
+              state === 'revoked' || state === 'expired' ? null : (
+                <ConfirmedButton
+                  label="Revoke"
+                  of={name}
+                  name="POST /internal/v1/owner/api-keys/{id}/revoke"
+                  input={{ params: { id }, body: {} }}
+                  onDone={reload}
+                >
+                  Programs with this key get 401 within 5 seconds. A revoked key can’t be brought back.
+                </ConfirmedButton>
+              ),
+          },
+        ]}
+        keyOf={({ id }) => id}
+        empty="No key has such a role or status."
+      />
+    </>
+  );
+}

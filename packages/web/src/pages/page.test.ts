@@ -1,0 +1,35 @@
+import { describe, expect, it } from '@jest/globals';
+import { scopesOf, type Role } from '@gatehouse/contract/scopes';
+import { listed, pageAt, type Page } from './page.ts';
+
+const person = (role: Role) => ({ role, scopes: [...scopesOf(role)] });
+const component = () => null;
+const pages: readonly Page[] = [
+  { path: '/app/', title: 'Overview', section: 'Workspace', needs: { scope: 'analytics.read' }, component },
+  { path: '/app/keys', title: 'Keys', section: 'Workspace', needs: { scope: 'keys.write' }, component },
+  { path: '/app/keys/:id', title: 'Key', section: 'Workspace', needs: { scope: 'keys.write' }, component },
+  { path: '/app/chat', title: 'Chat', section: 'Workspace', needs: { scope: 'chat' }, component },
+  { path: '/app/', title: 'Tenants', section: 'Platform', needs: { role: 'owner' }, component },
+];
+const titleAt = (path: string, who: Parameters<typeof pageAt>[2]) => pageAt(pages, path, who)?.page.title;
+
+describe('pages', () => {
+  it('are those that the session reaches', () => {
+    expect(listed(pages, person('admin')).map(({ title }) => title)).toEqual(['Overview', 'Keys', 'Chat']);
+    expect(listed(pages, person('user')).map(({ title }) => title)).toEqual(['Overview', 'Chat']);
+    expect(listed(pages, person('owner')).map(({ title }) => title)).toEqual(['Tenants']);
+  });
+
+  it('are found by their path, and others are not', () => {
+    expect(titleAt('/app/', person('user'))).toBe('Overview');
+    expect(titleAt('/app/', person('owner'))).toBe('Tenants');
+    expect(titleAt('/app/keys', person('user'))).toBeUndefined();
+    expect(titleAt('/app/keys/a/b', person('admin'))).toBeUndefined();
+    expect(titleAt('/app/keys/', person('admin'))).toBeUndefined();
+    expect(pageAt(pages, '/app/keys/a%20b', person('admin'))).toMatchObject({ id: 'a b' });
+  });
+
+  it('begin with the first one for a session without the overview', () => {
+    expect(titleAt('/app/', { role: 'user', scopes: ['chat'] })).toBe('Chat');
+  });
+});

@@ -1,0 +1,46 @@
+import type { ComponentType } from 'preact';
+import { may, type Needs, type Rights } from '../shell/rights.ts';
+
+export const sections = ['Workspace', 'Tenant', 'Platform'] as const;
+
+/** A page and its place. */
+export interface Page {
+  /** With `/:id` last, the page is of one resource and stands in no navigation. */
+  path: string;
+  title: string;
+  section: (typeof sections)[number];
+  needs: Needs;
+  component: ComponentType<PageProps>;
+}
+
+export interface PageProps {
+  /** The id of the resource in the path; empty for pages without one. */
+  id: string;
+}
+
+const ofOne = '/:id';
+
+/** Persons who don't have the overview begin with the first page that they have. */
+const firstPath = '/app/';
+
+/** The page at a path, if there is one that the person may see. */
+export function pageAt(
+  pages: readonly Page[],
+  path: string,
+  person: Rights,
+): { page: Page; id: string } | null {
+  const allowed = pages.filter(({ needs }) => may(person, needs));
+  const exact = allowed.find((page) => page.path === path);
+  if (exact !== undefined) return { page: exact, id: '' };
+  const slash = path.lastIndexOf('/');
+  const [folder, id] = [path.slice(0, slash), path.slice(slash + 1)];
+  const first = path === firstPath ? listed(pages, person)[0] : undefined;
+  if (first !== undefined) return { page: first, id: '' };
+  const page = allowed.find((candidate) => candidate.path === folder + ofOne);
+  return page === undefined || id === '' ? null : { page, id: decodeURIComponent(id) };
+}
+
+/** The pages that the navigation of a person lists. */
+export function listed(pages: readonly Page[], person: Rights): Page[] {
+  return pages.filter(({ path, needs }) => !path.endsWith(ofOne) && may(person, needs));
+}

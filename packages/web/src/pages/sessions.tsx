@@ -1,0 +1,44 @@
+import type { Session } from '@gatehouse/contract/sessions';
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import type { Column } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+
+/** The browsers that are logged in to the tenant. */
+export function Sessions() {
+  return (
+    <ResourceList
+      name="GET /v1/sessions"
+      input={{}}
+      caption="Open sessions"
+      columns={columnsOf}
+      keyOf={({ id }) => id}
+      empty="No session is open."
+    />
+  );
+}
+
+function columnsOf(reload: () => void): Column<Session>[] {
+  return [
+    { header: 'Name', cell: ({ name }) => name },
+    { header: 'Role', cell: ({ role }) => role },
+    { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
+    { header: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
+    { header: 'Opened', cell: ({ created_at: at }) => <Time at={at} /> },
+    { header: 'Ends', cell: ({ expires_at: at }) => <Time at={at} /> },
+    {
+      header: 'Change',
+      cell: ({ id, name }) => (
+        <ConfirmedButton
+          label="End"
+          of={`the session of ${name}`}
+          name="DELETE /v1/sessions/{id}"
+          input={{ params: { id } }}
+          onDone={reload}
+        >
+          The browser is logged out within 5 seconds. Its key stays valid.
+        </ConfirmedButton>
+      ),
+    },
+  ];
+}

@@ -1,0 +1,113 @@
+import type { Tenant } from '@gatehouse/contract/tenants';
+import { useState } from 'preact/hooks';
+import { count, usd } from '../format/amounts.ts';
+import { ActionButton } from '../parts/action-button.tsx';
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Choice } from '../parts/fields.tsx';
+import { FilterField } from '../parts/filter-field.tsx';
+import { NewTenantForm } from '../parts/new-tenant-form.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { ShownSecret } from '../parts/shown-secret.tsx';
+import { Status } from '../parts/status.tsx';
+import type { Column } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { useParameter } from '../shell/location.tsx';
+
+const statuses = { '': 'any', active: 'active', suspended: 'suspended', archived: 'archived' };
+
+/** The tenants of the platform. */
+export function Tenants() {
+  const [q] = useParameter('q');
+  const [status, setStatus] = useParameter('status');
+  const [isNew, setNew] = useState(false);
+  const [secret, setSecret] = useState<string | null>(null);
+  const [round, setRound] = useState(0);
+  return (
+    <>
+      <p class="actions">
+        <button type="button" class="primary" onClick={() => setNew(true)}>
+          Create a tenant
+        </button>
+      </p>
+      {isNew ? (
+        <Dialog title="Create a tenant" onClose={() => setNew(false)}>
+          <NewTenantForm
+            onCreated={(made) => {
+              setNew(false);
+              setSecret(made);
+              setRound(round + 1);
+            }}
+          />
+        </Dialog>
+      ) : null}
+      {secret === null ? null : (
+        <Dialog title="The new tenant" onClose={() => setSecret(null)}>
+          <ShownSecret label="Key of its first admin." secret={secret} />
+        </Dialog>
+      )}
+      <div class="choices">
+        <FilterField label="Search" name="q" />
+        <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
+      </div>
+      <ResourceList
+        key={round}
+        name="GET /internal/v1/owner/tenants"
+        input={{ query: { q, status } }}
+        caption="Tenants"
+        columns={columnsOf}
+        keyOf={({ id }) => id}
+        empty="No tenant has such a name or status."
+      />
+    </>
+  );
+}
+
+function columnsOf(reload: () => void): Column<Tenant>[] {
+  return [
+    { header: 'Name', cell: ({ name }) => name },
+    { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
+    { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+    { header: 'Change', cell: (tenant) => <StatusButton tenant={tenant} onDone={reload} /> },
+    {
+      header: 'Budget',
+      cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)} a ${budget.period}`),
+    },
+    { header: 'Requests a minute', cell: ({ limits }) => limit(limits.requests_per_minute), isNumber: true },
+    { header: 'Tokens a minute', cell: ({ limits }) => limit(limits.tokens_per_minute), isNumber: true },
+    { header: 'At once', cell: ({ limits }) => limit(limits.max_concurrent), isNumber: true },
+    { header: 'Models', cell: ({ allowed_models: models }) => models?.join(', ') ?? 'all' },
+    { header: 'Time zone', cell: ({ timezone }) => timezone },
+    { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
+  ];
+}
+
+function StatusButton({ tenant: { id, name, status }, onDone }: { tenant: Tenant; onDone: () => void }) {
+  const endpoint = 'PATCH /internal/v1/owner/tenants/{id}';
+  if (status === 'archived') return null;
+  if (status === 'suspended')
+    return (
+      <ActionButton
+        label="Activate"
+        of={name}
+        name={endpoint}
+        input={{ params: { id }, body: { status: 'active' } }}
+        onDone={onDone}
+      />
+    );
+  return (
+    <ConfirmedButton
+      label="Suspend"
+      of={name}
+      name={endpoint}
+      input={{ params: { id }, body: { status: 'suspended' } }}
+      onDone={onDone}
+    >
+      All its keys and sessions get 403 within 5 seconds. Nothing is deleted.
+    </ConfirmedButton>
+  );
+}
+
+function limit(value: number | null | undefined): string {
+  return value === null || value === undefined ? 'none' : count(value);
+}

@@ -1,0 +1,67 @@
+import type { CostSummary } from '@gatehouse/contract/usage';
+import { useAnswer } from '../api/use-answer.ts';
+import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { DeleteUserData } from '../parts/delete-user-data.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
+import { SummaryTable, type FigureColumn } from '../parts/summary-table.tsx';
+import { AsOf } from '../parts/time.tsx';
+
+type Group = CostSummary['groups'][number];
+
+/** End users that runs were for, with their costs. */
+export function Users() {
+  const period = usePeriod();
+  const known = useAnswer('GET /v1/costs/summary', { query: { ...period.range, group_by: 'user' } });
+  return (
+    <>
+      <div class="choices">
+        <PeriodChoice period={period} />
+      </div>
+      <KnownAnswer known={known}>
+        {(summary) => (
+          <>
+            <SummaryTable
+              caption="Costs by user"
+              file={`users-${period.days.first}-${period.days.last}.csv`}
+              columns={columns}
+              groups={summary.groups}
+              keyOf={({ key }) => key.user ?? ''}
+              isTruncated={summary.truncated}
+            />
+            <AsOf at={summary.as_of} />
+          </>
+        )}
+      </KnownAnswer>
+      <h2>Delete the data of a user</h2>
+      <DeleteUserData />
+    </>
+  );
+}
+
+const columns: readonly FigureColumn<Group>[] = [
+  {
+    header: 'User',
+    text: ({ key }) => key.user ?? 'none',
+    shown: ({ key: { user } }) =>
+      typeof user === 'string' ? (
+        <a href={`/app/traces?user_id=${encodeURIComponent(user)}`}>{user}</a>
+      ) : (
+        'none'
+      ),
+  },
+  {
+    header: 'Runs',
+    text: ({ requests }) => String(requests),
+    shown: ({ requests }) => count(requests),
+    isNumber: true,
+    compare: (one, other) => other.requests - one.requests,
+  },
+  {
+    header: 'Cost in USD',
+    text: ({ total_usd: cost }) => cost,
+    shown: ({ total_usd: cost }) => usd(cost),
+    isNumber: true,
+    compare: (one, other) => compareDecimals(other.total_usd, one.total_usd),
+  },
+];

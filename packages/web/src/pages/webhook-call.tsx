@@ -1,0 +1,69 @@
+import type { WebhookDelivery } from '@gatehouse/contract/webhook-calls';
+import { useAnswer } from '../api/use-answer.ts';
+import { milliseconds } from '../format/amounts.ts';
+import { ActionButton } from '../parts/action-button.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+import { Status } from '../parts/status.tsx';
+import { Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import type { PageProps } from './page.ts';
+
+/** One call of a webhook: its result, and the attempts to deliver it. */
+export function WebhookCall({ id }: PageProps) {
+  const known = useAnswer('GET /v1/webhooks/calls/{call_id}', { params: { call_id: id } });
+  return (
+    <KnownAnswer known={known}>
+      {(call) => (
+        <>
+          <p>
+            <Status of={call.status} /> {call.error?.message ?? ''}
+          </p>
+          {call.output === null ? null : (
+            <pre class="preview" tabIndex={0} aria-label="Output">
+              {call.output}
+            </pre>
+          )}
+          {call.callback_url === null ? null : (
+            <p class="actions">
+              <ActionButton
+                label="Deliver again"
+                of="the result"
+                name="POST /v1/webhooks/calls/{call_id}/redeliver"
+                input={{ params: { call_id: id }, body: {} }}
+                onDone={known.reload}
+              />
+              <button type="button" onClick={known.reload}>
+                Reload
+              </button>
+            </p>
+          )}
+          {call.deliveries.map((delivery) => (
+            <Delivery key={delivery.id} delivery={delivery} />
+          ))}
+        </>
+      )}
+    </KnownAnswer>
+  );
+}
+
+function Delivery({ delivery }: { delivery: WebhookDelivery }) {
+  return (
+    <section>
+      <h2>
+        Delivery to {delivery.url} <Status of={delivery.status} />
+      </h2>
+      <Table
+        caption="Attempts"
+        columns={[
+          { header: 'Attempt', cell: ({ number }) => String(number), isNumber: true },
+          { header: 'At', cell: ({ at }) => <Time at={at} /> },
+          { header: 'Took', cell: ({ duration_ms: took }) => milliseconds(took), isNumber: true },
+          { header: 'Answer', cell: ({ status, error }) => (status === null ? error : String(status)) },
+        ]}
+        rows={delivery.attempts}
+        keyOf={({ number }) => String(number)}
+        empty="No attempt yet."
+      />
+    </section>
+  );
+}

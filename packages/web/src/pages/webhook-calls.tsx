@@ -1,0 +1,32 @@
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Status } from '../parts/status.tsx';
+import { Time } from '../parts/time.tsx';
+import type { PageProps } from './page.ts';
+
+/** The calls of one endpoint. */
+export function WebhookCalls({ id }: PageProps) {
+  return (
+    <ResourceList
+      name="GET /v1/webhooks/endpoints/{id}/calls"
+      input={{ params: { id } }}
+      caption="Calls, newest first"
+      columns={() => [
+        {
+          header: 'Received',
+          cell: ({ call_id: call, created_at: at }) => (
+            <a href={`/app/webhook-calls/${call}`}>
+              <Time at={at} />
+            </a>
+          ),
+        },
+        { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+        { header: 'Mode', cell: ({ mode }) => mode },
+        { header: 'Delivery', cell: ({ delivery_id: delivery }) => delivery ?? '–' },
+        { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
+        { header: 'Error', cell: ({ error }) => error?.message ?? '' },
+      ]}
+      keyOf={({ call_id: call }) => call}
+      empty="No sender has called this endpoint yet."
+    />
+  );
+}

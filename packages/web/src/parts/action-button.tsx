@@ -1,0 +1,34 @@
+import type { AnswerOf, EndpointName, InputOf } from '../api/endpoints.ts';
+import { useAction } from '../api/use-action.ts';
+import { Problem } from './problem.tsx';
+
+interface ActionButtonProps<Name extends EndpointName> {
+  label: string;
+  /** The thing, for people who hear the page. */
+  of: string;
+  name: Name;
+  input: InputOf<Name>;
+  onDone: (answer: AnswerOf<Name>) => void;
+}
+
+/** A button whose action needs no question first. */
+export function ActionButton<Name extends EndpointName>(props: ActionButtonProps<Name>) {
+  const action = useAction(props.name);
+  const start = async (): Promise<void> => {
+    const answer = await action.run(props.input);
+    if (answer !== null) props.onDone(answer);
+  };
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={`${props.label} ${props.of}`}
+        disabled={action.isRunning}
+        onClick={() => void start()}
+      >
+        {props.label}
+      </button>
+      <Problem error={action.error} />
+    </>
+  );
+}

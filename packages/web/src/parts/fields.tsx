@@ -1,0 +1,92 @@
+import { useId } from 'preact/hooks';
+
+interface FieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  hint?: string;
+}
+
+interface TextFieldProps extends FieldProps {
+  isRequired?: true;
+  maxLength?: number;
+}
+
+export function TextField({ label, value, onChange, hint, isRequired, maxLength }: TextFieldProps) {
+  const id = useId();
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        type="text"
+        value={value}
+        required={isRequired ?? false}
+        maxLength={maxLength ?? 200}
+        autocomplete="off"
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+      <Hint id={id} hint={hint} />
+    </p>
+  );
+}
+
+interface LongTextFieldProps extends FieldProps {
+  rows: number;
+  isRequired?: true;
+}
+
+export function LongTextField({ label, value, onChange, hint, rows, isRequired }: LongTextFieldProps) {
+  const id = useId();
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        rows={rows}
+        value={value}
+        required={isRequired ?? false}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onInput={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+      <Hint id={id} hint={hint} />
+    </p>
+  );
+}
+
+interface ChoiceProps extends FieldProps {
+  /** Values with their labels. */
+  options: Readonly<Record<string, string>>;
+}
+
+export function Choice({ label, value, onChange, options, hint }: ChoiceProps) {
+  const id = useId();
+  return (
+    <p class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        value={value}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      >
+        {Object.entries(options).map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+      <Hint id={id} hint={hint} />
+    </p>
+  );
+}
+
+function Hint({ id, hint }: { id: string; hint: string | undefined }) {
+  if (hint === undefined) return null;
+  return (
+    <span id={`${id}-hint`} class="faint">
+      {hint}
+    </span>
+  );
+}

@@ -1,0 +1,59 @@
+import type { tenantAlertTypes } from '@gatehouse/contract/alert-types';
+import { useState } from 'preact/hooks';
+import { useAction } from '../api/use-action.ts';
+import { TextField } from './fields.tsx';
+import { Problem } from './problem.tsx';
+
+type AlertType = (typeof tenantAlertTypes)[number];
+
+const types: Record<AlertType, string> = {
+  'budget.threshold': 'A budget is spent by 50, 80 or 100 %',
+  'limit.exceeded': 'A limit was exceeded',
+  'run.failed': 'A run failed',
+  'endpoint.disabled': 'An address that gets results or events was disabled',
+  'channel.needs_reauth': 'A channel needs consent again',
+  'mcp.needs_auth': 'An MCP server needs a login',
+  'mcp.tool_changed': 'A tool of an MCP server has changed',
+  'provider_key.failing': 'A provider refuses a key of yours',
+  'key.expiring': 'An API key expires soon',
+  'transfer.finished': 'A transfer has finished',
+};
+const names = Object.keys(types) as AlertType[];
+
+/** Subscribes an address to events. */
+export function NewSubscriptionForm({ onCreated }: { onCreated: (secret: string) => void }) {
+  const [url, setUrl] = useState('');
+  const [chosen, setChosen] = useState<readonly AlertType[]>([]);
+  const create = useAction('POST /v1/webhooks/subscriptions');
+  const submit = async (): Promise<void> => {
+    const made = await create.run({ body: { url, event_types: [...chosen] } });
+    if (made !== null) onCreated(made.secret);
+  };
+  const toggle = (type: AlertType): void =>
+    setChosen(chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type]);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <TextField label="Address" value={url} onChange={setUrl} isRequired maxLength={2_000} />
+      <fieldset>
+        <legend>Events</legend>
+        {names.map((type) => (
+          <label key={type} class="check">
+            <input type="checkbox" checked={chosen.includes(type)} onChange={() => toggle(type)} />
+            {types[type]}
+          </label>
+        ))}
+      </fieldset>
+      <Problem error={create.error} />
+      <p class="actions">
+        <button type="submit" class="primary" disabled={create.isRunning || chosen.length === 0}>
+          Subscribe
+        </button>
+      </p>
+    </form>
+  );
+}

@@ -1,0 +1,27 @@
+/** The states that need attention, and those that are as they should be; all others are neutral. */
+const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
+  ...{
+    ok: 'good',
+    active: 'good',
+    connected: 'good',
+    completed: 'good',
+    delivered: 'good',
+    succeeded: 'good',
+  },
+  ...{ closed: 'good', accepted: 'good', enabled: 'good' },
+  ...{ error: 'bad', failed: 'bad', revoked: 'bad', suspended: 'bad', open: 'bad', interrupted: 'bad' },
+  ...{ needs_reauth: 'bad', needs_auth: 'bad', needs_review: 'bad', failing: 'bad' },
+  ...{
+    running: 'busy',
+    pending: 'busy',
+    queued: 'busy',
+    expiring: 'busy',
+    open_for_some: 'busy',
+    resting: 'busy',
+  },
+};
+
+/** A state in the API's word: its colour only repeats it. */
+export function Status({ of }: { of: string }) {
+  return <span class={`status ${tones[of] ?? ''}`}>{of.replaceAll('_', ' ')}</span>;
+}

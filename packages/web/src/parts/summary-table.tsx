@@ -1,0 +1,78 @@
+import { useParameter } from '../shell/location.tsx';
+import type { ComponentChildren } from 'preact';
+import type { Column } from './table.tsx';
+import { CsvLink } from './csv-link.tsx';
+import { Table } from './table.tsx';
+
+/** A column of groups of a summary: the figure, as shown and as the API returned it. */
+export interface FigureColumn<Group> {
+  header: string;
+  text: (group: Group) => string;
+  shown?: (group: Group) => ComponentChildren;
+  isNumber?: true;
+  compare?: (one: Group, other: Group) => number;
+}
+
+interface SummaryTableProps<Group> {
+  caption: string;
+  file: string;
+  columns: readonly FigureColumn<Group>[];
+  groups: readonly Group[];
+  keyOf: (group: Group) => string;
+  isTruncated: boolean;
+}
+
+const mostShown = 200;
+
+/** All groups of a summary: in an order that the address names, the first 200 shown, all of them in the CSV. */
+export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
+  const { caption, file, columns, groups, keyOf, isTruncated } = props;
+  const [sort, setSort] = useParameter('sort');
+  const by = columns.find(({ header }) => header === sort);
+  const sorted = by === undefined ? groups : groups.toSorted(by.compare ?? byText(by.text));
+  const shown: Column<Group>[] = columns.map(({ header, text, shown: show, isNumber }) => ({
+    header,
+    cell: show ?? text,
+    ...(isNumber && { isNumber }),
+  }));
+  return (
+    <>
+      <Table
+        caption={caption}
+        columns={shown}
+        rows={sorted.slice(0, mostShown)}
+        keyOf={keyOf}
+        empty="No runs in this period."
+      />
+      {groups.length === 0 ? null : (
+        <p class="actions">
+          <label>
+            Order{' '}
+            <select
+              value={by === undefined ? '' : sort}
+              onChange={(event) => setSort(event.currentTarget.value)}
+            >
+              <option value="">as returned</option>
+              {columns.map(({ header }) => (
+                <option key={header} value={header}>
+                  {header}
+                </option>
+              ))}
+            </select>
+          </label>
+          <CsvLink
+            file={file}
+            header={columns.map(({ header }) => header)}
+            rows={sorted.map((group) => columns.map(({ text }) => text(group)))}
+          />
+          {groups.length > mostShown ? <span>The first {mostShown} are shown; the CSV has all.</span> : null}
+          {isTruncated ? <strong>The API left groups out. Choose a shorter period.</strong> : null}
+        </p>
+      )}
+    </>
+  );
+}
+
+function byText<Group>(text: (group: Group) => string) {
+  return (one: Group, other: Group): number => text(one).localeCompare(text(other));
+}

@@ -1,0 +1,15 @@
+import { grants, type Role, type Scope } from '@gatehouse/contract/scopes';
+
+/** Rights that a view or a button needs. The API decides; what it would refuse is not offered. */
+export type Needs = { role: 'owner' | 'admin' } | { scope: Scope };
+
+/** The rights of a session. */
+export interface Rights {
+  role: Role;
+  scopes: readonly Scope[];
+}
+
+export function may({ role, scopes }: Rights, needs: Needs): boolean {
+  if ('role' in needs) return role === needs.role;
+  return role !== 'owner' && grants(scopes, needs.scope);
+}

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sleep } from '@gatehouse/kit/clock';
+import type { Credentials } from '@gatehouse/local/credentials';
+import type { Page } from 'puppeteer-core';
+import { launchBrowser } from './browser.ts';
+import { PageWatch } from './page-watch.ts';
+import { check, mustHold, setting } from './step.ts';
+
+/** A step of `make test-outside` (32-pages.sh): see test/outside/README.md. */
+
+const state = setting('GATEHOUSE_STATE');
+const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
+const { origin } = new URL(credentials.url);
+const screenshots = process.env['SCREENSHOTS'] ?? state;
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+const patience = { timeout: 60_000 };
+
+const widths = { phone: 360, tablet: 820, desktop: 1_280 };
+
+/** The text of the first element. */
+const textOf = (page: Page, selector: string): Promise<string> =>
+  page.$eval(selector, (element) => String((element as { textContent: string | null }).textContent));
+
+/** The element whose accessible name it is. */
+async function click(page: Page, name: string): Promise<void> {
+  const element = await page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`, patience);
+  await element?.click();
+}
+
+async function fill(page: Page, label: string, value: string): Promise<void> {
+  const field = await page.waitForSelector(`::-p-aria([name="${label}"][role="textbox"])`, patience);
+  await field?.type(value);
+}
+
+async function logIn(page: Page, key: string, target: string): Promise<void> {
+  await page.goto(`${origin}${target}`);
+  await page.waitForSelector('#key', patience);
+  await page.type('#key', key);
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('nav', patience);
+}
+
+async function logOut(page: Page): Promise<void> {
+  await click(page, 'Log out');
+  await page.waitForSelector('#key', patience);
+}
+
+/** Waits until a view has its answers. */
+async function settle(page: Page): Promise<void> {
+  await page.waitForSelector('main h1', patience);
+  await page.waitForFunction(`document.querySelector('[aria-busy=true]') === null`, patience);
+}
+
+async function api<Answer>(
+  target: string,
+  key: string,
+  body?: unknown,
+): Promise<{ status: number; body: Answer }> {
+  const response = await fetch(origin + target, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Answer };
+}
+
+/** A decimal amount as pages write it. */
+function shownUsd(amount: string): string {
+  const [whole = '', decimals = ''] = amount.split('.');
+  return `$${whole}.${decimals.replace(/0+$/, '').padEnd(2, '0')}`;
+}
+
+/** The faults of the view by axe: WCAG 2.2 AA, and its best practices. */
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  const found: unknown = await page.evaluate(
+    `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+       violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')))`,
+  );
+  return Array.isArray(found) ? found.map(String) : ['axe returned nothing'];
+}
+
+/** The pages that the navigation lists, by their paths. */
+const listedPages = (page: Page): Promise<string[]> =>
+  page.$$eval('nav a', (links) => links.map((link) => String((link as { pathname?: string }).pathname)));
+
+/** Looks at views in both colour schemes and at each width; returns what is wrong. */
+async function inspect(page: Page, role: string, paths: readonly string[]): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const target of paths) {
+    await page.goto(origin + target);
+    await settle(page);
+    const name = `${role}-${target.replace(/^\/app\//, '').replace(/\W.*/, '') || 'first'}`;
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+      for (const [device, width] of Object.entries(widths)) {
+        await page.setViewport({ width, height: 900 });
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+        if (Number(overflow) > 0) wrong.push(`${target} is ${String(overflow)} px too wide at ${width}`);
+        if (scheme === 'light' || width === widths.desktop)
+          await page.screenshot({
+            path: path.join(screenshots, `pages-${name}-${scheme}-${device}.png`),
+          });
+      }
+      wrong.push(...(await faults(page)).map((fault) => `${target} (${scheme}): ${fault}`));
+    }
+  }
+  return wrong;
+}
+
+const holdsNothing = (wrong: readonly string[]): string | null =>
+  mustHold(wrong.length === 0, wrong.join('; '));
+
+await mkdir(screenshots, { recursive: true });
+const browser = await launchBrowser();
+try {
+  const page = await browser.newPage();
+  await page.setViewport({ width: widths.desktop, height: 900 });
+  // Chromium logs the 401 that leads to the login, and looks for the icon.
+  const watch = new PageWatch(page, origin, /status of 40[14]/);
+  await watch.start(page);
+  let secret = '';
+
+  await check('a link into the pages leads through the login back to it', async () => {
+    await logIn(page, credentials.admin_key, '/app/keys?from=link');
+    return mustHold(page.url() === `${origin}/app/keys?from=link`, page.url());
+  });
+
+  await check('a person makes a key, and gets its secret once with snippets', async () => {
+    await click(page, 'Create a key');
+    await fill(page, 'Name', 'Made in a browser');
+    await click(page, 'Create');
+    await page.waitForSelector('.secret pre', patience);
+    secret = await textOf(page, '.secret pre');
+    const shown = await textOf(page, 'dialog');
+    const programs = ['curl', 'OpenAI SDK', 'Claude Code', 'Codex'].filter(
+      (program) => !shown.includes(program),
+    );
+    await page.screenshot({ path: path.join(screenshots, 'pages-new-key.png') });
+    const wrong = [...(await faults(page)), ...programs];
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(`document.querySelector('dialog') === null`, patience);
+    return mustHold(/^gwk_\w{16}_[\w-]{43}$/.test(secret) && wrong.length === 0, wrong.join('; '));
+  });
+
+  await check('figures of pages are those of the API, to the last digit', async () => {
+    const messages = [{ role: 'user', content: 'Say the word portcullis.' }];
+    for (const model of ['gpt-4.1-mini', `agent:${credentials.agent_key}`]) {
+      const { status } = await api('/v1/chat/completions', secret, { model, messages });
+      if (status !== 200) return `a completion returned ${status}`;
+    }
+    for (let tries = 0; tries < 30; tries += 1) {
+      const asked = page.waitForRequest((request) => request.url().includes('/v1/costs/summary'), patience);
+      await page.goto(`${origin}/app/?period=today`);
+      const { pathname, search } = new URL((await asked).url());
+      await settle(page);
+      const shown = await textOf(page, '[data-figure=total_usd]');
+      const { body } = await api<{ total_usd: string }>(pathname + search, credentials.admin_key);
+      if (/[1-9]/.test(shown) && shown === shownUsd(body.total_usd)) return null;
+      await sleep(1_000);
+    }
+    return 'they differ for half a minute';
+  });
+
+  await check('an answer streams into the playground, with its cost', async () => {
+    await page.goto(`${origin}/app/playground?model=agent:${credentials.agent_key}`);
+    await settle(page);
+    await fill(page, 'Message', 'Say the word drawbridge.');
+    await click(page, 'Send');
+    await page.waitForFunction(
+      `/the run/.test(document.querySelector('.conversation').textContent)`,
+      patience,
+    );
+    const shown = await textOf(page, '.conversation');
+    const wrong = await faults(page);
+    await page.screenshot({ path: path.join(screenshots, 'pages-playground.png') });
+    await page.evaluate(`document.querySelector('.conversation a').click()`);
+    await page.waitForSelector('.waterfall', patience);
+    await page.screenshot({ path: path.join(screenshots, 'pages-trace.png') });
+    return holdsNothing([
+      ...wrong,
+      ...(await faults(page)),
+      ...(/drawbridge.*\$/s.test(shown) ? [] : [shown]),
+    ]);
+  });
+
+  await check('runs appear in traces while the page is open', async () => {
+    await page.goto(`${origin}/app/traces`);
+    await page.waitForSelector('tbody tr', patience);
+    const rows = async (): Promise<number> => (await page.$$('tbody tr')).length;
+    const before = await rows();
+    await api('/v1/chat/completions', secret, {
+      model: 'gpt-4.1-mini',
+      messages: [{ role: 'user', content: 'Say hello.' }],
+    });
+    for (let tries = 0; tries < 60; tries += 1) {
+      if ((await rows()) > before) return null;
+      await sleep(500);
+    }
+    return `there are still ${before} rows`;
+  });
+
+  await check('a revoked key shows as revoked, and stops', async () => {
+    await page.goto(`${origin}/app/keys`);
+    await click(page, 'Revoke Made in a browser');
+    await page.waitForSelector('dialog .danger', patience);
+    const wrong = await faults(page);
+    await (await page.$('dialog .danger'))?.click();
+    await page.waitForFunction(`/revoked/.test(document.querySelector('tbody').textContent)`, patience);
+    await sleep(5_000);
+    const { status } = await api('/v1/whoami', secret);
+    return holdsNothing([...wrong, ...(status === 401 ? [] : [`whoami returned ${status}`])]);
+  });
+
+  await check('an error shows the message of the API and the request id', async () => {
+    await page.goto(`${origin}/app/traces/no-such-run`);
+    await page.waitForSelector('.problem', patience);
+    const shown = await textOf(page, '.problem');
+    return mustHold(/request \w/.test(shown), shown);
+  });
+
+  await check('the pages work by keyboard', async () => {
+    await page.goto(`${origin}/app/usage`);
+    await settle(page);
+    await page.keyboard.press('Tab');
+    const first = await page.evaluate('document.activeElement.textContent');
+    await page.focus('nav a[href="/app/keys"]');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(`document.activeElement.tagName === 'H1'`, patience);
+    const heading = await textOf(page, 'h1');
+    return mustHold(first === 'Skip to the content' && heading === 'Keys', `${String(first)}, ${heading}`);
+  });
+
+  await check('no page of an admin has a fault by axe, or is wider than its screen', async () =>
+    holdsNothing([
+      ...(await inspect(page, 'admin', await listedPages(page))),
+      ...(await inspect(page, 'admin', ['/app/agents/new', '/app/costs?by=day&and=model', '/app/nothing'])),
+    ]),
+  );
+
+  await check('a session that has ended leads to the login', async () => {
+    await logOut(page);
+    await page.goto(`${origin}/app/costs`);
+    await page.waitForSelector('#key', patience);
+    const target = new URL(page.url()).searchParams.get('return_to');
+    return mustHold(target === '/app/costs', page.url());
+  });
+
+  await check('no page of a user has a fault by axe, and none is of an admin', async () => {
+    await logIn(page, credentials.user_key, '/app/');
+    const paths = await listedPages(page);
+    const foreign = paths.filter((target) => /costs|users|sessions|audit|keys/.test(target));
+    const wrong = await inspect(page, 'user', paths);
+    await logOut(page);
+    return holdsNothing([...wrong, ...foreign]);
+  });
+
+  await check('no page of an owner has a fault by axe', async () => {
+    await logIn(page, credentials.owner_key, '/app/');
+    const wrong = await inspect(page, 'owner', await listedPages(page));
+    await logOut(page);
+    return holdsNothing(wrong);
+  });
+
+  await check('every request stays at the gateway', async () => holdsNothing(watch.elsewhere));
+
+  await check('nothing violates the content-security policy, and the browser reports no error', async () =>
+    holdsNothing(watch.complaints),
+  );
+} finally {
+  await browser.close();
+}
