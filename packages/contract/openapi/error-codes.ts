@@ -164,7 +164,7 @@ const when: Record<ErrorCode, When> = {
   ),
   run_not_repeatable: at('webhooks.llm'),
   tenant_slug_taken: at('owner.tenants.create', 'owner.tenants.patch'),
-  payload_too_large: takesBody,
+  payload_too_large: either(takesBody, reachesProvider),
   unsupported_media_type: takesBody,
   mcp_unreachable: at('mcp.servers.create', 'mcp.servers.refresh', 'mcp.servers.consent-links.create'),
   template_failed: at('webhooks.llm'),

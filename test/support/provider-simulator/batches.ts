@@ -68,6 +68,8 @@ export class Batches {
     switch (name) {
       case 'POST files':
         return this.#upload(exchange, newId('file-'));
+      case 'GET files':
+        return { object: 'list', data: [...this.files.values()].slice(0, limit).map(({ object }) => object) };
       case 'GET files/id':
         return this.#file(id).object;
       case 'GET files/id/content':

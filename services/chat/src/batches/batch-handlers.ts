@@ -101,7 +101,7 @@ async function cancel(dependencies: BatchHandlerDependencies, call: Call): Promi
   const object = await resources
     .json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) })
     .catch((error: unknown) => {
-      throw isConflict(error) ? hasEnded() : asAppError(error);
+      throw isConflict(error) ? hasEnded() : asAppError(error, key);
     });
   await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
   return shownBatch(object, batch);
@@ -277,7 +277,7 @@ async function begin(
   } catch (error) {
     // Otherwise the provider may have it: it is asked later.
     if (isRefused(error)) await voidBatch(pool, id);
-    throw asAppError(error);
+    throw asAppError(error, batch.key);
   }
 }
 

@@ -21,6 +21,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import { spentKey, wrongKey } from '../providers/key-status.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
@@ -28,7 +29,7 @@ import { uuidIn } from '../shared/object-id.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { filePrefix } from './batch-ids.ts';
-import { batchTarget, type RequestSum } from './batch-requests.ts';
+import { batchTarget } from './batch-requests.ts';
 import { findFile, hasRoom, hideFile, insertFile, listFiles, type StoredFile } from './file-system-store.ts';
 import { InputLines } from './input-lines-http.ts';
 import { idIn, shownFile } from './openai-batch.ts';
@@ -46,6 +47,10 @@ export interface BatchDependencies {
 
 /** Files of a tenant. */
 const mostFiles = 10_000;
+/** How long a provider may take to accept a key. */
+const keyMs = 30_000;
+/** Statuses by which a provider refuses a key. */
+const ownKeyRefusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403]);
 
 /** An upload has lines in memory, and a connection to the provider. */
 const uploadsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: tooMany('uploads') };
@@ -143,9 +148,12 @@ export async function resourcesOf(
   return resources;
 }
 
-/** Throws a provider's failure as its client gets it. */
-export function asAppError(error: unknown): unknown {
-  return error instanceof ProviderFailure ? error.toAppError() : error;
+/** A provider's failure as its client gets it. `key`: the one that the provider was asked with. */
+export function asAppError(error: unknown, key?: KeyName): unknown {
+  if (!(error instanceof ProviderFailure)) return error;
+  const { status = 0 } = error.details;
+  const isOwnKeys = typeof key?.ownKeyId === 'string' && ownKeyRefusals.has(status);
+  return (isOwnKeys ? new ProviderFailure('own_key', error.provider, { cause: error }) : error).toAppError();
 }
 
 async function found(
@@ -175,7 +183,7 @@ async function sendContent(
   const content = await resources
     .stream({ method: 'GET', path, signal: leaving(response) })
     .catch((error: unknown) => {
-      throw asAppError(error);
+      throw asAppError(error, file.key);
     });
   response.writeHead(200, headers);
   if (request.method === 'HEAD') {
@@ -231,18 +239,22 @@ async function passOn(
   const requests = lines.requests;
   if (requests === null) throw new Error('the first line names the model');
   const { target } = requests;
-  const { resources, key } = providersKey(providers, requests, tenantId);
+  const payer = { tenantId, ownKeys: target.ownKeys };
+  const { resources, key } = await providers
+    .resourcesFor(requests.model, payer, AbortSignal.any([signal, AbortSignal.timeout(keyMs)]))
+    .catch((error: unknown) => {
+      throw asAppError(error);
+    });
   const answer = await resources
     .json({
       ...{ method: 'POST', path: '/files', body: body.stream, signal },
       headers: { 'content-type': `multipart/form-data; boundary=${body.boundary}` },
     })
     .catch((error: unknown) => {
-      throw body.failure ?? asAppError(error);
+      throw body.failure ?? asAppError(error, key);
     });
   const providerFileId = idIn(answer);
-  if (providerFileId === null)
-    throw asAppError(new ProviderFailure('invalid', target.chain[0].provider.name));
+  if (providerFileId === null) throw asAppError(new ProviderFailure('invalid', key.provider));
   const id = newId();
   const object = { ...answer, filename: form.filename };
   const file: StoredFile = {
@@ -251,18 +263,6 @@ async function passOn(
   };
   await keep(dependencies, file, { settings, holder: { tenantId, userId }, resources });
   return shownFile(object, { id });
-}
-
-function providersKey(
-  providers: ProviderRegistry,
-  { target, model }: RequestSum,
-  tenantId: string,
-): { resources: ProviderResources; key: KeyName } {
-  try {
-    return providers.resourcesFor(model, { tenantId, ownKeys: target.ownKeys });
-  } catch (error) {
-    throw asAppError(error);
-  }
 }
 
 /** Stores a file that the provider has, or has it deleted there. */

@@ -196,21 +196,28 @@ export class ProviderRegistry {
     return this.#ownKeys.of(model.provider, tenantId, own);
   }
 
-  /** Files and batches of a model's provider, by one of its payer's keys. Throws the failure of one whose keys all rest. */
-  resourcesFor(model: Model, payer: KeyPayer): { resources: ProviderResources; key: KeyName } {
-    const { tenantId } = payer;
-    const call = { model: `batches ${model.upstreamModel}`, tenantId, affinity: null };
-    const turn = this.keysFor(model, payer)?.turn(call) ?? null;
-    if (turn !== null && turn.key === null) throw turn.exhausted;
-    const own = payer.ownKeys?.get(model);
-    return {
-      resources: resourcesAt(this.#accessTo(model), turn?.key?.credentials),
-      key: {
-        provider: model.provider.name,
-        keyId: own === undefined ? (turn?.key?.id ?? null) : null,
-        ownKeyId: own?.id ?? null,
-      },
-    };
+  /**
+   * Files and batches of a model's provider, by one of its payer's keys. A file can't be sent twice, so each key is first
+   * tried with a request that costs nothing. Throws a `ProviderFailure` where no key is left.
+   */
+  async resourcesFor(
+    model: Model,
+    payer: KeyPayer,
+    signal: AbortSignal,
+  ): Promise<{ resources: ProviderResources; key: KeyName }> {
+    const access = this.#accessTo(model);
+    const { name: provider } = model.provider;
+    const pool = this.keysFor(model, payer);
+    if (pool === null)
+      return { resources: resourcesAt(access, undefined), key: { provider, keyId: null, ownKeyId: null } };
+    const call = { model: `batches ${model.upstreamModel}`, tenantId: payer.tenantId, affinity: null };
+    return pool.turn(call).sent(async (key) => {
+      const resources = resourcesAt(access, key?.credentials);
+      await resources.json({ method: 'GET', path: '/files?limit=1', signal });
+      const own = payer.ownKeys?.get(model);
+      const keyId = own === undefined ? (key?.id ?? null) : null;
+      return { resources, key: { provider, keyId, ownKeyId: own?.id ?? null } };
+    });
   }
 
   /** The same by the key that was taken then, which may have changed since; null where provider or key are gone. */

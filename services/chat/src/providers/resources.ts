@@ -6,6 +6,7 @@ import type { AnswerFormat } from '../dialects/dialect.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { CredentialsError, type Credentials } from './credentials.ts';
 import type { HttpAdapter, ResourceAnswer, ResourceRequest } from './http-adapter.ts';
+import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 
@@ -103,7 +104,7 @@ export class ProviderResources {
       ...(concernsRequest(status) && words),
       ...(isKept && concernsRequest(status) && { body: bytes }),
       ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
-      status,
+      status: keyStatus(status, body, headers),
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
     });
   }
