@@ -94,6 +94,20 @@ describe('replicas', () => {
     );
   });
 
+  it('that stop give the batch that they work on to others at once', async () => {
+    const idle = await ChatHarness.start({ batchPace: { ...batchPace, roundMs: 3_600_000 } });
+    idle.simulator.batches.held = true;
+    const replica = await idle.startReplica({ batchPace });
+    const batch = await begun(sdkFor(idle, { tenantId: newId() }), linesOf([{ id: 'a' }]));
+    idle.simulator.setFault({ status: 503, delay_ms: 60_000 });
+    const leased = (): Promise<unknown[]> =>
+      idle.rows('select 1 from chat.batches where id = $1 and lease_id is not null', [runOf(batch.id)]);
+    await eventually(async () => expect(await leased()).toHaveLength(1));
+    await replica.stop();
+    expect(await leased()).toEqual([]);
+    await idle.stop();
+  });
+
   it('give up a batch that cannot be asked about, with an estimate', async () => {
     harness.simulator.batches.held = true;
     const client = sdk({ tenantId: newId() });

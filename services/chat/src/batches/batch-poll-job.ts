@@ -21,6 +21,7 @@ import {
   findDue,
   knownIds,
   leaseBatch,
+  releaseBatch,
   renewLease,
   returnBatch,
   returnFailing,
@@ -107,7 +108,7 @@ export class BatchPolling {
     this.#loop.start(jittered(this.#pace.roundMs));
   }
 
-  /** Leaves what is under way, which another replica takes over once the lease is over. */
+  /** Gives what is under way to other replicas. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await Promise.all(this.#working.values());
@@ -144,7 +145,12 @@ export class BatchPolling {
     try {
       await this.#ask(batch);
     } catch (error) {
-      if (this.#loop.signal.aborted) return;
+      if (this.#loop.signal.aborted) {
+        await releaseBatch(pool, batch).catch((err: unknown) =>
+          log.warn({ ...about, err }, 'failed to release a batch'),
+        );
+        return;
+      }
       const isLost = (batch.failingMs ?? 0) >= this.#pace.giveUpMs;
       log[isLost ? 'error' : 'warn'](
         { ...about, err: error },

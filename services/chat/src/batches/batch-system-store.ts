@@ -302,6 +302,14 @@ export async function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: nu
   return rowCount === 1;
 }
 
+/** Gives a batch back as it was, for any replica. */
+export async function releaseBatch(pool: Pool, { id, leaseId }: Lease): Promise<void> {
+  await pool.query(
+    `update chat.batches set lease_id = null, due_at = now() where id = $1 and lease_id = $2 and ended_at is null`,
+    [id, leaseId],
+  );
+}
+
 /** Returns a batch that goes on, with how the provider describes it. */
 export async function returnBatch(
   pool: Pool,
