@@ -86,8 +86,8 @@ export const routes: readonly Route[] = [
     summary: "Upload the requests of a batch, as OpenAI's API has it",
     description: [
       'Each line is checked as it arrives: its `custom_id`, which no other line has; its `method`, `POST`; its `url`,',
-      '`/v1/chat/completions` or `/v1/embeddings`; and its `body`, whose `model` must be the same in all lines. The model',
-      'decides the provider, which gets the file. If a line is refused, nothing is kept.',
+      '`/v1/chat/completions`, `/v1/embeddings` or `/v1/responses`; and its `body`, whose `model` must be the same in all',
+      'lines. The model decides the provider, which gets the file. If a line is refused, nothing is kept.',
     ].join('\n'),
     examples: {
       requests: {

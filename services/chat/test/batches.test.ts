@@ -16,15 +16,25 @@ import {
   uploaded,
 } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
+import { testCatalogue } from './test-catalogue.ts';
 
 /** Files and batches of OpenAI's API, with its SDK. */
 
 let harness: ChatHarness;
 beforeAll(async () => {
-  harness = await ChatHarness.start({ batchPace });
+  const { models } = await testCatalogue('http://127.0.0.1/v1', {});
+  const price = { input_per_mtok: '1', output_per_mtok: '2' };
+  const responding = { id: 'responding', provider: 'simulator', api: 'responses', price };
+  harness = await ChatHarness.start({ batchPace }, { models: [...models, responding] });
 });
 afterEach(() => harness.simulator.reset());
 afterAll(() => harness.stop());
+
+/** A line with a request of the responses API. */
+const response = (body: Record<string, unknown> = {}) => ({
+  ...{ id: 'a', url: '/v1/responses' },
+  body: { model: 'responding', messages: undefined, input: 'say a', ...body },
+});
 
 const sdk = (principal: Partial<Principal>): OpenAI => sdkFor(harness, principal);
 
@@ -102,6 +112,31 @@ describe('a batch', () => {
     expect(await harness.endedRun(runOf(batch.id))).toMatchObject({ operation: 'embeddings', status: 'ok' });
   });
 
+  it('can have responses, which no provider stores, nor gets a thought of', async () => {
+    const thought = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'sealed' };
+    const input = [{ role: 'user', content: 'one' }, thought, { role: 'user', content: 'two' }];
+    const client = sdk({ tenantId: newId() });
+    const { id } = await uploaded(client, linesOf([response(), { ...response({ input }), id: 'b' }]));
+    const [file] = [...harness.simulator.batches.files.values()];
+    const [first, second] = (file?.content ?? '').split('\n');
+    expect(first).toContain('"store":false');
+    expect(second).not.toContain('sealed');
+    const batch = await client.batches.create({
+      ...{ input_file_id: id, endpoint: '/v1/responses', completion_window: '24h' },
+    });
+    const { request_counts: counts } = await ended(client, batch.id);
+    expect(counts).toEqual({ total: 2, completed: 2, failed: 0 });
+    const run = await harness.endedRun(runOf(batch.id));
+    expect(run).toMatchObject({
+      dialect: 'responses',
+      operation: 'chat',
+      status: 'ok',
+      usage_estimated: false,
+    });
+    expect(run.cost_pico).toBe(String(run.input_tokens * 500_000 + run.output_tokens * 1_000_000));
+    expect(run.output_tokens).toBeGreaterThan(0);
+  });
+
   it.each([
     ['cancelled', 'cancelled', null],
     ['expired', 'error', 'batch_expired'],
@@ -155,7 +190,22 @@ describe('a file', () => {
       linesOf([{ id: 'a' }, { id: 'b', body: { model: 'small' } }]),
       'Line 2: All requests',
     ],
-    ['with another URL', linesOf([{ id: 'a', url: '/v1/responses' }]), 'Line 1: url'],
+    ['with another URL', linesOf([{ id: 'a', url: '/v1/completions' }]), 'Line 1: url'],
+    [
+      'for a model of another API',
+      linesOf([response({ model: 'priced' })]),
+      'Line 1: The model priced has no',
+    ],
+    [
+      'that goes on from a response',
+      linesOf([response({ previous_response_id: 'resp_1' })]),
+      'Line 1: Requests',
+    ],
+    [
+      'with an item of a response',
+      linesOf([response({ input: [{ type: 'item_reference', id: 'msg_1' }] })]),
+      'Line 1: Requests',
+    ],
     ['with a stream', linesOf([{ id: 'a', body: { stream: true } }]), 'Line 1: Requests'],
     ['for an agent', linesOf([{ id: 'a', body: { model: 'agent:x' } }]), 'Line 1: Batches'],
     ['without messages', linesOf([{ id: 'a', body: { messages: undefined } }]), 'Line 1'],

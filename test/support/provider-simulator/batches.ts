@@ -4,6 +4,10 @@ import { embeddingBody, embeddingUsage, readEmbeddingRequest } from './embedding
 import { RefusedRequest } from './errors.ts';
 import type { Exchange } from './exchange.ts';
 import { noFault } from './faults.ts';
+import { ThinkingSigner } from './messages/thinking-signer.ts';
+import { answerResponses } from './responses/responses-answer.ts';
+import { readResponsesRequest } from './responses/responses-request.ts';
+import { responseBody } from './responses/responses-wire.ts';
 import { isObject, type JsonObject } from './values.ts';
 import { completionBody } from './wire.ts';
 
@@ -198,10 +202,17 @@ function resultOf({ custom_id, url, body }: BatchRequest, id: string): string {
   return JSON.stringify({ id: `batch_req_${id}`, custom_id, response, error: null });
 }
 
+const signer = new ThinkingSigner('batches');
+
 function answerOf(url: string, body: JsonObject, id: string): unknown {
   if (url === '/v1/embeddings') {
     const request = readEmbeddingRequest(body);
     return JSON.parse(embeddingBody(request, embeddingUsage(request, noFault), noFault));
+  }
+  if (url === '/v1/responses') {
+    const context = { newId: (prefix: string) => prefix + id, signer };
+    const answer = answerResponses(readResponsesRequest(body, signer), noFault, context);
+    return JSON.parse(responseBody(answer, noFault));
   }
   return JSON.parse(completionBody(answerChat(readChatRequest(body), noFault, `chatcmpl-${id}`), noFault));
 }

@@ -19,7 +19,7 @@ import { uuidIn } from '../shared/object-id.ts';
 import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { voidBatch } from './batch-end-system-store.ts';
-import { deploymentOf, operationOf, type BatchRequests } from './batch-requests.ts';
+import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   confirmBatch,
   describeBatch,
@@ -43,6 +43,9 @@ export interface BatchHandlerDependencies extends BatchDependencies {
   /** The time until a new batch is asked about. */
   firstPauseMs: number;
 }
+
+/** Files keep their URL, which a later release may no longer take. */
+const ofChat: BatchKind = { operation: 'chat', api: 'chat' };
 
 /** Batches of a tenant under way. */
 const mostBatches = 1_000;
@@ -240,10 +243,17 @@ function runOf({ telemetry }: BatchHandlerDependencies, id: string, beginning: B
   const { call, file, requests } = beginning;
   const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
   const { traceId, spanId } = telemetry.within(call.trace);
+  const { operation, api: dialect } = kindsByUrl.get(requests.url) ?? ofChat;
   return startedRun({
     ...{ id, tenantId, apiKeyId, userId, requestId: call.requestId, traceId, spanId },
-    operation: operationOf.get(requests.url) ?? 'chat',
-    ...{ channel: 'batch', dialect: 'chat', client: clientNamed(undefined), sessionId: null, agentId: null },
+    ...{
+      operation,
+      channel: 'batch',
+      dialect,
+      client: clientNamed(undefined),
+      sessionId: null,
+      agentId: null,
+    },
     ...{ requestModel: requests.model, streamed: false, ownKey: file.key.ownKeyId !== null },
     ...{ inputPreview: null, recall: null, charges: null },
   });

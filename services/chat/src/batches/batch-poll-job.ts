@@ -232,8 +232,13 @@ export class BatchPolling {
   }
 
   async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
+    const { dialect } = batch.run;
     const tally = new ResultTally({
-      ...{ format: dialects.chat, pricing: this.#options.pricing, model: this.#modelOf(batch) },
+      ...{
+        format: dialects[dialect === 'responses' ? 'responses' : 'chat'],
+        pricing: this.#options.pricing,
+        model: this.#modelOf(batch),
+      },
       ...{ tenantId: batch.tenantId, at: batch.createdAt },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
     });

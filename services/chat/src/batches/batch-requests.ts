@@ -8,10 +8,17 @@ import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TokenClass } from '../usage/usage.ts';
 
-/** The URLs of requests in batches, as OpenAI has them, and what each asks for. */
-export const operationOf: ReadonlyMap<string, Operation> = new Map([
-  ['/v1/chat/completions', 'chat'],
-  ['/v1/embeddings', 'embeddings'],
+/** What a request in a batch asks for, and in which API. */
+export interface BatchKind {
+  operation: Operation;
+  api: 'chat' | 'responses';
+}
+
+/** By the URLs of requests in batches, as OpenAI has them. */
+export const kindsByUrl: ReadonlyMap<string, BatchKind> = new Map([
+  ['/v1/chat/completions', { operation: 'chat', api: 'chat' }],
+  ['/v1/embeddings', { operation: 'embeddings', api: 'chat' }],
+  ['/v1/responses', { operation: 'chat', api: 'responses' }],
 ]);
 
 /** The requests of a file, as they are stored with it. */
@@ -31,17 +38,17 @@ export interface BatchRequests {
 export function batchTarget(
   catalogue: Catalogue,
   name: string,
-  asked: { settings: TenantSettings; userId: string | null; choosing: Choosing },
+  asked: { api: BatchKind['api']; settings: TenantSettings; userId: string | null; choosing: Choosing },
 ): Target {
   if (agentRef(name) !== null)
     throw new AppError('unsupported_parameter', 'Batches name models; an agent has none.', {
       param: 'model',
     });
-  const { settings, userId, choosing } = asked;
+  const { api, settings, userId, choosing } = asked;
   const target = modelTarget(catalogue, name, settings.allowedModels, choosing);
   const paid = ofOnePayer(target, { keys: settings.ownKeys, userId });
   const { id } = paid.chain[0];
-  const first = paid.chain.find((model) => model.id === id && hasBatches(model));
+  const first = paid.chain.find((model) => model.id === id && hasBatches(model, api));
   if (first === undefined)
     throw new AppError('unsupported_parameter', `The model ${id} has no batches in this API.`, {
       param: 'model',
@@ -49,8 +56,8 @@ export function batchTarget(
   return { ...paid, chain: [first] };
 }
 
-function hasBatches({ provider, api }: Model): boolean {
-  return provider.kind === 'openai' && api === 'chat';
+function hasBatches(model: Model, api: BatchKind['api']): boolean {
+  return model.provider.kind === 'openai' && model.api === api;
 }
 
 /** The deployment that a file was uploaded for. Throws `model_not_found` where the tenant may no longer use it. */
@@ -65,6 +72,17 @@ export function deploymentOf(
   );
   if (found === undefined) throw modelNotFound(name);
   return found;
+}
+
+/** Throws a 400 for a request that goes on from what the gateway keeps, which no provider has. */
+function refuseKept({ state, compaction }: CompletionRequest): void {
+  if (state === undefined) return;
+  const { previousId, references, summaries } = state;
+  const isOwn = previousId === null && references.size === 0 && summaries.size === 0;
+  if (isOwn && compaction === undefined) return;
+  throw new AppError('unsupported_parameter', 'Requests of a batch go on from no earlier response.', {
+    param: previousId === null ? 'input' : 'previous_response_id',
+  });
 }
 
 /** Adds requests up. */
@@ -98,6 +116,7 @@ export class RequestSum {
       throw new AppError('unsupported_parameter', 'Requests of a batch are not streamed.', {
         param: 'stream',
       });
+    refuseKept(request);
     const [most] = mostTokens(request, this.#target);
     if (most === undefined) throw new Error('a target has one model at least');
     this.#count += 1;

@@ -210,7 +210,7 @@ async function upload(
   if (!(await hasRoom(pool, tenantId, mostFiles))) throw tooManyFiles();
   const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
   const lines = new InputLines(
-    (name) => batchTarget(catalogue, name, { settings, userId, choosing }),
+    (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing }),
     tenantId,
   );
   const form = new UploadForm(request, call.route.bodyLimit);

@@ -6,7 +6,7 @@ import type { Target } from '../catalogue/target.ts';
 import type { Rewrite, Share } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
-import { operationOf, RequestSum } from './batch-requests.ts';
+import { kindsByUrl, RequestSum, type BatchKind } from './batch-requests.ts';
 
 /** As OpenAI has it. */
 const maxLines = 50_000;
@@ -16,18 +16,20 @@ const maxIdChars = 512;
 /** A line is in memory while it is checked; the sum is bounded by the uploads at a time. */
 const noShare: Share = { release: () => undefined };
 const unchanged: Omit<Rewrite, 'model'> = {
+  // A seal may be another tenant's, and no thought is kept for a batch.
+  keepsSeal: () => false,
   ...{ includeUsage: false, systemPrompt: null, reference: null, defaults: {}, maxTokens: null, tools: null },
 };
 
 /** The requests of an uploaded file. */
 export class InputLines {
-  readonly #targetFor: (model: string) => Target;
+  readonly #targetFor: (model: string, api: BatchKind['api']) => Target;
   readonly #tenantId: string;
   readonly #ids = new Set<string>();
   #sum: RequestSum | null = null;
 
   /** `targetFor`: finds the deployment of the first request's model. */
-  constructor(targetFor: (model: string) => Target, tenantId: string) {
+  constructor(targetFor: (model: string, api: BatchKind['api']) => Target, tenantId: string) {
     this.#targetFor = targetFor;
     this.#tenantId = tenantId;
   }
@@ -51,19 +53,20 @@ export class InputLines {
 
   async #checked({ bytes }: Line): Promise<Buffer> {
     const { id, url, body } = await this.#partsOf(bytes);
-    const operation = operationOf.get(url);
-    if (operation === undefined)
-      throw new AppError('invalid_value', `url must be one of ${[...operationOf.keys()].join(', ')}.`, {
+    const kind = kindsByUrl.get(url);
+    if (kind === undefined)
+      throw new AppError('invalid_value', `url must be one of ${[...kindsByUrl.keys()].join(', ')}.`, {
         param: 'url',
       });
     this.#note(id);
     const tenantId = this.#tenantId;
     const parsed = await parseBody(body, tenantId);
     return readPart(body, tenantId, () => {
-      const request = dialects.chat.readRequest(operation, body, parsed);
-      this.#sum ??= new RequestSum(this.#targetFor(request.model), { model: request.model, url });
+      const request = dialects[kind.api].readRequest(kind.operation, body, parsed);
+      this.#sum ??= new RequestSum(this.#targetFor(request.model, kind.api), { model: request.model, url });
       this.#sum.add(request, url);
-      const rewrite = { ...unchanged, model: this.#sum.model.upstreamModel };
+      const { upstreamModel, reasoning: reasons } = this.#sum.model;
+      const rewrite = { ...unchanged, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
       const head = JSON.stringify({ custom_id: id, method: 'POST', url });
       return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), rewritten, Buffer.from('}\n')]);
