@@ -61,7 +61,7 @@ export function ended(client: OpenAI, id: string): Promise<OpenAI.Batch> {
     if (!['completed', 'failed', 'expired', 'cancelled'].includes(batch.status))
       throw new Error(batch.status);
     return batch;
-  }, 10_000);
+  }, 60_000);
 }
 
 export const runOf = (batchId: string): string =>
