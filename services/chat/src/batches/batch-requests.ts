@@ -8,7 +8,7 @@ import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TokenClass } from '../usage/usage.ts';
 
-/** What a request in a batch asks for, and in which API. */
+/** The operation of a request in a batch, and its API. */
 export interface BatchKind {
   operation: Operation;
   api: 'chat' | 'responses';
