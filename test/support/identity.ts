@@ -27,12 +27,19 @@ export async function testIdentity(): Promise<TestIdentity> {
     if (key === undefined) throw new Error(`unknown service: ${service}`);
     return key;
   };
-  const edge = await Signer.create(privateKey('edge'));
+  // A signer keeps room for many tokens, and a test asks for one with each request.
+  const signers = new Map<string, Promise<Signer>>();
+  const signer = (service: string): Promise<Signer> => {
+    const known = signers.get(service) ?? Signer.create(privateKey(service));
+    signers.set(service, known);
+    return known;
+  };
+  const edge = await signer('edge');
   return {
     publicKeys: keys.publicKeys,
     privateKey,
     keyRing: newKeyRing('test'),
-    signer: (service) => Signer.create(privateKey(service)),
+    signer,
     assertion: (principal = {}) => edge.assertion(makePrincipal(principal)),
   };
 }
