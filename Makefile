@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install up dev test test-fast test-outside lint lint-types lint-rules lint-format lint-structure gen bench
+.PHONY: help install up dev test test-fast test-outside lint lint-rules lint-format lint-structure gen bench
 .PHONY: pages cli images test-statements test-hostile test-cluster clean
 
 # The project's own Node 24 and tools. `npm ci` runs on the machine's Node, since it replaces this folder.
@@ -36,14 +36,11 @@ test-outside: node_modules/.package-lock.json ## Run tests with tools of other e
 	@bash test/outside/run.sh
 
 lint: node_modules/.package-lock.json ## Check types, rules, format, words, dependencies and unused code
-	@$(MAKE) --no-print-directory -j 2 -k lint-types lint-rules lint-format lint-structure
+	@$(MAKE) --no-print-directory -j 2 -k lint-rules lint-format lint-structure
 
-lint-types:
-	$(WITH_TOOLS) tsc -p tsconfig.json
-	$(WITH_TOOLS) tsc -p packages/web/src
-
+# Types as well.
 lint-rules:
-	$(WITH_TOOLS) eslint .
+	$(WITH_TOOLS) oxlint .
 
 lint-format:
 	$(WITH_TOOLS) prettier --check --log-level warn .

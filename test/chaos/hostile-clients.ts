@@ -182,11 +182,11 @@ export function hostileClients(of: () => ChaosSystem, endless: () => EndlessProv
             for (let call = 0; call < 100; call += 1) statuses.push((await bystander.complete()).status);
             return statuses;
           });
-          const statuses = await Promise.all(lanes).finally(async () => {
+          const statuses = await Promise.all(lanes).finally(() => {
             state.over = true;
-            await Promise.all(attacking);
-            attacker.close();
           });
+          await Promise.all(attacking);
+          attacker.close();
           expect(statuses.flat().filter((status) => status !== 200)).toEqual([]);
           const failed = chaos.simulator.requests.filter(({ status }) => status === 500).length;
           chaos.mark('calls that the provider failed', { failed });

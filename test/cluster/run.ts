@@ -68,8 +68,12 @@ async function runAll(settings: ClusterSettings): Promise<Row[]> {
   const backends = await Backends.start(settings.host);
   const cluster = new ClusterSystem(settings, backends);
   const stop = onSignal(async () => {
-    // Also where the cluster is gone already.
-    await cluster.remove().finally(() => backends.stop());
+    try {
+      await cluster.remove();
+    } finally {
+      // Also where the cluster is gone already.
+      await backends.stop();
+    }
   });
   try {
     const rows = [await attempt(install, cluster)];

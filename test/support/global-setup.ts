@@ -26,7 +26,7 @@ interface JestRun {
  * one Kafka available, which starts when a test first needs it. `TEST_PGVECTOR` names the folder of another PostgreSQL,
  * whose databases then all have pgvector.
  */
-// eslint-disable-next-line no-restricted-exports -- Jest calls the default export.
+// oxlint-disable-next-line no-restricted-exports -- Jest calls the default export.
 export default async function setUp(
   run: JestRun,
   { setupFiles }: { setupFiles: readonly string[] },

@@ -43,7 +43,7 @@ export async function recordPlans(ground: ServiceGround): Promise<{ plans: Execu
   ])
     await ground.rows(`alter database ${database?.name ?? ''} set ${setting}`);
   const plans: ExecutedPlan[] = [];
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
   const { connect } = Client.prototype;
   Client.prototype.connect = function (this: Client, ...input: unknown[]) {
     this.on('notice', ({ message = '' }) => {

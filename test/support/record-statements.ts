@@ -19,7 +19,7 @@ if (record !== undefined) recordInto(record);
 
 function recordInto(kept: StatementRecord): void {
   const sessions = new WeakMap<Client, Session | null>();
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- it is called with its client
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its client
   const { query } = Client.prototype;
   Client.prototype.query = function (this: Client, ...input: unknown[]) {
     let session = sessions.get(this);

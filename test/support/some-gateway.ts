@@ -14,7 +14,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   // Its members depend on the route.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   body: any;
 }
 

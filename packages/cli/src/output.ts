@@ -95,7 +95,7 @@ function cell(value: unknown): string {
 
 /** A text from outside without control characters other than line ends and tabs. */
 export function forTerminal(text: string): string {
-  // eslint-disable-next-line no-control-regex -- those are what it removes
+  // oxlint-disable-next-line no-control-regex -- those are what it removes
   return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
 }
 

@@ -18,7 +18,7 @@ const maxValueBytes = 4_096;
 
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 /** Characters that can be neither in a name nor in a value (RFC 6265bis, 5.6). */
-// eslint-disable-next-line no-control-regex -- the rule is about control characters
+// oxlint-disable-next-line no-control-regex -- the rule is about control characters
 const forbidden = /[\u0000-\u0008\u000a-\u001f\u007f;]/;
 const inner = String.raw`[^\x00-\x08\x0a-\x1f\x7f;]`;
 const end = String.raw`[^\x00-\x1f\x7f;\s]`;

@@ -26,7 +26,6 @@ export function toStatus(caught: unknown): FailedStatus {
   const detail: Detail = { code, message, param, headers, publicCode };
   const metadata = new Metadata();
   metadata.set(detailKey, Buffer.from(JSON.stringify(detail)));
-  // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- the error table uses the gRPC numbers
   return { code: error.grpcStatus, details: error.code, metadata };
 }
 

@@ -136,9 +136,9 @@ function health(port: number): Promise<unknown> {
       Check.requestSerialize,
       Check.responseDeserialize,
       { service: '' },
-      (error: ServiceError | null, response?: object) => {
+      (error: ServiceError | null, response?: { status?: unknown }) => {
         client.close();
-        if (error === null) resolve((response as { status?: unknown } | undefined)?.status);
+        if (error === null) resolve(response?.status);
         else reject(error);
       },
     );

@@ -325,7 +325,7 @@ describe('what a handler throws', () => {
 
   it('is hidden when it is any other error', async () => {
     for (const thrown of [new Error('password is hunter2'), 'hunter2']) {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the worst a library may do
+      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- the worst a library may do
       reply = () => Promise.reject(thrown);
       const response = await ask();
       const text = await response.text();

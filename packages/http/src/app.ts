@@ -52,7 +52,7 @@ export interface Call<Body = unknown, Query = unknown> extends RequestContext {
 }
 
 // Each handler declares the shapes of its route in its own signature.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 export type Handler = (call: Call<any, any>) => Promise<Reply>;
 
 /**

@@ -112,7 +112,7 @@ export class Verifier {
   async #verify(token: string, audience: string, anyAge = false): Promise<JWTPayload> {
     const cacheKey = token.slice(-48);
     const known = this.#verified.get(cacheKey);
-    // eslint-disable-next-line no-restricted-syntax -- who knows the end of a token, which is its key here, has all of it
+    // oxlint-disable-next-line house/secret-comparison -- who knows the end of a token, which is its key here, has all of it
     if (known?.token === token && known.audience === audience && (anyAge || Date.now() < known.expiresAtMs))
       return known.payload;
     const { payload, protectedHeader } = await jwtVerify(

@@ -16,7 +16,7 @@ type Callback = (error: Error | null | undefined, result?: QueryResult) => void;
  */
 export class PatientClient extends Client {
   // Returns nothing, a promise or a submittable: only `any` is assignable to each of pg's overloads.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   override query(...input: unknown[]): any {
     const callback: unknown = input.at(-1);
     if (typeof callback === 'function') {

@@ -174,7 +174,7 @@ async function connectBy(
   { egress, reader, tenantId, url, access, timeoutMs, onToolsChanged }: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<McpConnection> {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers of 2024 speak nothing else
+  // oxlint-disable-next-line typescript/no-deprecated -- servers of 2024 speak nothing else
   const Transport = transport === 'sse' ? SSEClientTransport : StreamableHTTPClientTransport;
   const client = new Client(
     { name: 'gatehouse', version },

@@ -109,7 +109,11 @@ export class McpRegistry {
     try {
       const listed = async (): Promise<Listed> => {
         const connection = await McpConnection.connect(options, signal);
-        return this.#list(connection, signal).finally(() => connection.close());
+        try {
+          return await this.#list(connection, signal);
+        } finally {
+          await connection.close();
+        }
       };
       return await this.#listings.run(tenantId, listed, signal);
     } catch (error) {

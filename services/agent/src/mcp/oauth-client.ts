@@ -260,7 +260,7 @@ export class OAuthClient {
     metadata: AuthorizationServerMetadata,
     { scope, fetchFn }: { scope: string | null; fetchFn: Fetch },
   ): Promise<OAuthClientInformation> {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers before 2026-07-28 have no other way
+    // oxlint-disable-next-line typescript/no-deprecated -- servers before 2026-07-28 have no other way
     const { client_id, client_secret, token_endpoint_auth_method } = await registerClient(
       authorizationServerUrl,
       {

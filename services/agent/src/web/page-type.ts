@@ -11,7 +11,7 @@ export interface PageType {
 const sniffedBytes = 1_445;
 const beginnings =
   /^[\t\n\f\r ]*(?:<!--|<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[\t\n\f\r />])/i;
-// eslint-disable-next-line no-control-regex -- the bytes that no text has
+// oxlint-disable-next-line no-control-regex -- the bytes that no text has
 const binary = /[\0-\x08\x0b\x0e-\x1a\x1c-\x1f]/;
 const utf16Mark = /^(?:\xfe\xff|\xff\xfe)/;
 

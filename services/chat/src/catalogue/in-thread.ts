@@ -23,7 +23,7 @@ export function pricesInThread(
 }
 
 /** Rejects with the reason of `signal`, and for a text that takes too long or too much memory. */
-function read(task: Task, file: string, signal: AbortSignal): Promise<unknown> {
+async function read(task: Task, file: string, signal: AbortSignal): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const worker = new Worker(thread, {
     workerData: task,
@@ -39,9 +39,11 @@ function read(task: Task, file: string, signal: AbortSignal): Promise<unknown> {
   });
   worker.once('error', reject);
   worker.once('exit', () => reject(new Error('the thread that reads the catalogue ended')));
-  return promise.finally(async () => {
+  try {
+    return await promise;
+  } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stopped);
     await worker.terminate();
-  });
+  }
 }
