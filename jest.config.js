@@ -6,7 +6,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/outside/', '<rootDir>/test/chart/'],
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': '<rootDir>/test/support/strip-types.js' },
-  filter: '<rootDir>/test/support/one-gateway.js',
+  filter: '<rootDir>/test/support/run-as-one.js',
   testSequencer: '<rootDir>/test/support/side-by-side.js',
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',

@@ -1,25 +1,6 @@
 import TestSequencer from '@jest/test-sequencer';
+import { estimateOf } from './estimates.ts';
 
-/**
- * Seconds that a file takes on two cores, where Jest has not measured it, as in a new clone. Systems: tests of whole ones.
- */
-const estimates = [
-  { files: /\/test\/(chaos|hostile)\//, seconds: 90, system: true },
-  { files: /\/test\/e2e\/(transfer-moves|signals|one-gateway|up|operations)\./, seconds: 60, system: true },
-  { files: /\/test\/e2e\//, seconds: 20, system: true },
-  { files: /\/test\/conformance\//, seconds: 15, system: true },
-  { files: /\/webhook\/test\/(channel|moved|zalo\.)/, seconds: 70, system: false },
-  { files: /\/test\/proxies-bodies\.|\/worst-answers\./, seconds: 60, system: false },
-  {
-    files: /\/kafka\.|\/splitter\.|\/many-scopes\.|\/body-room\.|\/proxies|\/import/,
-    seconds: 35,
-    system: false,
-  },
-  { files: /\/webhook\/test\//, seconds: 15, system: false },
-  { files: /\/test\//, seconds: 8, system: false },
-  { files: /\/worst-|\/outbox-relay\.|\/replica-stops\.|\/sandbox\./, seconds: 25, system: false },
-  { files: /\//, seconds: 1.5, system: false },
-];
 /** Workers that run systems, while the others have parts to test. */
 const systemWorkers = 2;
 
@@ -54,6 +35,6 @@ export default class SideBySide extends TestSequencer {
 }
 
 function timeOf(test) {
-  const { seconds, system } = estimates.find(({ files }) => files.test(test.path));
+  const { seconds, system } = estimateOf(test.path);
   return { test, system, seconds: test.duration === undefined ? seconds : test.duration / 1_000 };
 }

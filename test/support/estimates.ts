@@ -1,0 +1,33 @@
+interface Estimate {
+  files: RegExp;
+  seconds: number;
+  system: boolean;
+}
+
+/**
+ * Seconds that a test file takes on two cores, where Jest has not measured it, as in a new clone. Systems: tests of
+ * whole ones.
+ */
+const estimates: readonly Estimate[] = [
+  { files: /\/test\/together\//, seconds: 60, system: false },
+  { files: /\/test\/(chaos|hostile)\//, seconds: 90, system: true },
+  { files: /\/test\/e2e\/(transfer-moves|signals|one-gateway|up|operations)\./, seconds: 60, system: true },
+  { files: /\/test\/e2e\//, seconds: 20, system: true },
+  { files: /\/test\/conformance\//, seconds: 15, system: true },
+  { files: /\/webhook\/test\/(channel|moved|zalo\.)/, seconds: 70, system: false },
+  { files: /\/test\/proxies-bodies\.|\/worst-answers\./, seconds: 60, system: false },
+  {
+    files: /\/kafka\.|\/splitter\.|\/many-scopes\.|\/body-room\.|\/proxies|\/import/,
+    seconds: 35,
+    system: false,
+  },
+  { files: /\/webhook\/test\//, seconds: 15, system: false },
+  { files: /\/test\//, seconds: 8, system: false },
+  { files: /\/worst-|\/outbox-relay\.|\/replica-stops\.|\/sandbox\./, seconds: 25, system: false },
+];
+const small: Estimate = { files: /\//, seconds: 1.5, system: false };
+
+/** By the absolute path of a test file. */
+export function estimateOf(file: string): Estimate {
+  return estimates.find(({ files }) => files.test(file)) ?? small;
+}
