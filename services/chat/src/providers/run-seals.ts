@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ApiName } from '../dialects/dialects.ts';
 import { sealId, sealIdsIn, sealSteps } from '../dialects/seals-in.ts';
-import { inSteps, turnsOf } from '../translation/steps.ts';
+import { inSteps, turnsOf } from '@gatehouse/kit/steps';
 
 /** Seals that one run notes: more than any has. */
 const maxMade = 4_096;

@@ -5,7 +5,7 @@ import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
 /** An API of clients and providers: readers and writers of everything that translation passes between two of them. */

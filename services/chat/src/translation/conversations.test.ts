@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields } from '@gatehouse/kit/fields';
+import { atOnce } from '@gatehouse/kit/steps';
 import { isAnswer, type ModelFacts, type TranslatedApi } from './api.ts';
 import { stopAfter, type Answer } from './answer.ts';
 import { chat } from './chat/chat.ts';
@@ -15,7 +16,6 @@ import { responses } from './responses/responses.ts';
 import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from './samples.ts';
-import { atOnce } from './translating.ts';
 
 type Api = Omit<TranslatedApi, 'clientWords' | 'thoughtIds'>;
 

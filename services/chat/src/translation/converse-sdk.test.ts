@@ -10,13 +10,13 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { atOnce } from '@gatehouse/kit/steps';
 import { converse } from './converse/converse.ts';
 import { exceptionFrame } from '../../test/aws-frames.ts';
 import { ConverseWriter, writeAnswer } from '../../test/converse-provider.ts';
 import { writeJson } from '../wire/json-text.ts';
 import { LeftOut } from './left-out.ts';
 import { fieldNames } from './chat/request-reader.ts';
-import { atOnce } from './translating.ts';
 import { answers, conversations, eventsOf, facts } from './samples.ts';
 import type { Conversation } from './conversation.ts';
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
+import { atOnce } from '@gatehouse/kit/steps';
 import { flatNames } from './flat-names.ts';
 import { facts } from './samples.ts';
-import { atOnce, writtenIn } from './translating.ts';
+import { writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
 const name = fc.oneof(

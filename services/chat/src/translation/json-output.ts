@@ -1,5 +1,5 @@
 import type { Conversation, Part, Turn } from './conversation.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 const instruction =
   'Unless you call a tool, answer with one JSON object and nothing else: no text around it, and no code fence.';

@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { atOnce } from '@gatehouse/kit/steps';
 import type { TranslatedApi } from './api.ts';
 import { chat } from './chat/chat.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';
@@ -11,7 +12,7 @@ import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
 import { facts } from './samples.ts';
-import { atOnce, translator } from './translating.ts';
+import { translator } from './translating.ts';
 
 const schema = { type: 'object', properties: { a: { type: 'string' } } };
 const url = 'https://a.example/b.png';

@@ -3,7 +3,7 @@ import { writeJson } from '../wire/json-text.ts';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
 import type { LeftOut } from './left-out.ts';
-import type { Steps } from './steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
 const inputSchema =

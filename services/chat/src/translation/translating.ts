@@ -3,7 +3,6 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialects/dialect.ts';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
-import type { Steps } from './steps.ts';
 import { translationBetween, type TranslatedAnswer } from './translation.ts';
 
 /** Requests on their way to a provider. For tests. */
@@ -25,14 +24,6 @@ export function translator(
     const { body, ignored } = await translation.request(Buffer.from(text), { tenantId: null });
     return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
   };
-}
-
-/** The result of steps that are all taken at once. */
-export function atOnce<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
 }
 
 /** The shortest conversation, in chat completions and in messages. */

@@ -28,7 +28,7 @@ import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
 import { sealedAt, turnsAt } from './seals.ts';
 import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
-import { inSteps, turnsOf, type InTurn, type Steps } from './steps.ts';
+import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/steps';
 import type { StreamEvent } from './stream-events.ts';
 import { summarising } from './summarising.ts';
 import { CallRestorer, ToolNames } from './tool-names.ts';

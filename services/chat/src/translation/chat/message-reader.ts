@@ -4,7 +4,7 @@ import type { CallPart, MediaPart, Part, ResultPart, TextPart, ThinkingPart, Tur
 import { textIn } from '../fields.ts';
 import type { LeftOut } from '../left-out.ts';
 import { fileSource, sourceOf } from '../media.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 /** Members of messages that are translated, by their roles. */
 const translated = {

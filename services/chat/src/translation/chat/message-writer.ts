@@ -4,7 +4,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversatio
 import type { LeftOut } from '../left-out.ts';
 import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
 import { chatMaker } from '../seals.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { withResultsBehindCalls } from '../turn-order.ts';
 
 interface Options {

@@ -5,7 +5,7 @@ import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { emptySchema, samplingOf } from '../messages/request-writer.ts';
 import { calledTools, ownTurns, splitSystem } from '../ordered-turns.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
 import { familyOf, makerOf } from './model-family.ts';

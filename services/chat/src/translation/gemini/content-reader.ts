@@ -7,7 +7,7 @@ import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut, Members } from '../left-out.ts';
 import { dataSource } from '../media.ts';
 import { readMarked } from '../seals.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 /** `LeftOut.members` of an object whose names may have either spelling. `names`: in camelCase. */
 export function membersOf<Name extends string>(

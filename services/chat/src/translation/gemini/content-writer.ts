@@ -3,7 +3,7 @@ import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
 import { isPlainText, namedText, typeOf } from '../media.ts';
 import { lateInput } from '../messages/content-writer.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { withResultsBehindCalls } from '../turn-order.ts';
 
 /** Google's documented stand-in for a signature that isn't there. */

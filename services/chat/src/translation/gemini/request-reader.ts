@@ -5,7 +5,7 @@ import { efforts, type Effort } from '../conversation.ts';
 import { stopIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut, Members } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
 

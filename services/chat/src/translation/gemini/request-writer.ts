@@ -5,7 +5,7 @@ import type { Conversation, Tool } from '../conversation.ts';
 import { budgetOf, effortOf, lowToHigh } from '../effort.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { writeContents } from './content-writer.ts';
 
 /** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */

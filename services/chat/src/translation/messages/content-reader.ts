@@ -6,7 +6,7 @@ import type { LeftOut, Members } from '../left-out.ts';
 import { dataSource } from '../media.ts';
 import { cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readMarked } from '../seals.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 /** The place of a content in the request. */
 interface Place {

@@ -4,7 +4,7 @@ import { efforts, noSampling, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut, Members } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readContent, systemParts } from './content-reader.ts';
 

@@ -4,7 +4,7 @@ import { askingForJson } from '../json-output.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { calledTools, ownTurns, splitSystem } from '../ordered-turns.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { blockOf } from './content-writer.ts';
 import { thinkingOf } from './thinking.ts';
 

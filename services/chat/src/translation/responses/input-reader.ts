@@ -12,7 +12,7 @@ import { textIn } from '../fields.ts';
 import type { LeftOut, Members } from '../left-out.ts';
 import { fileSource, sourceOf } from '../media.ts';
 import { readMarked } from '../seals.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
 export function* readInput(input: unknown, left: LeftOut): Steps<Turn[]> {

@@ -3,7 +3,7 @@ import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversatio
 import type { Late } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
 export function* writeInput(

@@ -4,7 +4,7 @@ import { efforts, noSampling, type Effort } from '../conversation.ts';
 import { booleanIn, numberIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { FieldNames, LeftOut } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
 

@@ -7,7 +7,7 @@ import { effortOf } from '../effort.ts';
 import { namingJson } from '../json-output.ts';
 import { RawJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { strictIn } from '../strict-schema.ts';
 import { writeInput } from './input-writer.ts';
 

@@ -3,7 +3,7 @@ import type { Tool } from '../conversation.ts';
 import { booleanIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import type { Steps } from '../steps.ts';
+import type { Steps } from '@gatehouse/kit/steps';
 import { freeformText } from '../tool-names.ts';
 
 /** Tools of the provider that Codex always offers, so that they are hints. */

@@ -1,6 +1,6 @@
-import { monotonicMs } from '@gatehouse/kit/clock';
-import { smallBytes } from '@gatehouse/kit/json-bytes';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { monotonicMs } from './clock.ts';
+import { smallBytes } from './json-bytes.ts';
+import { inLoopTurn } from './loop-turns.ts';
 
 /** Work that gives way to other work wherever it yields. A step takes a few milliseconds at most, and in no case over 50. */
 export type Steps<Result> = Generator<unknown, Result>;
@@ -16,11 +16,24 @@ export function turnsOf({ length }: Buffer, tenantId: string | null): InTurn {
   return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
 }
 
-/** Runs steps in as many turns as they need. */
-export async function inSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
+/** The result of steps that are all taken at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
-    const step = await inTurn(() => stepsOfTurn(steps));
+    const step = steps.next();
     if (step.done === true) return step.value;
+  }
+}
+
+/** Runs steps in as many turns as they need. An error that keeps them from a turn is also thrown where they yielded. */
+export async function inSteps<Result>(steps: Steps<Result>, inTurn: InTurn): Promise<Result> {
+  try {
+    for (;;) {
+      const step = await inTurn(() => stepsOfTurn(steps));
+      if (step.done === true) return step.value;
+    }
+  } catch (error) {
+    steps.throw(error);
+    throw error;
   }
 }
 
