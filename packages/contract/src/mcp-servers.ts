@@ -206,7 +206,7 @@ export const routes: readonly Route[] = [
     response: created(mcpServer),
     summary: 'Register an MCP server; its secrets are never shown',
     description:
-      'Connects and lists the tools first, unless `verify` is false; with `oauth` it looks for the authorization server instead. 422 `mcp_unreachable` if that fails: nothing is stored then.',
+      'Connects and lists the tools first, unless `verify` is false; with `oauth` it looks for the authorization server instead. 422 `mcp_unreachable` if that fails: nothing is stored then. A tenant may connect 60 times a minute, by registrations, changes and refreshes together.',
     examples: {
       later: {
         summary: 'A server that is connected later',
@@ -262,7 +262,7 @@ export const routes: readonly Route[] = [
     response: ok(mcpServer),
     summary: 'Connect to an MCP server and list its tools again',
     description:
-      '422 `mcp_unreachable` if that fails; the tools from before stay. Changes nothing where each user has a login.',
+      '422 `mcp_unreachable` if that fails; the tools from before stay. Changes nothing where each user has a login. A tenant may connect 60 times a minute.',
     examples: { server: { summary: 'A server', params, response: serverExample } },
   }),
   route({

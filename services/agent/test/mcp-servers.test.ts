@@ -198,6 +198,31 @@ describe('registration', () => {
   });
 });
 
+it('a tenant makes the gateway connect 60 times a minute at most, however it asks', async () => {
+  const { body } = await create();
+  const hasConnected = (times: number) =>
+    agents.rows(
+      `update agent.minute_counts set minute = date_trunc('minute', now()) + interval '1 minute', count = $2
+       where tenant_id = $1`,
+      [tenant.id, times],
+    );
+  const urls = [(await start()).url, server.url];
+  const limited = { status: 429, body: { error: { code: 'rate_limit_exceeded' } } };
+  for (const connect of [
+    () => create(),
+    () => refresh(body.id),
+    () => patch(body.id, { url: urls.shift() }),
+  ]) {
+    await hasConnected(59);
+    expect((await connect()).status).toBeLessThan(300);
+    expect(await connect()).toMatchObject(limited);
+  }
+  // Neither connects.
+  expect((await create({ verify: false })).status).toBe(201);
+  expect((await patch(body.id, { timeout_ms: 6_000 })).status).toBe(200);
+  expect((await create({}, agents.makeTenant().admin)).status).toBe(201);
+});
+
 describe('a registered server', () => {
   it('belongs to its tenant alone', async () => {
     const { body } = await create();

@@ -1,3 +1,4 @@
+import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { observeMcp } from '../mcp/mcp-metrics.ts';
@@ -28,7 +29,10 @@ export function createServers(
   observeMcp(metrics, registry);
   const verification = new Verification(registry, oauth);
   return {
-    handlers: serverHandlers({ servers, registry, lists, verification, guard, secrets, changes }),
+    handlers: serverHandlers({
+      ...{ servers, registry, lists, verification, guard, secrets, changes },
+      counts: new MinuteCounts(app, 'agent'),
+    }),
     parts: [registry],
     ...{ servers, registry },
   };

@@ -14,6 +14,7 @@ import type { Reply } from '@gatehouse/http/reply';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { z } from 'zod';
 import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
@@ -53,11 +54,15 @@ export interface ServerDependencies {
   guard: Guard;
   secrets: ServerSecrets;
   changes: Changes;
+  counts: MinuteCounts;
 }
+
+/** For which a tenant may send so many requests a minute. */
+const connections = 'mcp_connections';
 
 /** `/v1/mcp/servers*` */
 export function serverHandlers(dependencies: ServerDependencies): Record<string, Handler> {
-  const { servers, registry, lists, guard, changes } = dependencies;
+  const { servers, registry, lists, guard, changes, counts } = dependencies;
   return {
     'mcp.servers.list': async (call: List) => {
       const { limit, cursor } = call.query;
@@ -81,6 +86,8 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       const known = found(await servers.find(tenantId, id), what);
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
+      const isOther = connectsDifferently(known, body) || (body.enabled === true && !known.enabled);
+      if (isOther || known.status === 'pending') await counts.count(tenantId, connections);
       const reply = await changes.change(call, async (db) => {
         const before = found(await lockMcpServer(db, id), what);
         const isConsented = await hasLogin(db, before);
@@ -121,6 +128,7 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       // The list of a user with a login is fetched with that user's next call.
       const isAskable = server.enabled && hasAuth(server) && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
+      await counts.count(tenantId, connections);
       await registry.refresh(server, null).catch(unreachable);
       return { body: showServer(found(await servers.find(tenantId, id), what)) };
     },
@@ -129,13 +137,14 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
 async function create(
   call: Create,
-  { servers, verification, guard, secrets, changes }: ServerDependencies,
+  { servers, verification, guard, secrets, changes, counts }: ServerDependencies,
 ): Promise<Reply> {
   const [{ tenantId }, id] = [tenantOf(call), newId()];
   const settings = newSettings(call.body);
   const { secrets: given } = splitAuth(call.body.auth);
   await guard.check(settings.url, 'url');
   if (await servers.isNameTaken(tenantId, settings.name)) throw takenName();
+  if (call.body.verify) await counts.count(tenantId, connections);
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
     ? await verification.verify(tenantId, settings, given).catch(unreachable)

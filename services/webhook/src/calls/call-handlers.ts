@@ -4,6 +4,7 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
+import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
 import { showCall, type StoredCall } from './call.ts';
 import type { CallTexts } from './call-texts.ts';
@@ -23,6 +24,7 @@ export interface CallDependencies {
   deliveries: DeliveryStore;
   queue: DeliveryQueue;
   changes: Changes;
+  counts: MinuteCounts;
 }
 
 /** The deliveries that are read of one result; as many as its call shows. */
@@ -30,7 +32,7 @@ const maxDeliveries = 50;
 
 /** `/v1/webhooks/endpoints/{id}/calls`, `/v1/webhooks/calls*` */
 export function callHandlers(dependencies: CallDependencies): Record<string, Handler> {
-  const { endpoints, calls, texts, deliveries, queue, changes } = dependencies;
+  const { endpoints, calls, texts, deliveries, queue, changes, counts } = dependencies;
   return {
     'webhooks.endpoints.calls': async (call: List) => {
       const { tenantId } = tenantOf(call);
@@ -53,9 +55,11 @@ export function callHandlers(dependencies: CallDependencies): Record<string, Han
     'webhooks.calls.redeliver': async (call: Call) => {
       const what = 'webhook call';
       const callId = resourceId({ id: call.params['call_id'] ?? '' }, what);
-      const known = found(await calls.find(tenantOf(call).tenantId, callId), what);
+      const { tenantId } = tenantOf(call);
+      const known = found(await calls.find(tenantId, callId), what);
       if (known.callbackUrl === null || known.finishedAt === null)
         throw new AppError('nothing_to_deliver', 'The call has no callback_url, or has not finished.');
+      await counts.count(tenantId, 'repeated_deliveries');
       return changes.change(call, async (db) => {
         found(await lockEndpoint(db, known.endpointId), what);
         if ((await countDeliveries(db, callId)) >= maxDeliveries)

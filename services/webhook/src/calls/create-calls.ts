@@ -1,6 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Jobs } from '@gatehouse/jobs/jobs';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -55,6 +56,7 @@ export function createCalls({ log }: Shell, options: CallsOptions) {
     handlers: callHandlers({
       endpoints: new EndpointStore(app),
       deliveries: new DeliveryStore(app),
+      counts: new MinuteCounts(app, 'webhook'),
       ...{ calls, texts, queue, changes },
     }),
     rawHandlers: llmHandlers({

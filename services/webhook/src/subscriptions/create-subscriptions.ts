@@ -1,6 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { topics } from '@gatehouse/contract/services';
 import { EventIntake } from '@gatehouse/events/intake';
+import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import { consumeTopic } from '@gatehouse/shell/consumed-topic';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -48,6 +49,7 @@ export function createSubscriptions(shell: Shell, options: SubscriptionsOptions)
     handlers: subscriptionHandlers({
       subscriptions: new SubscriptionStore(app),
       guard: guards.guard,
+      counts: new MinuteCounts(app, 'webhook'),
       ...{ events, deliveries, secrets, changes },
     }),
     parts: [

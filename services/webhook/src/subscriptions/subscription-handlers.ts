@@ -11,6 +11,7 @@ import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { z } from 'zod';
 import type { EventQueue } from './event-queue-store.ts';
 import { platformId } from '../shared/platform.ts';
@@ -44,6 +45,7 @@ export interface SubscriptionDependencies {
   guard: Guard;
   secrets: WebhookSecrets;
   changes: Changes;
+  counts: MinuteCounts;
 }
 
 /** `/v1/webhooks/subscriptions*` and `/internal/v1/owner/webhook-subscriptions*` */
@@ -64,7 +66,7 @@ function withPrefix(prefix: string, handlers: Record<string, Handler>): Record<s
 
 function handlersFor(
   whose: (call: Call) => string,
-  { subscriptions, events, deliveries, guard, secrets, changes }: SubscriptionDependencies,
+  { subscriptions, events, deliveries, guard, secrets, changes, counts }: SubscriptionDependencies,
 ): Record<string, Handler> {
   return {
     list: async (call: List) => {
@@ -126,6 +128,7 @@ function handlersFor(
 
     test: async (call: Call) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
+      await counts.count(tenantId, 'test_events');
       return changes.change(call, async (db) => {
         const subscription = found(await lockSubscription(db, { tenantId, id }), what);
         const delivery = await deliveryById(db, await events.test(db, tenantId, subscription));
