@@ -59,3 +59,41 @@ it.each([
 ])('readings %j: a text counts, once, when two in a row agree', async (texts, expected) => {
   expect(await seenOf(texts)).toEqual(expected);
 });
+
+it('reads a text again that could not be used, ever more rarely, and reports each failure once', async () => {
+  const { promise: isUsed, resolve: end } = Promise.withResolvers<undefined>();
+  const uses: number[] = [];
+  const reports: string[] = [];
+  const failures = ['busy', 'busy', 'away', 'busy', null];
+  // Each reading of the clock takes a second.
+  let seconds = 0;
+  const watch = new CatalogueWatch({
+    files: [
+      {
+        ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
+        text: () => Promise.resolve('next'),
+        use: async () => {
+          uses.push(seconds);
+          const failure = failures[uses.length - 1];
+          if (typeof failure === 'string') throw new Error(failure);
+          end(undefined);
+        },
+      },
+    ],
+    onInvalid: ({ problems }) => void reports.push(problems.join()),
+    log: createLogger('test', 'silent'),
+    registry: createRegistry('test'),
+    everyMs: 1,
+    now: () => (seconds += 1) * 1_000,
+  });
+  watch.start();
+  await isUsed;
+  const pauses = uses.slice(1).map((at, index) => at - (uses[index] ?? 0));
+  await watch.stop();
+  expect(reports).toEqual(['busy', 'away', 'busy']);
+  for (const [index, pause] of pauses.entries()) {
+    expect(pause).toBeGreaterThanOrEqual(2 ** index * 5);
+    expect(pause).toBeLessThanOrEqual(2 ** index * 20);
+  }
+  expect(pauses).toHaveLength(4);
+});

@@ -35,19 +35,28 @@ export interface CatalogueWatchOptions {
   log: Logger;
   registry: Registry;
   everyMs?: number | undefined;
+  /** The clock in milliseconds; by default the monotonic one. */
+  now?: () => number;
+}
+
+/** A watched file, and the failure that was reported for the content that it has. */
+interface Watched {
+  file: WatchedFile;
+  readings: Readings;
+  reported: string | null;
 }
 
 /**
  * Reads the files of the catalogue again when they have changed. Polling sees every kind of change: rewritten files,
  * renamed ones, and links that lead elsewhere, as those of a ConfigMap do. While a file is wrong, what was read before
- * stays in use.
+ * stays in use, and the file is read again from time to time.
  */
 export class CatalogueWatch {
   readonly #options: CatalogueWatchOptions;
   readonly #everyMs: number;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
-  #readings: ReadonlyMap<WatchedFile, Readings> = new Map();
+  #watched: readonly Watched[] = [];
 
   constructor(options: CatalogueWatchOptions) {
     this.#options = options;
@@ -60,12 +69,12 @@ export class CatalogueWatch {
   }
 
   start(): void {
-    this.#readings = new Map(
-      this.#options.files.map((file) => {
-        const used = file.used();
-        return [file, new Readings(used === null ? undefined : `text ${used}`)];
-      }),
-    );
+    const { files, now } = this.#options;
+    this.#watched = files.map((file) => {
+      const used = file.used();
+      const readings = new Readings(used === null ? undefined : `text ${used}`, now);
+      return { file, readings, reported: null };
+    });
     this.#loop.start(this.#everyMs);
   }
 
@@ -84,24 +93,30 @@ export class CatalogueWatch {
   }
 
   async #round(): Promise<number> {
-    for (const [file, readings] of this.#readings) {
-      const text = await file.text().catch(asError);
+    for (const watched of this.#watched) {
+      const text = await watched.file.text().catch(asError);
       if (text === null || this.#loop.signal.aborted) continue;
       const reading = typeof text === 'string' ? `text ${text}` : `error ${text.message}`;
-      if (readings.isChange(reading)) await this.#use(file, text);
+      if (watched.readings.isChange(reading)) await this.#use(watched, text);
     }
     return this.#everyMs;
   }
 
-  async #use({ messages, use }: WatchedFile, text: string | Error): Promise<void> {
+  async #use(watched: Watched, text: string | Error): Promise<void> {
     const { log } = this.#options;
     const { signal } = this.#loop;
+    const { messages, use } = watched.file;
     try {
       if (typeof text !== 'string') throw text;
       await use(text, signal);
+      watched.reported = null;
       log.info(messages.read);
     } catch (error) {
-      this.failed(messages.failed, error, typeof text === 'string' ? text : text.message);
+      watched.readings.failed();
+      const content = typeof text === 'string' ? text : text.message;
+      const failure = hash('sha256', JSON.stringify([content, problemsOf(error)]));
+      if (failure !== watched.reported) this.failed(messages.failed, error, content);
+      watched.reported = failure;
     }
   }
 }

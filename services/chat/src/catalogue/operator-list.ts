@@ -43,7 +43,8 @@ export class OperatorList {
       pricing.chargeBy(prices);
       this.#keep(text);
     } catch (error) {
-      await this.#fetched?.unusable(text);
+      // Another reason than the text may pass.
+      if (error instanceof CatalogueError) await this.#fetched?.unusable(text);
       throw error;
     }
   }
