@@ -34,7 +34,14 @@ export async function createService(
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue(shell, {
     ...{ config, pool, peers, settings: tenants, everyMs: overrides.catalogueEveryMs },
-    onRead: (read) => ofProviders.providers.replaceBy(read),
+    *prepare(read) {
+      const replace = yield* ofProviders.providers.replaceBy(read);
+      const providers = new Set(read.catalogue.providers.map(({ name }) => name));
+      return () => {
+        replace();
+        telemetry.keepProviders(providers);
+      };
+    },
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
   const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });

@@ -75,6 +75,8 @@ it('a change is used while requests go on, and a stream under way ends where it 
   );
   await write({ ...before, providers: [...first.providers, gone] });
   await isThere('going');
+  await (await ask('going')).arrayBuffer();
+  expect(await harness.metrics()).toMatch(/breaker_open\{provider="gone",model="going".*\} 0\n/);
   const stream = await ask('going', {
     stream: true,
     x_simulator: { content: 'one two three four five six', chunk_delay_ms: 300 },
@@ -96,9 +98,11 @@ it('a change is used while requests go on, and a stream under way ends where it 
   expect([answered.status, answered.headers.get('x-gateway-model')]).toEqual([200, 'spare']);
   const run = await harness.endedRun(stream.headers.get('x-run-id'));
   expect(run).toMatchObject({ status: 'ok', model: 'going', provider: 'gone' });
-  const breakers = (await harness.metrics()).split('\n').filter((line) => line.includes('breaker_open{'));
-  expect(breakers.join()).toContain('model="new"');
-  expect(breakers.join()).not.toContain('gone');
+  // Neither the calls that ended before the change have series left, nor those that ended after it.
+  const metrics = await harness.metrics();
+  expect(metrics).toContain('deployment_calls_total{provider="simulator",model="small",outcome="ok"');
+  expect(metrics).toContain('gatehouse_provider_requests_total{provider="simulator",outcome="ok"');
+  expect(metrics).not.toContain('"gone"');
 });
 
 it('a wrong change leaves the catalogue as it is, and is named in log, metric and event, once', async () => {

@@ -1,3 +1,5 @@
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { atOnce, inSteps, type Steps } from '@gatehouse/kit/steps';
 import { boundedText } from './bounded-text.ts';
 import { Catalogue, type CatalogueDocument } from './catalogue.ts';
 import { documentIn, type CatalogueText } from './catalogue-text.ts';
@@ -31,7 +33,7 @@ export class CatalogueFile {
   /** Reads the whole file, before the process serves. Throws one error that names the file and every problem. */
   async load(): Promise<ReadCatalogue> {
     this.loaded = await this.text();
-    return this.#read(documentIn(this.#given(this.loaded)));
+    return atOnce(this.#read(documentIn(this.#given(this.loaded))));
   }
 
   /** The text of the file. Throws a `CatalogueError` that names the file. */
@@ -39,17 +41,20 @@ export class CatalogueFile {
     return boundedText(this.path, maxBytes);
   }
 
-  /** Reads a text of the file in a thread, while the process serves. Throws as `load` does. */
+  /**
+   * Reads a text of the file while the process serves: in a thread, and in turns of the event loop. Throws as `load` does.
+   */
   async parse(text: string, signal: AbortSignal): Promise<ReadCatalogue> {
-    return this.#read(await documentInThread(this.#given(text), signal));
+    const document = await documentInThread(this.#given(text), signal);
+    return inSteps(this.#read(document), (piece) => inLoopTurn(null, piece, signal));
   }
 
   #given(text: string): CatalogueText {
     return { file: this.path, text, environment: this.#environment };
   }
 
-  #read(document: CatalogueDocument): ReadCatalogue {
-    const catalogue = Catalogue.of(document);
+  *#read(document: CatalogueDocument): Steps<ReadCatalogue> {
+    const catalogue = yield* Catalogue.of(document);
     const named = catalogue.providers.flatMap(secretsOf).map((name) => [name, this.#environment[name]]);
     return { catalogue, secrets: Object.fromEntries(named) as CatalogueSecrets };
   }

@@ -7,16 +7,40 @@ import { pricesIn } from './operator-prices.ts';
 
 export type Task = { catalogue: CatalogueText } | { prices: { file: string; text: string } };
 
-/** From the thread: the document, or every problem of it. */
-export type FromThread = { document: unknown } | { problems: readonly string[] };
+/** A document in one field and its many items, which the process takes over in pieces. */
+export interface Divided {
+  head: unknown;
+  items: readonly unknown[];
+}
 
-function read(task: Task): FromThread {
+/** From the thread, one each time the process asks: the head, the items in their order, and the end; or every problem. */
+export type FromThread =
+  { head: unknown } | { items: readonly unknown[] } | { isWhole: true } | { problems: readonly string[] };
+
+/** Takes the event loop a few milliseconds, also where each is as large as may be. */
+const itemsOfPiece = 50;
+
+function read(task: Task): Divided {
+  if ('prices' in task) {
+    const { prices: items, ...head } = pricesIn(task.prices);
+    return { head, items };
+  }
+  const { providers, models, ...others } = documentIn(task.catalogue);
+  return { head: { ...others, providers: providers.length }, items: [...providers, ...models] };
+}
+
+function* answers(task: Task): Generator<FromThread, void> {
   try {
-    return { document: 'catalogue' in task ? documentIn(task.catalogue) : pricesIn(task.prices) };
+    const { head, items } = read(task);
+    yield { head };
+    for (let at = 0; at < items.length; at += itemsOfPiece)
+      yield { items: items.slice(at, at + itemsOfPiece) };
+    yield { isWhole: true };
   } catch (error) {
-    if (error instanceof CatalogueError) return { problems: error.problems };
-    throw error;
+    if (!(error instanceof CatalogueError)) throw error;
+    yield { problems: error.problems };
   }
 }
 
-parentPort?.postMessage(read(workerData as Task));
+const pieces = answers(workerData as Task);
+parentPort?.on('message', () => parentPort?.postMessage(pieces.next().value));

@@ -1,6 +1,7 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
+import { atOnce, type Steps } from '@gatehouse/kit/steps';
 import { z } from 'zod';
 import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
@@ -96,16 +97,32 @@ const prices = priceFields
   .transform((given) => ({ ...given, every: given.every ?? hourMs }));
 export type PriceSetting = z.output<typeof prices>;
 
+/** Of all models together: what is kept and reported of them grows with their number. */
+const maxDeployments = 20_000;
+const maxListed = 100_000;
+
 const catalogueDocument = z.strictObject({
   providers: z.array(provider).min(1).max(1_000),
   models: z
     .array(model.refine(...oneOf('provider', 'deployments')))
     .min(1)
-    .max(10_000),
+    .max(10_000)
+    .refine(
+      (models) => sumOf(models, ({ deployments }) => deployments?.length ?? 1) <= maxDeployments,
+      `must have at most ${maxDeployments} deployments together`,
+    )
+    .refine(
+      (models) => sumOf(models, ({ list }) => list.length) <= maxListed,
+      `must have at most ${maxListed} names in their lists together`,
+    ),
   /** The model that memory uses for semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
   prices: prices.optional(),
 });
+
+function sumOf<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + of(item), 0);
+}
 
 /** A catalogue as it is written, with all defaults. */
 export type CatalogueDocument = z.output<typeof catalogueDocument>;
@@ -166,22 +183,28 @@ export class Catalogue {
 
   /** Checks a parsed document and its references. Throws one error that lists every problem. */
   static parse(value: unknown): Catalogue {
-    return Catalogue.of(readDocument(value));
+    return atOnce(Catalogue.of(readDocument(value)));
   }
 
-  /** Checks the references of a document. Throws one error that lists every problem. */
-  static of({ providers, models, embeddings, prices }: CatalogueDocument): Catalogue {
-    const problems = [
-      ...repeated(providers.map((entry) => entry.name)),
-      ...repeated(models.flatMap((entry) => [entry.id, ...entry.aliases])),
-      ...models.flatMap(patternProblems),
-    ];
+  /** Checks the references of a document, in steps. Throws one error that lists every problem. */
+  static *of({ providers, models, embeddings, prices }: CatalogueDocument): Steps<Catalogue> {
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
-    const names = new ModelNames(models);
+    const names = new ModelNames();
+    const all = new Repeated();
+    const ofPatterns: string[] = [];
+    for (const entry of models) {
+      for (const name of [entry.id, ...entry.aliases]) all.add(name);
+      names.add(entry);
+      ofPatterns.push(...patternProblems(entry));
+      yield;
+    }
+    const problems = [...repeated(providers.map((entry) => entry.name)), ...all.problems, ...ofPatterns];
     const resolved = new Map<string, Model>();
+    let divides = providers.some(hasPool);
     for (const entry of models) {
       const [first, ...others] = deployed(entry, byName, problems);
       if (first !== undefined) resolved.set(entry.id, { ...first, others });
+      divides ||= others.length > 0;
       for (const fallback of entry.fallbacks) {
         if (names.match(fallback) === undefined)
           problems.push(`model ${entry.id}: there is no fallback model ${fallback}`);
@@ -189,7 +212,9 @@ export class Catalogue {
       for (const listed of entry.list) {
         if (names.match(listed)?.id !== entry.id)
           problems.push(`model ${entry.id}: ${listed} in its list is no name behind it`);
+        yield;
       }
+      yield;
     }
     if (embeddings !== undefined) {
       const found = names.match(embeddings.model);
@@ -198,12 +223,9 @@ export class Catalogue {
         problems.push(`embeddings: the provider of model ${embeddings.model} has no embeddings`);
     }
     if (problems.length > 0) throw new CatalogueError(problems);
-    const isDivided = [...resolved.values()].some(({ others }) => others.length > 0);
     return new Catalogue({
       ...{ providers, models: resolved, embeddings: embeddings?.model ?? null, prices: prices ?? null },
-      divides: isDivided || providers.some(hasPool),
-      names: new ModelNames(resolved.values()),
-      named: new RecentMap(maxNamed),
+      ...{ divides, names, named: new RecentMap(maxNamed) },
     });
   }
 
@@ -334,10 +356,24 @@ export class CatalogueError extends Error {
   }
 }
 
+/** Finds names that are there twice. */
+class Repeated {
+  readonly #seen = new Set<string>();
+  readonly #twice = new Set<string>();
+
+  add(name: string): void {
+    if (this.#seen.size === this.#seen.add(name).size) this.#twice.add(name);
+  }
+
+  get problems(): string[] {
+    return [...this.#twice].map((entry) => `${entry} is there twice`);
+  }
+}
+
 function repeated(names: readonly string[]): string[] {
-  const seen = new Set<string>();
-  const twice = new Set(names.filter((entry) => seen.size === seen.add(entry).size));
-  return [...twice].map((entry) => `${entry} is there twice`);
+  const all = new Repeated();
+  for (const name of names) all.add(name);
+  return all.problems;
 }
 
 /**

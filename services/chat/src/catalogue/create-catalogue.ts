@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inSteps, type Steps } from '@gatehouse/kit/steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
@@ -25,8 +27,8 @@ export interface CatalogueOptions {
   pool: Pool;
   peers: Peers;
   settings: TenantSettingsClient;
-  /** Takes over the providers of another catalogue, before its models are found. */
-  onRead: (read: ReadCatalogue) => void;
+  /** Prepares the providers of another catalogue. Returns the function that takes them over, before its models are found. */
+  prepare: (read: ReadCatalogue) => Steps<() => void>;
   onInvalid: (invalid: InvalidCatalogue) => void;
   /** Between two readings of the file. */
   everyMs?: number | undefined;
@@ -35,7 +37,7 @@ export interface CatalogueOptions {
 /** Models, agents by name, and prices. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  { config, pool, peers, settings, onRead, onInvalid, everyMs }: CatalogueOptions,
+  { config, pool, peers, settings, prepare, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   const agents = new AgentClient(peers.agent);
@@ -52,7 +54,8 @@ export async function createCatalogue(
     // A list that was read before is not read again: it may be wrong by now, which is no mistake of the catalogue.
     const isSame = isDeepStrictEqual(read.catalogue.prices, catalogue.prices);
     const charge = isSame ? null : await list.prepared(read.catalogue, signal);
-    onRead(read);
+    const takeOverProviders = await inSteps(prepare(read), (piece) => inLoopTurn(null, piece, signal));
+    takeOverProviders();
     catalogue.replaceBy(read.catalogue);
     charge?.();
   };

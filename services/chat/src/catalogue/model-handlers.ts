@@ -1,8 +1,11 @@
 import type { ModelQuery } from '@gatehouse/contract/chat';
+import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
+import { inSteps, type Steps } from '@gatehouse/kit/steps';
 import type { Catalogue, Model } from './catalogue.ts';
 import { isPattern } from './model-names.ts';
 import { listIn, modelIn, type UsableModel, type UsableModels } from './model-shapes.ts';
@@ -48,17 +51,29 @@ async function listModels(
   actor: ProvenActor,
 ): Promise<UsableModels> {
   const { allowedModels } = await settings.getNow(actor.tenantId, actor);
-  const models = [...catalogue.models.values()].flatMap(listedNames).flatMap((name): UsableModel[] => {
-    const model = catalogue.find(name, allowedModels);
-    return model === undefined ? [] : [fromModel(model, name)];
-  });
   const list = new BoundedItems<UsableModel>(listBytes);
-  let complete = list.addAll(models, (model) => model) === models.length;
+  const adding = addModels(list, catalogue, allowedModels);
+  let complete = await inSteps(adding, (piece) => inLoopTurn(actor.tenantId, piece));
   for await (const page of complete ? agents.list(actor) : []) {
     complete = list.addAll(page, fromAgent) === page.length;
     if (!complete) break;
   }
   return { models: list.items, complete };
+}
+
+/** Adds the names of models while they fit. Returns whether all did. */
+function* addModels(
+  list: BoundedItems<UsableModel>,
+  catalogue: Catalogue,
+  allowed: AllowedModels | null,
+): Steps<boolean> {
+  for (const entry of catalogue.models.values())
+    for (const name of listedNames(entry)) {
+      const model = catalogue.find(name, allowed);
+      if (model !== undefined && !list.add(fromModel(model, name))) return false;
+      yield;
+    }
+  return true;
 }
 
 async function getModel(

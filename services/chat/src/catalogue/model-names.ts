@@ -25,16 +25,18 @@ export class ModelNames {
   /** Patterns by the text before their `*`. */
   readonly #patterns = new Map<string, string>();
   /** Lengths of these texts, the longest first: a name is compared once for each, however many patterns there are. */
-  readonly #lengths: readonly number[];
+  readonly #lengths: number[] = [];
 
-  constructor(entries: Iterable<{ id: string; aliases: readonly string[] }>) {
-    for (const { id, aliases } of entries) {
-      if (isPattern(id)) this.#patterns.set(id.slice(0, -1), id);
-      else for (const name of [id, ...aliases]) this.#exact.set(name, id);
+  add({ id, aliases }: { id: string; aliases: readonly string[] }): void {
+    if (!isPattern(id)) {
+      for (const name of [id, ...aliases]) this.#exact.set(name, id);
+      return;
     }
-    this.#lengths = [...new Set([...this.#patterns.keys()].map((beginning) => beginning.length))].sort(
-      (a, b) => b - a,
-    );
+    const length = id.length - 1;
+    this.#patterns.set(id.slice(0, -1), id);
+    if (this.#lengths.includes(length)) return;
+    this.#lengths.push(length);
+    this.#lengths.sort((a, b) => b - a);
   }
 
   match(name: string): NameMatch | undefined {

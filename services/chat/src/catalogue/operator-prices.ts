@@ -1,3 +1,4 @@
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import { z } from 'zod';
 import { modelPrice } from './catalogue-price.ts';
 import { CatalogueError } from './catalogue.ts';
@@ -20,38 +21,53 @@ const priceDocument = z.strictObject({
       `must have at most ${maxPrices} prices`,
     ),
 });
-export type PriceDocument = z.output<typeof priceDocument>;
+
+/** A price of the operator's list. */
+export interface ListedPrice {
+  provider: string;
+  /** The provider's name of it. */
+  model: string;
+  price: StatedPrice;
+}
+
+/** A list as it is written, its prices in the order of the file. */
+export interface PriceDocument {
+  version: string;
+  prices: readonly ListedPrice[];
+}
 
 /** The operator's list of prices, over the public ones: by provider, and by the provider's name of the model. */
 export class OperatorPrices {
   readonly version: string;
-  readonly #prices: ReadonlyMap<string, ReadonlyMap<string, StatedPrice>>;
+  /** In the order of the file. */
+  readonly entries: readonly ListedPrice[];
+  readonly #prices: ReadonlyMap<string, StatedPrice>;
 
   constructor({ version, prices }: PriceDocument) {
     this.version = version;
-    this.#prices = new Map(
-      Object.entries(prices).map(([provider, models]) => [provider, new Map(Object.entries(models))]),
-    );
-  }
-
-  /** All prices, in the order of the file. */
-  *entries(): Generator<{ provider: string; model: string; price: StatedPrice }> {
-    for (const [provider, models] of this.#prices)
-      for (const [model, price] of models) yield { provider, model, price };
+    this.entries = prices;
+    this.#prices = new Map(prices.map(({ provider, model, price }) => [cacheKey(provider, model), price]));
   }
 
   find(provider: string, upstreamModel: string): StatedPrice | undefined {
-    return this.#prices.get(provider)?.get(upstreamModel);
+    return this.#prices.get(cacheKey(provider, upstreamModel));
   }
 }
 
 /** Reads the JSON of a list. Throws one error that names the file and every problem. */
 export function pricesIn({ file, text }: { file: string; text: string }): PriceDocument {
   const parsed = priceDocument.safeParse(parsedJson(file, text));
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const { version, prices } = parsed.data;
+    return { version, prices: Object.entries(prices).flatMap(pricesOf) };
+  }
   throw new CatalogueError(
     parsed.error.issues.map((issue) => `${file}: ${issue.path.join('.')}: ${issue.message}`),
   );
+}
+
+function pricesOf([provider, models]: [string, Record<string, StatedPrice>]): ListedPrice[] {
+  return Object.entries(models).map(([model, price]) => ({ provider, model, price }));
 }
 
 function parsedJson(file: string, text: string): unknown {

@@ -11,7 +11,7 @@ export function priceDifferences(
   { catalogue, known, at }: { catalogue: Pick<Catalogue, 'providers'>; known: KnownPrices; at: Date },
 ): string[] {
   const addresses = new Map(catalogue.providers.map(({ name, base_url: url }) => [name, url]));
-  return [...prices.entries()].flatMap(({ provider, model, price }) => {
+  return prices.entries.flatMap(({ provider, model, price }) => {
     const address = addresses.get(provider);
     if (address === undefined) return [`${provider} ${model}: the catalogue has no provider ${provider}`];
     const list = known.find(address, model, at);

@@ -2,10 +2,12 @@ import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
 import type { Model } from '../catalogue/catalogue.ts';
 import { CallWindow, type EndedCall } from './call-window.ts';
 
+/** All answers of a provider to a key of its pool. */
+const keyOutcomes = ['accepted', 'limited', 'refused'] as const;
+
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
-/** The answer of a provider to a key of its pool. */
-export type KeyOutcome = 'accepted' | 'limited' | 'refused';
+export type KeyOutcome = (typeof keyOutcomes)[number];
 
 /** Metrics of calls by deployment and by the position of a key. Names behind a pattern count as the pattern. */
 export class CallMetrics {
@@ -48,12 +50,25 @@ export class CallMetrics {
     });
   }
 
-  callEnded({ provider, upstreamModel }: Model, ended: EndedCall): void {
-    const labels = { provider: provider.name, model: upstreamModel };
-    this.#calls.inc({ ...labels, outcome: ended.error ?? (ended.isCancelled ? 'cancelled' : 'ok') });
+  callEnded(model: Model, outcome: string, ended: EndedCall): void {
+    const labels = labelsOf(model);
+    this.#calls.inc({ ...labels, outcome });
     if (ended.firstByteMs !== null) this.#firstByte.observe(labels, ended.firstByteMs / 1_000);
     this.#duration.observe(labels, ended.durationMs / 1_000);
     if (ended.outputTokens !== null) this.#tokens.inc(labels, ended.outputTokens);
+  }
+
+  /** Ends the series of a deployment that has left the catalogue. `outcomes`: those that its calls had. */
+  removed(model: Model, outcomes: Iterable<string>): void {
+    const labels = labelsOf(model);
+    for (const outcome of outcomes) this.#calls.remove({ ...labels, outcome });
+    for (const metric of [this.#tokens, this.#firstByte, this.#duration]) metric.remove(labels);
+  }
+
+  /** Ends the series of the keys of a provider that has left the catalogue. */
+  keysRemoved(provider: string, keys: number): void {
+    for (let position = 1; position <= keys; position += 1)
+      for (const outcome of keyOutcomes) this.#keys.remove({ provider, key: String(position), outcome });
   }
 
   keyUsed(provider: string, position: number, outcome: KeyOutcome): void {
@@ -63,18 +78,33 @@ export class CallMetrics {
 
 /** The calls of a deployment, as metrics and for the operators' view. */
 export class DeploymentCalls {
-  readonly #model: Model;
-  readonly #metrics: CallMetrics;
   readonly window = new CallWindow();
+  readonly #model: Model;
+  /** Null once the deployment has left the catalogue, while calls of it are under way. */
+  #metrics: CallMetrics | null;
+  readonly #outcomes = new Set<string>();
 
   /** `model`: the deployment in the catalogue. */
-  constructor(model: Model, metrics: CallMetrics) {
+  constructor(model: Model, metrics: CallMetrics | null) {
     this.#model = model;
     this.#metrics = metrics;
   }
 
   ended(call: EndedCall): void {
     this.window.ended(call);
-    this.#metrics.callEnded(this.#model, call);
+    if (this.#metrics === null) return;
+    const outcome = call.error ?? (call.isCancelled ? 'cancelled' : 'ok');
+    this.#outcomes.add(outcome);
+    this.#metrics.callEnded(this.#model, outcome, call);
   }
+
+  /** The deployment has left the catalogue. */
+  removed(): void {
+    this.#metrics?.removed(this.#model, this.#outcomes);
+    this.#metrics = null;
+  }
+}
+
+function labelsOf({ provider, upstreamModel }: Model): { provider: string; model: string } {
+  return { provider: provider.name, model: upstreamModel };
 }

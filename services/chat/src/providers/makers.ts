@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { makerOf as converseMaker } from '../translation/converse/model-family.ts';
 import { makerAt } from '../translation/seals.ts';
 import type { KeyTurn } from './key-pool.ts';
@@ -46,6 +47,28 @@ export function readsSeals(client: ApiName, { api, upstreamModel }: Model): bool
   return (
     client === 'messages' && api === 'converse' && converseMaker({ name: upstreamModel }) === 'anthropic'
   );
+}
+
+const clients = Object.keys(dialects) as ApiName[];
+
+/** The makers of the seals that clients of each API may have. */
+export class SealMakers {
+  readonly #makers = new Map(clients.map((client) => [client, new Set<string>()]));
+  /** Providers and APIs whose makers are known, since none of their models has another. */
+  readonly #known = new Set<string>();
+
+  /** `keys`: the names of its keys. */
+  add(model: Model, keys: readonly (string | null)[]): void {
+    const name = cacheKey(model.provider.name, model.api);
+    if (model.api !== 'converse' && this.#known.size === this.#known.add(name).size) return;
+    for (const [client, makers] of this.#makers)
+      if (readsSeals(client, model)) for (const key of keys) makers.add(makerOf(model, key));
+  }
+
+  /** The APIs whose seals may have several. */
+  get divided(): ReadonlySet<ApiName> {
+    return new Set(clients.filter((client) => (this.#makers.get(client)?.size ?? 0) > 1));
+  }
 }
 
 /** Clients see it in marks, so it names neither the provider nor the key. */

@@ -18,9 +18,10 @@ export function providerHandlers(
   return {
     'owner.providers.list': () =>
       lists.get('', async () => {
-        const deployments = joinedReports(registry.listed(), await reports.all());
+        const joined = joinedReports(await reports.all());
+        const listed = registry.listed();
         const list = new BoundedItems<ProviderDeployment>(listBytes);
-        const isWhole = list.addAll(deployments, (deployment) => deployment) === deployments.length;
+        const isWhole = list.addAll(listed, joined) === listed.length;
         return { body: { object: 'list', data: list.items, ...(!isWhole && { has_more: true }) } };
       }),
   };

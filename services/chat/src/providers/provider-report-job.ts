@@ -1,6 +1,8 @@
 import { BackgroundLoop } from '@gatehouse/kit/background-loop';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inSteps } from '@gatehouse/kit/steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import { isInUse, type Report } from './provider-report.ts';
 import { deleteOldReports, findReports, writeReport } from './provider-report-system-store.ts';
@@ -52,7 +54,8 @@ export class ProviderReports {
   async #round(): Promise<number> {
     const { registry, pool, instanceId, log } = this.#options;
     try {
-      const states = registry.states().filter(isInUse).slice(0, maxDeployments);
+      const all = await inSteps(registry.states(), (piece) => inLoopTurn(null, piece));
+      const states = all.filter(isInUse).slice(0, maxDeployments);
       await writeReport(pool, { instanceId: instanceId(), report: JSON.stringify(states) });
       if (monotonicMs() - this.#deletedAt > deleteEveryMs) {
         this.#deletedAt = monotonicMs();

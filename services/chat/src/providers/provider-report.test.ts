@@ -15,9 +15,8 @@ const state = (fields: Partial<DeploymentState> = {}): DeploymentState => ({
   ...fields,
 });
 const joined = (...states: (Partial<DeploymentState> | null)[]) =>
-  joinedReports(
-    listed,
-    states.map((one) => ({ deployments: one === null ? [] : [state(one)], reportedAt: at })),
+  listed.map(
+    joinedReports(states.map((one) => ({ deployments: one === null ? [] : [state(one)], reportedAt: at }))),
   )[0];
 
 it('is open where all replicas have it open, and open for some where some do', () => {

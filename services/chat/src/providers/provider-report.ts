@@ -41,13 +41,13 @@ export interface Listed {
   keys: readonly number[];
 }
 
-/** The deployments of the catalogue as all replicas see them together. */
-export function joinedReports(listed: readonly Listed[], reports: readonly Report[]): ProviderDeployment[] {
+/** Joins what all replicas see of each deployment of the catalogue. */
+export function joinedReports(reports: readonly Report[]): (listed: Listed) => ProviderDeployment {
   const byName = new Map<string, (DeploymentState & Pick<Report, 'reportedAt'>)[]>();
   for (const { deployments, reportedAt } of reports)
     for (const state of deployments)
       byName.set(state.name, [...(byName.get(state.name) ?? []), { ...state, reportedAt }]);
-  return listed.map(({ deployment, models, keys }) => {
+  return ({ deployment, models, keys }) => {
     const states = byName.get(deploymentName(deployment)) ?? [];
     const { calls, errors, firstByte, duration, outputTokens, answerMs } = sumOf([
       noCalls(),
@@ -64,7 +64,7 @@ export function joinedReports(listed: readonly Listed[], reports: readonly Repor
       duration_ms: quantilesOf(duration),
       tokens_per_second: answerMs === 0 ? null : Math.round((outputTokens / answerMs) * 10_000) / 10,
     };
-  });
+  };
 }
 
 function breakerOf(states: readonly DeploymentState[], replicas: number): ProviderDeployment['breaker'] {

@@ -26,10 +26,14 @@ export class ProviderWatch {
   }
 
   #round(): Promise<number> {
-    const down = this.#registry.down();
-    const named = new Map(down.map((model) => [cacheKey(model.id, deploymentName(model)), model]));
-    for (const [name, { provider, id }] of named) if (!this.#down.has(name)) this.#onDown(provider.name, id);
-    this.#down = new Set(named.keys());
+    const down = new Set<string>();
+    for (const { deployment, models } of this.#registry.down())
+      for (const id of models) {
+        const name = cacheKey(id, deploymentName(deployment));
+        down.add(name);
+        if (!this.#down.has(name)) this.#onDown(deployment.provider.name, id);
+      }
+    this.#down = down;
     return Promise.resolve(everyMs);
   }
 }

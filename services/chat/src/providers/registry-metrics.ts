@@ -19,7 +19,7 @@ export function observeProviders(metrics: Registry, { models, isOpen, openTenant
   });
   new Gauge({
     name: 'gatehouse_provider_breaker_open',
-    help: '1 while the breaker is open for all tenants, else 0',
+    help: '1 while the breaker of a deployment that was called is open for all tenants, else 0',
     labelNames,
     registers,
     collect() {

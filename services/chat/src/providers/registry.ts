@@ -1,28 +1,28 @@
-import { isDeepStrictEqual } from 'node:util';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
+import { atOnce, type Steps } from '@gatehouse/kit/steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
-import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
+import type { Provider } from '../catalogue/provider-schema.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '../dialects/dialect.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import type { Breaker } from './breaker.ts';
-import { Breakers } from './breakers.ts';
-import { CallMetrics, DeploymentCalls, type KeyOutcome } from './call-metrics.ts';
+import type { Breakers } from './breakers.ts';
+import { CallMetrics, DeploymentCalls } from './call-metrics.ts';
 import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
-import { HttpAdapter } from './http-adapter.ts';
 import type { Credentials, Secrets } from './credentials.ts';
-import { KeyPool, type KeySource, type KeyTurn } from './key-pool.ts';
+import type { KeyPool, KeyTurn } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
-import { makerBy, makerOf, readsSeals } from './makers.ts';
+import { makerBy, makerOf, readsSeals, SealMakers } from './makers.ts';
 import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
-import { keyHeaders, kindOf, poolKeysOf } from './provider-kinds.ts';
+import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
+import { keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type KeyName } from './resources.ts';
@@ -35,16 +35,6 @@ export interface Deployment {
   /** Those of a name behind a pattern count for the pattern. */
   calls: DeploymentCalls;
   /** Null for a provider without several keys. */
-  keys: KeyPool | null;
-}
-
-/** A provider with its connections, its health and its keys. */
-interface ProviderAccess {
-  provider: Provider;
-  /** Those that it names, in their order. */
-  secrets: readonly (string | undefined)[];
-  adapter: HttpAdapter;
-  breakers: Breakers;
   keys: KeyPool | null;
 }
 
@@ -76,87 +66,100 @@ export interface RegistryOptions {
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
-  readonly #options: RegistryOptions;
   readonly #metrics: CallMetrics;
-  /** By the name of the deployment. */
+  readonly #accesses: ProviderAccesses;
+  /** Of the catalogue, by the name of the deployment. */
+  #listed: ReadonlyMap<string, Listed> = new Map();
+  /** Of those that were called, by the name of the deployment. */
   readonly #calls = new Map<string, DeploymentCalls>();
-  /** By name. */
-  #accesses = new Map<string, ProviderAccess>();
-  /** Those of earlier catalogues, too, for runs that began with them. */
-  readonly #accessOf = new WeakMap<Provider, ProviderAccess>();
   readonly #deployments = new WeakMap<Model, Deployment>();
-  /** Adapters of providers that have left the catalogue, while calls of them are under way. */
-  readonly #retired = new Set<HttpAdapter>();
   readonly #choices = new Choices();
   readonly #ownKeys: OwnKeyPools | null;
   /** APIs of clients whose seals may have several makers. */
   #divided: ReadonlySet<ApiName> = new Set();
   readonly missing = new MissingMethods();
 
-  constructor(options: RegistryOptions) {
-    this.#options = options;
-    this.#metrics = new CallMetrics(options.metrics);
-    this.#ownKeys = options.ownKeys === undefined ? null : new OwnKeyPools(options.ownKeys);
-    this.replaceBy(options);
-    observeProviders(options.metrics, {
-      models: () => this.#entries,
+  constructor({ catalogue, secrets, metrics, log, onKeyFailing, ownKeys }: RegistryOptions) {
+    this.#metrics = new CallMetrics(metrics);
+    this.#ownKeys = ownKeys === undefined ? null : new OwnKeyPools(ownKeys);
+    this.#accesses = new ProviderAccesses({
+      ...{ log, onKeyFailing, metrics: this.#metrics, choices: this.#choices },
+    });
+    const replace = atOnce(this.replaceBy({ catalogue, secrets }));
+    replace();
+    const models = (): Model[] => this.#called.map(({ deployment }) => deployment);
+    observeProviders(metrics, {
+      models,
       isOpen: (model) => this.#isOpen(model),
       openTenants: (model) => this.#openTenants(model),
-      pools: () => [...this.#accesses.values()].map(({ keys }) => keys).filter((keys) => keys !== null),
+      pools: () =>
+        [...new Set(models().map((model) => this.#accesses.of(model).keys))].filter((keys) => keys !== null),
     });
   }
 
   /**
-   * Takes over the providers of another catalogue. A provider that has not changed keeps its connections, breakers and
-   * keys. Runs under way end at the providers that they began with, whose connections close once they are idle.
+   * Prepares the providers of another catalogue, in steps. Returns a function that takes over at once. A provider that has
+   * not changed keeps its connections, breakers and keys. Runs under way end at the providers that they began with, whose
+   * connections close once they are idle.
    */
-  replaceBy({ catalogue, secrets }: ReadCatalogue): void {
-    const before = this.#accesses;
-    this.#accesses = new Map(
-      catalogue.providers.map((provider) => {
-        const access =
-          keptAccess(before.get(provider.name), provider, secrets) ?? this.#open(provider, secrets);
-        this.#accessOf.set(provider, access);
-        return [provider.name, access];
-      }),
-    );
-    const kept = new Set(this.#accesses.values());
-    for (const access of before.values()) if (!kept.has(access)) this.#retire(access.adapter);
-    const entries = entriesOf(catalogue).filter(({ id }) => !isPattern(id));
-    const upstreamModels = new Map([...kept].map(({ breakers }) => [breakers, new Set<string>()]));
-    for (const model of entries) upstreamModels.get(this.#accessTo(model).breakers)?.add(model.upstreamModel);
-    for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
-    for (const model of entries) this.get(model);
-    this.#divided = this.#dividedIn(entriesOf(catalogue));
-    const names = new Set(entriesOf(catalogue).map(deploymentName));
-    for (const name of this.#calls.keys()) if (!names.has(name)) this.#calls.delete(name);
+  *replaceBy(read: ReadCatalogue): Steps<() => void> {
+    const accesses = yield* this.#accesses.prepare(read);
+    try {
+      const listed = new Map<string, Listed & { models: string[] }>();
+      const makers = new SealMakers();
+      const upstreamModels = new Map<Breakers, Set<string>>();
+      for (const { breakers } of accesses.byName.values()) upstreamModels.set(breakers, new Set());
+      for (const entry of read.catalogue.models.values())
+        for (const deployment of deploymentsOf(entry)) {
+          yield;
+          const { breakers, keys } = this.#accesses.of(deployment);
+          const name = deploymentName(deployment);
+          const known = listed.get(name);
+          if (known !== undefined) known.models.push(entry.id);
+          else
+            listed.set(name, {
+              deployment,
+              models: [entry.id],
+              keys: keys?.ids.map((_id, at) => at + 1) ?? [],
+            });
+          if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
+          makers.add(deployment, keys?.ids ?? [null]);
+        }
+      return () => {
+        this.#accesses.replaceBy(accesses);
+        for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
+        this.#listed = listed;
+        this.#divided = makers.divided;
+        for (const [name, calls] of this.#calls) {
+          if (listed.has(name)) continue;
+          calls.removed();
+          this.#calls.delete(name);
+        }
+      };
+    } catch (error) {
+      this.#accesses.drop(accesses);
+      throw error;
+    }
   }
 
   /** `model` must be of a catalogue that the registry has or had. */
   get(model: Model): Deployment {
     const known = this.#deployments.get(model);
     if (known !== undefined) return known;
-    const { adapter, breakers, keys } = this.#accessTo(model);
+    const { adapter, breakers, keys } = this.#accesses.of(model);
     const made = { adapter, breaker: breakers.of(model), calls: this.#callsOf(model), keys };
     this.#deployments.set(model, made);
     return made;
   }
 
-  #dividedIn(models: readonly Model[]): ReadonlySet<ApiName> {
-    const makersFor = (client: ApiName): ReadonlySet<string> =>
-      new Set(
-        models
-          .filter((model) => readsSeals(client, model))
-          .flatMap((model) => (this.#accessTo(model).keys?.ids ?? [null]).map((key) => makerOf(model, key))),
-      );
-    const clients = Object.keys(dialects) as ApiName[];
-    return new Set(clients.filter((client) => makersFor(client).size > 1));
-  }
-
+  /** A run may have begun with a deployment that has left the catalogue meanwhile. */
   #callsOf(model: Model): DeploymentCalls {
     const entry = model.pattern ?? model;
     const name = deploymentName(entry);
-    const calls = this.#calls.get(name) ?? new DeploymentCalls(entry, this.#metrics);
+    const known = this.#calls.get(name);
+    if (known !== undefined) return known;
+    if (!this.#listed.has(name)) return new DeploymentCalls(entry, null);
+    const calls = new DeploymentCalls(entry, this.#metrics);
     this.#calls.set(name, calls);
     return calls;
   }
@@ -205,7 +208,7 @@ export class ProviderRegistry {
     payer: KeyPayer,
     signal: AbortSignal,
   ): Promise<{ resources: ProviderResources; key: KeyName }> {
-    const access = this.#accessTo(model);
+    const access = this.#accesses.of(model);
     const { name: provider } = model.provider;
     const pool = this.keysFor(model, payer);
     if (pool === null)
@@ -225,7 +228,7 @@ export class ProviderRegistry {
     { provider: name, keyId, ownKeyId }: KeyName,
     { tenantId, ownKeys }: { tenantId: string; ownKeys: readonly OwnKey[] },
   ): ProviderResources | null {
-    const access = this.#accesses.get(name);
+    const access = this.#accesses.named(name);
     if (access === undefined) return null;
     if (ownKeyId === null) {
       if (keyId === null) return access.keys === null ? resourcesAt(access, undefined) : null;
@@ -243,7 +246,7 @@ export class ProviderRegistry {
     const call = freeCallOf(provider);
     if (call === null || provider.kind === 'vertex') return null;
     const headers = keyHeaders(provider.kind, key);
-    const status = await this.#accesses.get(provider.name)?.adapter.statusOf(call.path, headers);
+    const status = await this.#accesses.named(provider.name)?.adapter.statusOf(call.path, headers);
     if (status === call.refusal) return false;
     return status === 200 ? true : null;
   }
@@ -265,89 +268,42 @@ export class ProviderRegistry {
   }
 
   /** Deployments whose breaker is open for all tenants; a pattern stands for all names behind it. */
-  down(): Model[] {
-    return this.#entries.filter((deployment) => this.#isOpen(deployment));
+  down(): Listed[] {
+    return this.#called.filter(({ deployment }) => this.#isOpen(deployment));
   }
 
   /** The deployments of the catalogue, each once, with the models that it serves. */
   listed(): Listed[] {
-    const listed = new Map<string, Listed & { models: string[] }>();
-    for (const deployment of this.#entries) {
-      const known = listed.get(deploymentName(deployment));
-      const keys = this.#accessTo(deployment).keys?.resting.map(({ position }) => position) ?? [];
-      if (known === undefined)
-        listed.set(deploymentName(deployment), { deployment, models: [deployment.id], keys });
-      else known.models.push(deployment.id);
+    return [...this.#listed.values()];
+  }
+
+  /** The deployments that were called, as this replica sees them. */
+  *states(): Steps<DeploymentState[]> {
+    const states: DeploymentState[] = [];
+    for (const { deployment } of this.#called) {
+      yield;
+      states.push({
+        name: deploymentName(deployment),
+        isOpen: this.#isOpen(deployment),
+        openTenants: this.#openTenants(deployment),
+        keys: this.#accesses.of(deployment).keys?.states(deployment.upstreamModel) ?? [],
+        calls: this.#callsOf(deployment).window.counts,
+      });
     }
-    return [...listed.values()];
+    return states;
   }
 
-  /** The deployments as this replica sees them. */
-  states(): DeploymentState[] {
-    return this.listed().map(({ deployment }) => ({
-      name: deploymentName(deployment),
-      isOpen: this.#isOpen(deployment),
-      openTenants: this.#openTenants(deployment),
-      keys: this.#accessTo(deployment).keys?.states(deployment.upstreamModel) ?? [],
-      calls: this.#callsOf(deployment).window.counts,
-    }));
+  close(): Promise<void> {
+    return this.#accesses.close();
   }
 
-  async close(): Promise<void> {
-    const accesses = [...this.#accesses.values()];
-    for (const { keys } of accesses) keys?.close();
-    const adapters = [...accesses.map(({ adapter }) => adapter), ...this.#retired];
-    await Promise.all(adapters.map((adapter) => adapter.close()));
-  }
-
-  #open(provider: Provider, secrets: Secrets): ProviderAccess {
-    const { name } = provider;
-    const onFailure = (err: Error): void => {
-      this.#options.log?.warn({ provider: name, err }, 'failed to renew credentials for a provider');
-    };
-    const adapter = new HttpAdapter(provider, kindOf(provider, secrets, onFailure));
-    const keys = poolKeysOf(provider, secrets, onFailure);
-    return {
-      ...{ provider, secrets: valuesOf(provider, secrets), adapter, breakers: new Breakers() },
-      keys: keys.length === 0 ? null : this.#poolOf(provider, keys),
-    };
-  }
-
-  #poolOf({ name }: Provider, keys: readonly KeySource[]): KeyPool {
-    const { log, onKeyFailing } = this.#options;
-    const onFailing = (position: number, status: number | null): void => {
-      log?.warn({ provider: name, key: position, status }, 'a provider refuses a key, which rests');
-      onKeyFailing?.(name, position);
-    };
-    const onUsed = (position: number, outcome: KeyOutcome): void =>
-      this.#metrics.keyUsed(name, position, outcome);
-    return new KeyPool({ provider: name, keys, choices: this.#choices, onFailing, onUsed });
-  }
-
-  #retire(adapter: HttpAdapter): void {
-    this.#retired.add(adapter);
-    const warn = (err: unknown): void =>
-      this.#options.log?.warn({ err }, 'failed to close connections to a provider');
-    void adapter
-      .retire()
-      .then(undefined, warn)
-      .finally(() => this.#retired.delete(adapter));
-  }
-
-  #accessTo({ provider }: Model): ProviderAccess {
-    const access = this.#accessOf.get(provider);
-    if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
-    return access;
-  }
-
-  /** The deployments of the catalogue. */
-  get #entries(): Model[] {
-    return entriesOf(this.#options.catalogue);
+  get #called(): Listed[] {
+    return [...this.#calls.keys()].flatMap((name) => this.#listed.get(name) ?? []);
   }
 
   #breakersOf(entry: Model): Breaker[] {
     return isPattern(entry.id)
-      ? [...this.#accessTo(entry).breakers.behind(entry)]
+      ? [...this.#accesses.of(entry).breakers.behind(entry)]
       : [this.get(entry).breaker];
   }
 
@@ -366,24 +322,6 @@ function resourcesAt(
 ): ProviderResources {
   const format = provider.kind === 'anthropic' ? dialects.messages : dialects.chat;
   return new ProviderResources({ provider, adapter, credentials, format });
-}
-
-function entriesOf({ models }: Catalogue): Model[] {
-  return [...models.values()].flatMap(deploymentsOf);
-}
-
-/** The access to a provider, if it and its secrets are still the same. */
-function keptAccess(
-  known: ProviderAccess | undefined,
-  provider: Provider,
-  secrets: Secrets,
-): ProviderAccess | null {
-  if (known === undefined || !isDeepStrictEqual(known.provider, provider)) return null;
-  return isDeepStrictEqual(known.secrets, valuesOf(provider, secrets)) ? known : null;
-}
-
-function valuesOf(provider: Provider, secrets: Secrets): (string | undefined)[] {
-  return secretsOf(provider).map((named) => secrets[named]);
 }
 
 /** The deployments of a model, among which sessions are divided. */

@@ -1,12 +1,12 @@
 import { recallSpanName, type Recall } from '@gatehouse/events/run-event';
 import type { MeasureAttributes, Meter } from '@gatehouse/kit/meter';
-import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { Histogram, type Registry } from '@gatehouse/kit/metrics';
 import { childSpan, type TraceContext } from '@gatehouse/kit/trace-context';
 import type { SpanAttributes, Tracer } from '@gatehouse/kit/tracing';
 import type { AttemptEnd, AttemptStart, AttemptStatus, RunEnd, RunIdentity } from '../runs/run.ts';
 import type { Model } from '../catalogue/catalogue.ts';
-import { partsOf, type Usage } from '../usage/usage.ts';
 import { GenAiMetrics } from './gen-ai-metrics.ts';
+import { ProviderMetrics } from './provider-metrics.ts';
 
 /** The place of an ended operation in its trace. Times are by `monotonicMs`. */
 interface Timing {
@@ -47,47 +47,26 @@ export interface EndedTool extends Timing {
 
 const recallBuckets = [0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2];
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
-const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /** Metrics and spans of runs and their provider calls. Prompts, answers, keys and users are in neither. */
 export class RunTelemetry {
   readonly #tracer: Tracer | undefined;
   readonly #genAi: GenAiMetrics | undefined;
   readonly #duration: Histogram<'status' | 'operation'>;
-  readonly #firstToken: Histogram<'provider'>;
-  readonly #tokens: Counter<'provider' | 'kind'>;
-  readonly #requests: Counter<'provider' | 'outcome'>;
+  readonly #ofProviders: ProviderMetrics;
   readonly #recalls: Histogram<'outcome'>;
   readonly #toolCalls: Histogram<'outcome'>;
 
   constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
     this.#genAi = meter === undefined ? undefined : new GenAiMetrics(meter);
+    this.#ofProviders = new ProviderMetrics(registry);
     const registers = [registry];
     this.#duration = new Histogram({
       name: 'gatehouse_run_duration_seconds',
       help: 'Time from the arrival of a request to the end of its run',
       labelNames: ['status', 'operation'],
       buckets: durationBuckets,
-      registers,
-    });
-    this.#firstToken = new Histogram({
-      name: 'gatehouse_time_to_first_token_seconds',
-      help: 'Time from a streamed provider call to the first piece of its answer',
-      labelNames: ['provider'],
-      buckets: firstTokenBuckets,
-      registers,
-    });
-    this.#tokens = new Counter({
-      name: 'gatehouse_tokens_total',
-      help: 'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
-      labelNames: ['provider', 'kind'],
-      registers,
-    });
-    this.#requests = new Counter({
-      name: 'gatehouse_provider_requests_total',
-      help: 'Provider calls by outcome: ok or the code of the error',
-      labelNames: ['provider', 'outcome'],
       registers,
     });
     this.#toolCalls = new Histogram({
@@ -111,13 +90,16 @@ export class RunTelemetry {
     return this.#tracer === undefined ? parent : childSpan(parent);
   }
 
+  /** The catalogue has these providers from now on. */
+  keepProviders(providers: ReadonlySet<string>): void {
+    this.#ofProviders.keepOnly(providers);
+  }
+
   attemptEnded(ended: EndedAttempt): void {
     const { attempt, run } = ended;
-    const { provider, usage } = attempt;
-    this.#requests.inc({ provider, outcome: attempt.errorCode ?? 'ok' });
-    for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
-    if (run.streamed && attempt.timeToFirstTokenMs !== null)
-      this.#firstToken.observe({ provider }, attempt.timeToFirstTokenMs / 1_000);
+    const { usage } = attempt;
+    const timeToFirstTokenMs = run.streamed ? attempt.timeToFirstTokenMs : null;
+    this.#ofProviders.ended({ ...attempt, timeToFirstTokenMs });
     this.#genAi?.callEnded((ended.endedAt - ended.startedAt) / 1_000, usage, measuredAttributes(ended));
     this.#tracer?.record({
       context: ended.trace,
@@ -201,21 +183,6 @@ export class RunTelemetry {
       failed: isFailure(end.status),
     });
   }
-}
-
-function kindsOf(usage: Usage): [kind: string, count: number][] {
-  const parts = partsOf(usage);
-  return [
-    ['input', usage.inputTokens],
-    ['cached_input', usage.cachedInputTokens],
-    ['cache_write', usage.cacheWriteTokens],
-    ['input_audio', parts.inputAudio + parts.cachedInputAudio],
-    ['input_image', parts.inputImage + parts.cachedInputImage],
-    ['output', usage.outputTokens],
-    ['reasoning', usage.reasoningTokens],
-    ['output_audio', parts.outputAudio],
-    ['output_image', parts.outputImage],
-  ];
 }
 
 function isFailure(status: AttemptStatus): boolean {

@@ -1,0 +1,164 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Steps } from '@gatehouse/kit/steps';
+import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
+import type { Model } from '../catalogue/catalogue.ts';
+import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
+import { Breakers } from './breakers.ts';
+import type { CallMetrics, KeyOutcome } from './call-metrics.ts';
+import type { Choices } from './choice.ts';
+import type { Secrets } from './credentials.ts';
+import { HttpAdapter } from './http-adapter.ts';
+import { KeyPool, type KeySource } from './key-pool.ts';
+import { kindOf, poolKeysOf } from './provider-kinds.ts';
+
+/** A provider with its connections, its health and its keys. */
+export interface ProviderAccess {
+  provider: Provider;
+  /** Those that it names, in their order. */
+  secrets: readonly (string | undefined)[];
+  adapter: HttpAdapter;
+  breakers: Breakers;
+  keys: KeyPool | null;
+}
+
+/** The providers of another catalogue by name, before they are in use. */
+export interface NextAccesses {
+  byName: ReadonlyMap<string, ProviderAccess>;
+  /** Those that are not in use yet. */
+  opened: readonly ProviderAccess[];
+}
+
+export interface ProviderAccessesOptions {
+  log: Logger | undefined;
+  metrics: CallMetrics;
+  choices: Choices;
+  /** Called when a provider begins to refuse a key of its pool, which is named by its position. */
+  onKeyFailing: ((provider: string, position: number) => void) | undefined;
+}
+
+/** The ways to the providers of the catalogue. */
+export class ProviderAccesses {
+  readonly #options: ProviderAccessesOptions;
+  /** By name. */
+  #current: ReadonlyMap<string, ProviderAccess> = new Map();
+  /** Those of earlier catalogues, too, for runs that began with them. */
+  readonly #of = new WeakMap<Provider, ProviderAccess>();
+  /** Adapters of providers that have left the catalogue, while calls of them are under way. */
+  readonly #retired = new Set<HttpAdapter>();
+
+  constructor(options: ProviderAccessesOptions) {
+    this.#options = options;
+  }
+
+  /** `model` must be of a catalogue that is or was in use, or is prepared. */
+  of({ provider }: Model): ProviderAccess {
+    const access = this.#of.get(provider);
+    if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
+    return access;
+  }
+
+  named(name: string): ProviderAccess | undefined {
+    return this.#current.get(name);
+  }
+
+  /** Those of the catalogue. */
+  get all(): Iterable<ProviderAccess> {
+    return this.#current.values();
+  }
+
+  /**
+   * Opens the providers of another catalogue. One that has not changed keeps its connections, breakers and keys. The result
+   * is for `replaceBy` or `drop`.
+   */
+  *prepare({ catalogue, secrets }: ReadCatalogue): Steps<NextAccesses> {
+    const byName = new Map<string, ProviderAccess>();
+    const opened: ProviderAccess[] = [];
+    try {
+      for (const provider of catalogue.providers) {
+        yield;
+        const kept = keptAccess(this.#current.get(provider.name), provider, secrets);
+        const access = kept ?? this.#open(provider, secrets);
+        if (kept === null) opened.push(access);
+        byName.set(provider.name, access);
+        this.#of.set(provider, access);
+      }
+      return { byName, opened };
+    } catch (error) {
+      this.drop({ byName, opened });
+      throw error;
+    }
+  }
+
+  replaceBy({ byName }: NextAccesses): void {
+    const before = this.#current;
+    this.#current = byName;
+    for (const [name, access] of before) {
+      if (byName.get(name) === access) continue;
+      this.#retire(access.adapter);
+      this.#options.metrics.keysRemoved(name, access.keys?.ids.length ?? 0);
+    }
+  }
+
+  /** Closes what was opened for a catalogue that is not used. */
+  drop({ opened }: NextAccesses): void {
+    for (const { adapter } of opened) this.#retire(adapter);
+  }
+
+  async close(): Promise<void> {
+    const accesses = [...this.#current.values()];
+    for (const { keys } of accesses) keys?.close();
+    const adapters = [...accesses.map(({ adapter }) => adapter), ...this.#retired];
+    await Promise.all(adapters.map((adapter) => adapter.close()));
+  }
+
+  #open(provider: Provider, secrets: Secrets): ProviderAccess {
+    const { name } = provider;
+    const onFailure = (err: Error): void => {
+      this.#options.log?.warn({ provider: name, err }, 'failed to renew credentials for a provider');
+    };
+    const adapter = new HttpAdapter(provider, kindOf(provider, secrets, onFailure));
+    const keys = poolKeysOf(provider, secrets, onFailure);
+    return {
+      ...{ provider, secrets: valuesOf(provider, secrets), adapter, breakers: new Breakers() },
+      keys: keys.length === 0 ? null : this.#poolOf(provider, keys),
+    };
+  }
+
+  #poolOf({ name }: Provider, keys: readonly KeySource[]): KeyPool {
+    const { log, metrics, choices, onKeyFailing } = this.#options;
+    const onFailing = (position: number, status: number | null): void => {
+      log?.warn({ provider: name, key: position, status }, 'a provider refuses a key, which rests');
+      onKeyFailing?.(name, position);
+    };
+    const onUsed = (position: number, outcome: KeyOutcome): void => {
+      if (this.#current.get(name)?.keys === pool) metrics.keyUsed(name, position, outcome);
+    };
+    const pool = new KeyPool({ provider: name, keys, choices, onFailing, onUsed });
+    return pool;
+  }
+
+  #retire(adapter: HttpAdapter): void {
+    this.#retired.add(adapter);
+    const warn = (err: unknown): void =>
+      this.#options.log?.warn({ err }, 'failed to close connections to a provider');
+    void adapter
+      .retire()
+      .then(undefined, warn)
+      .finally(() => this.#retired.delete(adapter));
+  }
+}
+
+/** The access to a provider, if it and its secrets are still the same. */
+function keptAccess(
+  known: ProviderAccess | undefined,
+  provider: Provider,
+  secrets: Secrets,
+): ProviderAccess | null {
+  if (known === undefined || !isDeepStrictEqual(known.provider, provider)) return null;
+  return isDeepStrictEqual(known.secrets, valuesOf(provider, secrets)) ? known : null;
+}
+
+function valuesOf(provider: Provider, secrets: Secrets): (string | undefined)[] {
+  return secretsOf(provider).map((named) => secrets[named]);
+}

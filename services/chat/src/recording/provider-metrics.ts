@@ -1,0 +1,83 @@
+import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
+import { noUsage, partsOf, type Usage } from '../usage/usage.ts';
+
+const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export interface EndedCall {
+  provider: string;
+  errorCode: string | null;
+  usage: Usage;
+  /** Null unless it was streamed, and has begun. */
+  timeToFirstTokenMs: number | null;
+}
+
+/** Metrics of calls by provider. Their series end with the provider, as catalogues without end may name new ones. */
+export class ProviderMetrics {
+  readonly #firstToken: Histogram<'provider'>;
+  readonly #tokens: Counter<'provider' | 'kind'>;
+  readonly #requests: Counter<'provider' | 'outcome'>;
+  /** Outcomes of the calls by provider. */
+  readonly #outcomes = new Map<string, Set<string>>();
+  /** Those of the catalogue; null for all. */
+  #providers: ReadonlySet<string> | null = null;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#firstToken = new Histogram({
+      name: 'gatehouse_time_to_first_token_seconds',
+      help: 'Time from a streamed provider call to the first piece of its answer',
+      labelNames: ['provider'],
+      buckets: firstTokenBuckets,
+      registers,
+    });
+    this.#tokens = new Counter({
+      name: 'gatehouse_tokens_total',
+      help: 'Tokens of provider calls; cached_input, cache_write and input_* are part of input, reasoning and output_* are part of output',
+      labelNames: ['provider', 'kind'],
+      registers,
+    });
+    this.#requests = new Counter({
+      name: 'gatehouse_provider_requests_total',
+      help: 'Provider calls by outcome: ok or the code of the error',
+      labelNames: ['provider', 'outcome'],
+      registers,
+    });
+  }
+
+  ended({ provider, errorCode, usage, timeToFirstTokenMs }: EndedCall): void {
+    if (this.#providers?.has(provider) === false) return;
+    const outcome = errorCode ?? 'ok';
+    const outcomes = this.#outcomes.get(provider) ?? new Set();
+    this.#outcomes.set(provider, outcomes.add(outcome));
+    this.#requests.inc({ provider, outcome });
+    for (const [kind, count] of kindsOf(usage)) if (count > 0) this.#tokens.inc({ provider, kind }, count);
+    if (timeToFirstTokenMs !== null) this.#firstToken.observe({ provider }, timeToFirstTokenMs / 1_000);
+  }
+
+  /** Counts calls of these providers from now on, and ends the series of all others. */
+  keepOnly(providers: ReadonlySet<string>): void {
+    this.#providers = providers;
+    for (const [provider, outcomes] of this.#outcomes) {
+      if (providers.has(provider)) continue;
+      for (const outcome of outcomes) this.#requests.remove({ provider, outcome });
+      for (const [kind] of kindsOf(noUsage)) this.#tokens.remove({ provider, kind });
+      this.#firstToken.remove({ provider });
+      this.#outcomes.delete(provider);
+    }
+  }
+}
+
+function kindsOf(usage: Usage): [kind: string, count: number][] {
+  const parts = partsOf(usage);
+  return [
+    ['input', usage.inputTokens],
+    ['cached_input', usage.cachedInputTokens],
+    ['cache_write', usage.cacheWriteTokens],
+    ['input_audio', parts.inputAudio + parts.cachedInputAudio],
+    ['input_image', parts.inputImage + parts.cachedInputImage],
+    ['output', usage.outputTokens],
+    ['reasoning', usage.reasoningTokens],
+    ['output_audio', parts.outputAudio],
+    ['output_image', parts.outputImage],
+  ];
+}
