@@ -57,7 +57,7 @@ export interface ServerDependencies {
   counts: MinuteCounts;
 }
 
-/** For which a tenant may send so many requests a minute. */
+/** The kind of requests that make the gateway connect, as they are counted. */
 const connections = 'mcp_connections';
 
 /** `/v1/mcp/servers*` */

@@ -97,7 +97,7 @@ const prices = priceFields
   .transform((given) => ({ ...given, every: given.every ?? hourMs }));
 export type PriceSetting = z.output<typeof prices>;
 
-/** Of all models together: what is kept and reported of them grows with their number. */
+/** Bounds for all models together: what is kept and reported of them grows with their number. */
 const maxDeployments = 20_000;
 const maxListed = 100_000;
 
