@@ -68,9 +68,9 @@ export interface RegistryOptions {
 export class ProviderRegistry {
   readonly #metrics: CallMetrics;
   readonly #accesses: ProviderAccesses;
-  /** Of the catalogue, by the name of the deployment. */
+  /** The deployments of the catalogue, by their names. */
   #listed: ReadonlyMap<string, Listed> = new Map();
-  /** Of those that were called, by the name of the deployment. */
+  /** The calls of deployments that were called, by their names. */
   readonly #calls = new Map<string, DeploymentCalls>();
   readonly #deployments = new WeakMap<Model, Deployment>();
   readonly #choices = new Choices();
