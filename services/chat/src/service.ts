@@ -34,14 +34,8 @@ export async function createService(
   const tenants = new TenantSettingsClient(peers.tenant);
   const { agents, pricing, ...models } = await createCatalogue(shell, {
     ...{ config, pool, peers, settings: tenants, everyMs: overrides.catalogueEveryMs },
-    *prepare(read) {
-      const replace = yield* ofProviders.providers.replaceBy(read);
-      const providers = new Set(read.catalogue.providers.map(({ name }) => name));
-      return () => {
-        replace();
-        telemetry.keepProviders(providers);
-      };
-    },
+    prepare: (read) => ofProviders.providers.replaceBy(read),
+    onReplaced: (providers) => telemetry.keepProviders(providers),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
   const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });
@@ -51,9 +45,7 @@ export async function createService(
     holderId: instanceId,
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
-  const ofProviders = createProviders(shell, {
-    ...{ config, alerts, pool, peers, settings: tenants, instanceId },
-  });
+  const ofProviders = createProviders(shell, { config, alerts, pool, peers, settings: tenants, instanceId });
   const ofRuns = { config, pool, alerts, committed, pricing, ...limits, forgetSettleMs };
   const recording = await createRecording(shell, ofRuns);
   const { recorder, telemetry, instance } = recording;

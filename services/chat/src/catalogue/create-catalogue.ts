@@ -29,6 +29,8 @@ export interface CatalogueOptions {
   settings: TenantSettingsClient;
   /** Prepares the providers of another catalogue. Returns the function that takes them over, before its models are found. */
   prepare: (read: ReadCatalogue) => Steps<() => void>;
+  /** Takes the names of the providers that there are from then on. */
+  onReplaced: (providers: ReadonlySet<string>) => void;
   onInvalid: (invalid: InvalidCatalogue) => void;
   /** Between two readings of the file. */
   everyMs?: number | undefined;
@@ -37,7 +39,7 @@ export interface CatalogueOptions {
 /** Models, agents by name, and prices. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  { config, pool, peers, settings, prepare, onInvalid, everyMs }: CatalogueOptions,
+  { config, pool, peers, settings, prepare, onReplaced, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   const agents = new AgentClient(peers.agent);
@@ -56,6 +58,7 @@ export async function createCatalogue(
     const charge = isSame ? null : await list.prepared(read.catalogue, signal);
     const takeOverProviders = await inSteps(prepare(read), (piece) => inLoopTurn(null, piece, signal));
     takeOverProviders();
+    onReplaced(new Set(read.catalogue.providers.map(({ name }) => name)));
     catalogue.replaceBy(read.catalogue);
     charge?.();
   };
