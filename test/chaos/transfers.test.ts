@@ -165,7 +165,7 @@ async function makeGround(): Promise<Ground> {
 
 /** Records of what has been done with the rows of a tenant are not part of them. */
 const notTransferred =
-  /outbox|idempotency|deleted_users|transfers|events|event_marks|^memory\.(agents|tenants|tenant_graphs)$|^agent\.inventories$/;
+  /outbox|idempotency|deleted_users|transfers|events|event_marks|minute_counts|^memory\.(agents|tenants|tenant_graphs)$|^agent\.inventories$/;
 let tables: string[] = [];
 
 /** How many rows of each table a tenant has. */
