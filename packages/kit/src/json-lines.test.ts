@@ -49,4 +49,15 @@ describe('the lines of a stream', () => {
     await expect(lines('\n'.repeat(1_000_000), [65_536])).rejects.toThrow('more than 1000000 lines');
     await expect(lines(`a\n${'x'.repeat(10)}`, [4], 9)).rejects.toThrow('Line 2 is longer than 9 bytes.');
   });
+
+  it('are left out when they are too long, if the caller counts them', async () => {
+    const text = `a\n${'x'.repeat(30)}\nb\n${'y'.repeat(10)}`;
+    for (const size of [1, 4, 7, 100]) {
+      let tooLong = 0;
+      const found: string[] = [];
+      for await (const { number, bytes } of linesOf(inPieces(text, [size]), 9, () => (tooLong += 1)))
+        found.push(`${number} ${bytes.toString()}`);
+      expect({ found, tooLong }).toEqual({ found: ['1 a', '3 b'], tooLong: 2 });
+    }
+  });
 });

@@ -15,25 +15,35 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * The lines of a stream, without blank ones. Throws `invalid_value` for a line longer than `maxBytes`, before it is
- * complete, and for too many lines.
+ * The lines of a stream, without blank ones. For a line longer than `maxBytes`, calls `onTooLong` once it has passed, or
+ * throws `invalid_value` before it is complete. Throws for too many lines, too.
  */
-export async function* linesOf(chunks: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Line, void> {
-  /** The beginning of a line, from earlier chunks. */
-  let open: ChunkList | null = null;
+export async function* linesOf(
+  chunks: AsyncIterable<Buffer>,
+  maxBytes: number,
+  onTooLong?: () => void,
+): AsyncGenerator<Line, void> {
+  /** The beginning of a line, from earlier chunks; nothing of one that is too long. */
+  let open: ChunkList | 'too long' | null = null;
   let number = 1;
-  const join = (part: Buffer): ChunkList => {
+  const join = (part: Buffer): ChunkList | 'too long' => {
+    if (open === 'too long') return open;
     const joined = open ?? new ChunkList();
     joined.push(part);
-    if (joined.size > maxBytes)
-      throw new AppError('invalid_value', `Line ${number} is longer than ${maxBytes} bytes.`);
-    return joined;
+    if (joined.size <= maxBytes) return joined;
+    if (onTooLong !== undefined) return 'too long';
+    throw new AppError('invalid_value', `Line ${number} is longer than ${maxBytes} bytes.`);
   };
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
-      const bytes = open === null ? chunk.subarray(start, end) : join(chunk.subarray(start, end)).concat();
-      if (!isBlank(bytes)) yield { number, bytes };
+      const part = chunk.subarray(start, end);
+      const line = open === null && part.length <= maxBytes ? part : join(part);
+      if (line === 'too long') onTooLong?.();
+      else {
+        const bytes = line instanceof ChunkList ? line.concat() : line;
+        if (!isBlank(bytes)) yield { number, bytes };
+      }
       open = null;
       number += 1;
       if (number > maxLines) throw new AppError('invalid_value', `There are more than ${maxLines} lines.`);
@@ -41,8 +51,11 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>, maxBytes: number):
     }
     if (start < chunk.length) open = join(chunk.subarray(start));
   }
-  const bytes = open?.concat();
-  if (bytes !== undefined && !isBlank(bytes)) yield { number, bytes };
+  if (open === 'too long') onTooLong?.();
+  else {
+    const bytes = open?.concat();
+    if (bytes !== undefined && !isBlank(bytes)) yield { number, bytes };
+  }
 }
 
 function isBlank(line: Buffer): boolean {

@@ -6,7 +6,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
-import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
@@ -182,7 +182,7 @@ async function reserve(
 ): Promise<Reserved> {
   const { most, count, classes } = requests;
   const calls = { count, input: most.longest };
-  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: batchTier };
+  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null };
   const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
   // Tokens of a minute are too few for a batch, which has a bound of its own.
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);

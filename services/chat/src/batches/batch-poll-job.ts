@@ -7,7 +7,7 @@ import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProviderResources } from '../providers/resources.ts';
@@ -74,7 +74,7 @@ export const usualPace: Pace = {
 const slots = 4;
 const leaseMs = 60_000;
 const answerMs = 30_000;
-/** More than one result has. */
+/** Longer results are not read. */
 const maxLineBytes = 32 * 1024 * 1024;
 /** Pages of a provider's batches in which one is looked for. */
 const maxPages = 20;
@@ -241,6 +241,7 @@ export class BatchPolling {
       },
       ...{ tenantId: batch.tenantId, at: batch.createdAt },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
+      mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
     const outputId = idIn(object, 'output_file_id');
     if (outputId !== null) await this.#sum(batch, tally, { resources, outputId });
@@ -272,7 +273,11 @@ export class BatchPolling {
     try {
       const path = `/files/${encodeURIComponent(outputId)}/content`;
       const content = await resources.stream({ method: 'GET', path, signal });
-      for await (const line of linesOf(content, maxLineBytes)) {
+      const tooLong = (): void => {
+        this.#options.log.warn({ batch_id: batch.id }, 'a result of a batch is too long to be read');
+        tally.addUnread();
+      };
+      for await (const line of linesOf(content, maxLineBytes, tooLong)) {
         signal.throwIfAborted();
         await tally.add(line);
       }
@@ -298,7 +303,7 @@ export class BatchPolling {
   /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
   async #giveUp(batch: LeasedBatch): Promise<void> {
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
-    const call = { at: batch.createdAt, serviceTier: batchTier };
+    const call = { at: batch.createdAt, serviceTier: null, inBatch: true };
     const model = this.#modelOf(batch);
     const cost = model === null ? null : this.#options.pricing.costOf(model, usage, call);
     const { costPico = null, source = null, version = null } = cost ?? {};

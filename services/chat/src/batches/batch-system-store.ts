@@ -198,6 +198,7 @@ export interface LeasedBatch {
   upstreamModel: string;
   requests: number;
   reservedInputTokens: number;
+  reservedOutputTokens: number;
   run: StartedRun;
   days: number;
   createdAt: Date;
@@ -223,6 +224,7 @@ interface LeasedRow {
   upstream_model: string;
   requests: number;
   reserved_input_tokens: string;
+  reserved_tokens: string;
   run: string;
   days: number;
   created_at: Date;
@@ -270,7 +272,7 @@ export async function leaseBatch(
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
      returning id, tenant_id, user_id, provider, key_id, own_key_id, provider_batch_id, input_file_id,
-       provider_file_id, model, upstream_model, requests, reserved_input_tokens, run, days, created_at,
+       provider_file_id, model, upstream_model, requests, reserved_input_tokens, reserved_tokens, run, days, created_at,
        (extract(epoch from now() - created_at) * 1000)::float8 as age_ms,
        (extract(epoch from now() - failing_since) * 1000)::float8 as failing_ms, polls, forgotten`,
     [id, leaseId, leaseMs],
@@ -283,6 +285,7 @@ export async function leaseBatch(
     ...{ providerBatchId: row.provider_batch_id, inputFileId: row.input_file_id },
     ...{ providerFileId: row.provider_file_id, model: row.model, upstreamModel: row.upstream_model },
     reservedInputTokens: Number(row.reserved_input_tokens),
+    reservedOutputTokens: Number(row.reserved_tokens) - Number(row.reserved_input_tokens),
     requests: row.requests,
     run: JSON.parse(row.run) as StartedRun,
     ...{ days: row.days, createdAt: row.created_at, ageMs: Math.round(row.age_ms), polls: row.polls },

@@ -47,6 +47,8 @@ export interface BatchDependencies {
 
 /** Files of a tenant. */
 const mostFiles = 10_000;
+/** Files of a page: each is decrypted. A client that asks for more finds `has_more`. */
+const mostListed = 100;
 /** How long a provider may take to accept a key. */
 const keyMs = 30_000;
 /** Statuses by which a provider refuses a key. */
@@ -80,7 +82,8 @@ export function fileHandlers(dependencies: BatchDependencies): {
     handlers: {
       'files.list': async (call: Call<unknown, ListFiles>) => {
         const { tenantId, userId } = tenantOf(call);
-        const { after, limit, order, purpose = null } = call.query;
+        const { after, order, purpose = null } = call.query;
+        const limit = Math.min(call.query.limit, mostListed);
         const page = { after: pageAfter(filePrefix, after), limit: limit + 1, order, purpose };
         const files = await listFiles(pool, { tenantId, userId }, page);
         return {

@@ -54,7 +54,7 @@ export async function insertFile(
       `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
          requests, content, expires_at)
        select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(days => $11)
-       where (select count(*) from chat.files where tenant_id = $2 and deleted_at is null) < $12`,
+       where (select count(*) from chat.files where tenant_id = $2) < $12`,
       [
         ...[id, tenantId, userId, purpose, key.provider, key.keyId, key.ownKeyId, providerFileId],
         ...[requests, content, days, most],
@@ -69,10 +69,10 @@ export async function lockTenant(db: Queryable, tenantId: string): Promise<void>
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`batches of ${tenantId}`]);
 }
 
-/** Whether a tenant has fewer than `most` files. */
+/** Whether a tenant has fewer than `most` files, with those whose copy at the provider is not deleted yet. */
 export async function hasRoom(pool: Pool, tenantId: string, most: number): Promise<boolean> {
   const found = await pool.query<{ fits: boolean }>(
-    'select count(*) < $2 as fits from chat.files where tenant_id = $1 and deleted_at is null',
+    'select count(*) < $2 as fits from chat.files where tenant_id = $1',
     [tenantId, most],
   );
   return only(found).fits;

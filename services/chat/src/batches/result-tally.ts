@@ -1,7 +1,7 @@
 import type { Line } from '@gatehouse/kit/json-lines';
 import type { Model } from '../catalogue/catalogue.ts';
 import { capped, type Cost, type RunCost } from '../catalogue/price.ts';
-import { batchTier, type Pricing } from '../catalogue/pricing.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
@@ -17,6 +17,8 @@ export interface TallyOptions {
   at: Date;
   /** The tokens of a prompt, where a result doesn't say. */
   inputTokensGuess: number;
+  /** The most tokens of an answer, on average: those of one that is too long to be read. */
+  mostOutputTokens: number;
 }
 
 /** Sums the usage and the cost of results, each priced by itself as a request in a batch. */
@@ -58,11 +60,20 @@ export class ResultTally {
       throw error;
     });
     if (answer === null) return;
-    const usage = await this.#usageOf(answer);
+    this.#count(await this.#usageOf(answer));
+    this.responseModel ??= answer.responseModel;
+  }
+
+  /** Adds a result that is too long to be read: its answer counts as the longest. */
+  addUnread(): void {
+    const { inputTokensGuess: input, mostOutputTokens: output } = this.#options;
+    this.#count(withCounted(noUsage, { input, output }));
+  }
+
+  #count(usage: Usage): void {
     this.#answers += 1;
     this.#usage = sumUsage([this.#usage, usage]);
     this.#charge(this.#costOf(usage));
-    this.responseModel ??= answer.responseModel;
   }
 
   #charge(cost: Cost | null): void {
@@ -83,7 +94,7 @@ export class ResultTally {
 
   #costOf(usage: Usage): Cost | null {
     const { pricing, model, at } = this.#options;
-    return model === null ? null : pricing.costOf(model, usage, { at, serviceTier: batchTier });
+    return model === null ? null : pricing.costOf(model, usage, { at, serviceTier: null, inBatch: true });
   }
 }
 

@@ -23,7 +23,7 @@ it('is at most that of all calls together, in the steps that the longest reaches
     new Pricing(catalogue, null).mostCost(
       steps,
       {
-        ...{ input: 1_000_000, output: 1_000_000, classes: [], serviceTier: 'batch' },
+        ...{ input: 1_000_000, output: 1_000_000, classes: [], serviceTier: null },
         calls: { count: 1_000, input: longest },
       },
       new Date(),
@@ -39,9 +39,19 @@ it('is half of the standard one, in each step, but for the fee of each call', ()
     new Pricing(catalogue, null).costOfRecorded(
       { provider: 'local', model: 'steps', upstreamModel: 'steps' },
       { ...noUsage, inputTokens },
-      { at: new Date(), serviceTier: 'batch' },
+      { at: new Date(), serviceTier: null, inBatch: true },
     )?.costPico;
   // A millionth of a USD for a token, two in the step, and a hundredth of a USD.
   expect(costOf(1_000)).toBe(1_000n * 1_000_000n + 10n ** 10n);
   expect(costOf(3_000)).toBe(3_000n * 2_000_000n + 10n ** 10n);
+});
+
+it('is not that of a request outside of batches, whatever tier it names', () => {
+  const [steps] = catalogue.models.values();
+  if (steps === undefined) throw new Error('there is a model');
+  const pricing = new Pricing(catalogue, null);
+  const at = new Date();
+  const most = { input: 1_000, output: 1_000, classes: [], serviceTier: 'batch' };
+  expect(pricing.mostCost(steps, most, at)).toBeNull();
+  expect(pricing.costOf(steps, { ...noUsage, inputTokens: 1_000 }, { at, serviceTier: 'batch' })).toBeNull();
 });

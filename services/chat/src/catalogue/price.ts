@@ -50,7 +50,7 @@ export interface PriceList {
 export interface CostBounds {
   input: number;
   output: number;
-  /** The calls, where there are several, and the most that one of them reads. */
+  /** The calls of a batch, and the most that one of them reads. */
   calls?: { count: number; input: number } | undefined;
   /** Classes that the request asks for, so that they must have a price. */
   classes: readonly TokenClass[];

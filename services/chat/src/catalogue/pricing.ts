@@ -27,6 +27,8 @@ interface Prices {
   version: string;
   /** By service tier; null is the standard one. */
   lists: ReadonlyMap<string | null, PriceList>;
+  /** Of requests in batches. */
+  batch: PriceList;
   tools: ToolPrices;
 }
 
@@ -34,10 +36,12 @@ interface Prices {
 interface PricedCall {
   at: Date;
   serviceTier: string | null;
+  /** Whether it was one of a batch. No tier that a client or a provider names makes it one. */
+  inBatch?: boolean | undefined;
 }
 
-/** The tier of requests in batches. Lists have no price of their own for it, where it is half of the standard one. */
-export const batchTier = 'batch';
+/** The tier of an operator's price that holds for batches. Without it, they have half of the standard price. */
+const batchTier = 'batch';
 
 const free: Cost = { costPico: 0n, source: null, version: null };
 
@@ -94,11 +98,11 @@ export class Pricing {
   }
 
   /** The cost of a call. Null when a class of its tokens has no price in its tier, or a tool that it called has none. */
-  costOf(model: Model, usage: Usage, { at, serviceTier }: PricedCall): Cost | null {
+  costOf(model: Model, usage: Usage, { at, serviceTier, inBatch = false }: PricedCall): Cost | null {
     if (isFree(usage)) return free;
     const { toolCalls = {} } = usage;
     const prices = this.#pricesOf(model, at);
-    const list = prices?.lists.get(tierOf(serviceTier));
+    const list = inBatch ? prices?.batch : prices?.lists.get(tierOf(serviceTier));
     const ofTokens = list === undefined ? null : costAt(list, usage);
     const ofTools = prices === null ? null : toolCost(prices.tools, toolCalls);
     if (prices === null || ofTokens === null || ofTools === null) return null;
@@ -107,16 +111,16 @@ export class Pricing {
 
   /**
    * The most that one call of `model` at `at` can cost, whichever tier it is served in after `serviceTier` was asked
-   * for; null when a price that it needs is not known.
+   * for; all calls of a batch, where there are `calls`. Null when a price that it needs is not known.
    */
   mostCost(model: Model, most: CostBounds & { serviceTier: string | null }, at: Date): bigint | null {
-    const lists = this.#pricesOf(model, at)?.lists;
-    if (lists === undefined) return null;
-    const asked = tierOf(most.serviceTier);
+    const prices = this.#pricesOf(model, at);
+    if (prices === null) return null;
+    const { lists, batch } = prices;
+    if (most.calls !== undefined) return mostCostAt(batch, most);
     const named = most.serviceTier !== null && most.serviceTier !== 'auto';
-    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one, but for
-    // batches, whose every request is served as such.
-    const tiers = asked === batchTier ? [asked] : named ? [null, asked] : [...lists.keys()];
+    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
+    const tiers = named ? [null, tierOf(most.serviceTier)] : [...lists.keys()];
     return highestOf(
       tiers.map((tier) => {
         const list = lists.get(tier);
@@ -155,11 +159,8 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
   if (operator === null) {
     if (known === null) return null;
     const list = priceList(known.starts, (inputTokens) => completeRates(known.statedAt(inputTokens), known));
-    const lists = new Map([
-      [null, list],
-      [batchTier, halved(list)],
-    ]);
-    return { source: 'genai-prices', version: knownVersion, lists, tools: {} };
+    const lists = new Map([[null, list]]);
+    return { source: 'genai-prices', version: knownVersion, lists, batch: halved(list), tools: {} };
   }
   const { price, version } = operator;
   const standard = priceList([...startsOf(price), ...(known?.starts ?? [])], (inputTokens) => {
@@ -173,12 +174,9 @@ function pricesFrom(operator: ReturnType<typeof operatorPrice>, known: KnownList
     name,
     tierList(tier, known ?? {}),
   ]);
-  const lists = new Map<string | null, PriceList>([
-    [null, standard],
-    [batchTier, halved(standard)],
-    ...tiers,
-  ]);
-  return { source: 'catalogue', version, lists, tools: toolPrices(price) };
+  const lists = new Map<string | null, PriceList>([[null, standard], ...tiers]);
+  const batch = lists.get(batchTier) ?? halved(standard);
+  return { source: 'catalogue', version, lists, batch, tools: toolPrices(price) };
 }
 
 /** Classes that are never billed as another one. */
