@@ -191,12 +191,13 @@ describe('the comparison of such steps', () => {
   it('finds lost rows, and tables that only a contraction may drop', async () => {
     const lose = `truncate agent.cookies; drop table agent.refused_addresses;`;
     const lost = expect.stringMatching(/^9999_(contract_)?lose\.sql lost cookies: \{/);
+    // Each step before it has left two rows.
+    const all = (await migrationsOf('agent')).flatMap(() => [lost, lost]);
     expect(await findingsAfter('agent_lost', 'lose', lose)).toEqual([
-      lost,
-      lost,
+      ...all,
       '9999_lose.sql lost refused_addresses',
     ]);
-    expect(await findingsAfter('agent_contracted', 'contract_lose', lose)).toEqual([lost, lost]);
+    expect(await findingsAfter('agent_contracted', 'contract_lose', lose)).toEqual(all);
   });
 });
 

@@ -65,6 +65,8 @@ it('metrics show which provider’s breaker is open', async () => {
     'gatehouse_provider_breaker_open',
     { provider, model },
   ];
+  await complete();
+  await complete({ model: 'refusing' });
   await shows('chat-1', breaker('refusing'), 0);
   for (let call = 0; call < 10; call += 1) await complete({ model: 'refusing' });
   await shows('chat-1', breaker('refusing'), 1);
