@@ -104,6 +104,7 @@ beforeAll(async () => {
   ];
   expect(await statusOf({ model: 'agent:acting', x_simulator: { tool_calls } })).toBe(200);
   expect(await statusOf({ model: 'refusing' })).toBe(502);
+  expect(await statusOf({ model: 'pooled' })).toBe(200);
   expect(await statusOf({ model: 'impatient', x_simulator: { status: 401 } })).toBe(502);
   expect(await statusOf({}, 'gwk_unknown')).toBe(401);
   expect((await gateway.call('/v1/webhooks/llm', { body: { input: 'x' } })).status).toBe(401);

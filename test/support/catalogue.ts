@@ -22,6 +22,7 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { id: 'vendor/large', provider: 'simulator', fallbacks: ['small'] },
       { id: 'impatient', provider: 'impatient' },
       { id: 'refusing', provider: 'refusing' },
+      { id: 'pooled', provider: 'pooled' },
       { id: 'refusing-with-fallback', provider: 'refusing', fallbacks: ['small'] },
       { id: 'claude', provider: 'anthropic' },
       { id: 'once-chat', provider: 'openai-once' },
