@@ -58,6 +58,7 @@ export const tourPage = 'docs/tenants/tour.md';
 export function readPages(): Page[] {
   return ['docs/tenants', 'docs/operators'].flatMap((folder) =>
     readdirSync(path.join(repositoryRoot, folder))
+      .filter((entry) => entry.endsWith('.md'))
       .map((entry) => ({ file: path.join(folder, entry), name: path.parse(entry).name }))
       .filter(({ file, name }) =>
         folder === 'docs/tenants' ? file !== tourPage : !operationsPages.includes(name),

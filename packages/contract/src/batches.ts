@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { recordOf } from './fields.ts';
 import { objectId } from './files.ts';
 import { ok, route, scope, type Route } from './route.ts';
 
@@ -8,7 +9,7 @@ export const createBatch = z.strictObject({
   input_file_id: objectId,
   endpoint: z.string().max(64).describe('The `url` of the lines of the file'),
   completion_window: z.string().max(16).describe('`24h`'),
-  metadata: z.record(z.string().max(64), z.string().max(512)).meta({ maxProperties: 16 }).nullish(),
+  metadata: recordOf(z.string().max(64), z.string().max(512), 16).nullish(),
   output_expires_after: z
     .strictObject({ anchor: z.string().max(64), seconds: z.int().min(1).max(2_592_000) })
     .nullish(),
