@@ -59,7 +59,8 @@ async function authorise(page: Page, key: string): Promise<void> {
 const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
-  await page.setViewport({ width: 1280, height: 1000 });
+  // So high that the console draws all operations: it leaves out those that are not in view.
+  await page.setViewport({ width: 1280, height: 30_000 });
   // Chromium logs every 403, expected or not.
   const watch = new PageWatch(page, origin, /status of 403/);
   await watch.start(page);

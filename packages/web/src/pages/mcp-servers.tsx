@@ -66,7 +66,7 @@ interface ToolsProps {
 function Tools({ server: { id, name: server, tools }, onDone }: ToolsProps) {
   return (
     <details>
-      <summary aria-label={`Tools of ${server}`}>Show</summary>
+      <summary aria-label={`Show the tools of ${server}`}>Show</summary>
       <ul>
         {tools.map(({ name, description, status, digest, accepted, reason }) => (
           <li key={name}>
