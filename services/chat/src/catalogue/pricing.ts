@@ -27,7 +27,7 @@ interface Prices {
   version: string;
   /** By service tier; null is the standard one. */
   lists: ReadonlyMap<string | null, PriceList>;
-  /** Of requests in batches. */
+  /** Requests in batches are charged by it. */
   batch: PriceList;
   tools: ToolPrices;
 }
