@@ -224,7 +224,7 @@ describe('the public price', () => {
     ['standard', 2.5],
     ['flex', null],
     ['priority', null],
-    ['batch', 1.25],
+    ['batch', null],
     ['scale', null],
   ])('is that of the standard tier; served in %j a million tokens cost %j', async (tier, usd) => {
     expect(await usdOf('public', { prompt_tokens: 1_000_000 }, tier)).toBe(usd);
