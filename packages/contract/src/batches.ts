@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { recordOf } from './fields.ts';
-import { objectId } from './files.ts';
+import { objectId, objectList, pageOfOne } from './files.ts';
 import { ok, route, scope, type Route } from './route.ts';
 
 /** Batches of requests, in the shape of OpenAI's API: `/v1/batches*`. */
@@ -40,13 +40,7 @@ export const listBatches = z.strictObject({
 });
 export type ListBatches = z.output<typeof listBatches>;
 
-export const batchList = z.object({
-  object: z.literal('list'),
-  data: z.array(batch),
-  first_id: z.string().nullable(),
-  last_id: z.string().nullable(),
-  has_more: z.boolean(),
-});
+export const batchList = objectList(batch);
 
 const example = {
   id: 'batch_0198c2f36d2a7e418b072f9c4a1d5e64',
@@ -104,11 +98,7 @@ export const routes: readonly Route[] = [
     examples: {
       page: {
         summary: 'One batch',
-        response: {
-          object: 'list',
-          data: [example],
-          ...{ first_id: example.id, last_id: example.id, has_more: false },
-        },
+        response: pageOfOne(example),
       },
     },
   }),

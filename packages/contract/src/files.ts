@@ -6,6 +6,22 @@ import { MiB, ok, route, scope, type Route } from './route.ts';
 /** Ids of files and batches are opaque. */
 export const objectId = z.string().min(1).max(64);
 
+/** A page in the shape of OpenAI's lists. */
+export const objectList = <Item extends z.ZodType>(item: Item) =>
+  z.object({
+    object: z.literal('list'),
+    data: z.array(item),
+    first_id: z.string().nullable(),
+    last_id: z.string().nullable(),
+    has_more: z.boolean(),
+  });
+
+/** A page with one object, for examples. */
+export const pageOfOne = <Item extends { id: string }>(item: Item) => ({
+  ...{ object: 'list' as const, data: [item] },
+  ...{ first_id: item.id, last_id: item.id, has_more: false },
+});
+
 export const file = z
   .looseObject({
     id: z.string(),
@@ -36,13 +52,7 @@ export const listFiles = z.strictObject({
 });
 export type ListFiles = z.output<typeof listFiles>;
 
-export const fileList = z.object({
-  object: z.literal('list'),
-  data: z.array(file),
-  first_id: z.string().nullable(),
-  last_id: z.string().nullable(),
-  has_more: z.boolean(),
-});
+export const fileList = objectList(file);
 
 export const deletedFile = z.object({
   id: z.string(),
@@ -109,11 +119,7 @@ export const routes: readonly Route[] = [
     examples: {
       page: {
         summary: 'One file',
-        response: {
-          object: 'list',
-          data: [example],
-          ...{ first_id: example.id, last_id: example.id, has_more: false },
-        },
+        response: pageOfOne(example),
       },
     },
   }),
