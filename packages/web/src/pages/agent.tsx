@@ -2,9 +2,9 @@ import type { Agent as AgentData } from '@gatehouse/contract/agents';
 import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
+import { ActionForm } from '../parts/action-form.tsx';
 import { Choice, LongTextField, TextField } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
-import { Problem } from '../parts/problem.tsx';
 import { useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
 
@@ -66,11 +66,10 @@ function AgentForm({ agent, onSaved }: AgentFormProps) {
     if (saved !== null) onSaved();
   };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
+    <ActionForm
+      label={agent === null ? 'Create' : 'Save'}
+      action={agent === null ? create : patch}
+      submit={save}
     >
       <TextField
         label="Key"
@@ -110,13 +109,7 @@ function AgentForm({ agent, onSaved }: AgentFormProps) {
         onChange={(status) => set({ status: status === 'disabled' ? status : 'active' })}
         options={{ active: 'active', disabled: 'disabled' }}
       />
-      <Problem error={create.error ?? patch.error} />
-      <p class="actions">
-        <button type="submit" class="primary" disabled={create.isRunning || patch.isRunning}>
-          {agent === null ? 'Create' : 'Save'}
-        </button>
-      </p>
-    </form>
+    </ActionForm>
   );
 }
 

@@ -1,10 +1,9 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
-import { useState } from 'preact/hooks';
-import { ConfirmedButton } from '../parts/confirmed-button.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Creation } from '../parts/creation.tsx';
 import { KeySnippets } from '../parts/key-snippets.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
 import { ShownSecret } from '../parts/shown-secret.tsx';
 import { Status } from '../parts/status.tsx';
@@ -13,47 +12,36 @@ import { Time } from '../parts/time.tsx';
 
 /** The API keys of the tenant. */
 export function Keys() {
-  const [isNew, setNew] = useState(false);
-  const [secret, setSecret] = useState<string | null>(null);
-  const [round, setRound] = useState(0);
-  const show = (key: string): void => {
-    setNew(false);
-    setSecret(key);
-    setRound(round + 1);
-  };
   return (
-    <>
-      <p class="actions">
-        <button type="button" class="primary" onClick={() => setNew(true)}>
-          Create a key
-        </button>
-      </p>
-      {isNew ? (
-        <Dialog title="Create a key" onClose={() => setNew(false)}>
-          <NewKeyForm onCreated={show} />
-        </Dialog>
-      ) : null}
-      {secret === null ? null : (
-        <Dialog title="The new key" onClose={() => setSecret(null)}>
+    <Creation
+      label="Create a key"
+      title="Create a key"
+      createdTitle="The new key"
+      form={(onCreated) => <NewKeyForm onCreated={onCreated} />}
+      shown={(secret, close) => (
+        <>
           <ShownSecret label="API key." secret={secret} />
           <KeySnippets secret={secret} />
           <p class="actions">
-            <button type="button" onClick={() => setSecret(null)}>
+            <button type="button" onClick={close}>
               I have stored it
             </button>
           </p>
-        </Dialog>
+        </>
       )}
-      <ResourceList
-        key={round}
-        name="GET /v1/api-keys"
-        input={{}}
-        caption="API keys"
-        columns={(reload) => columnsOf(show, reload)}
-        keyOf={({ id }) => id}
-        empty="There is no key yet. Create one, and paste it into a program."
-      />
-    </>
+    >
+      {(show, round) => (
+        <ResourceList
+          key={round}
+          name="GET /v1/api-keys"
+          input={{}}
+          caption="API keys"
+          columns={(reload) => columnsOf(show, reload)}
+          keyOf={({ id }) => id}
+          empty="There is no key yet. Create one, and paste it into a program."
+        />
+      )}
+    </Creation>
   );
 }
 
@@ -69,19 +57,11 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
     {
       header: 'Change',
-      cell: ({ id, name, status }) =>
-        status === 'revoked' || status === 'expired' ? null : (
+      cell: (key) =>
+        key.status === 'revoked' || key.status === 'expired' ? null : (
           <span class="actions">
-            <RotateKeyButton id={id} name={name} onRotated={show} />
-            <ConfirmedButton
-              label="Revoke"
-              of={name}
-              name="POST /v1/api-keys/{id}/revoke"
-              input={{ params: { id }, body: {} }}
-              onDone={reload}
-            >
-              Programs with this key get 401 within 5 seconds. A revoked key can’t be brought back.
-            </ConfirmedButton>
+            <RotateKeyButton id={key.id} name={key.name} onRotated={show} />
+            <RevokeKeyButton of={key} name="POST /v1/api-keys/{id}/revoke" onDone={reload} />
           </span>
         ),
     },

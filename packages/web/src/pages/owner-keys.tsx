@@ -1,7 +1,7 @@
-import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
@@ -41,17 +41,13 @@ export function OwnerKeys() {
           { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
           {
             header: 'Change',
-            cell: ({ id, name, status: state }) =>
-              state === 'revoked' || state === 'expired' ? null : (
-                <ConfirmedButton
-                  label="Revoke"
-                  of={name}
+            cell: (key) =>
+              key.status === 'revoked' || key.status === 'expired' ? null : (
+                <RevokeKeyButton
+                  of={key}
                   name="POST /internal/v1/owner/api-keys/{id}/revoke"
-                  input={{ params: { id }, body: {} }}
                   onDone={reload}
-                >
-                  Programs with this key get 401 within 5 seconds. A revoked key can’t be brought back.
-                </ConfirmedButton>
+                />
               ),
           },
         ]}

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Creation } from '../parts/creation.tsx';
 import { NewSubscriptionForm } from '../parts/new-subscription-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { ShownSecret } from '../parts/shown-secret.tsx';
@@ -10,34 +10,16 @@ import { Time } from '../parts/time.tsx';
 
 /** Addresses that get events of the tenant. */
 export function Subscriptions() {
-  const [isNew, setNew] = useState(false);
-  const [secret, setSecret] = useState<string | null>(null);
-  const [round, setRound] = useState(0);
   return (
-    <>
-      <p class="actions">
-        <button type="button" class="primary" onClick={() => setNew(true)}>
-          Subscribe
-        </button>
-      </p>
-      {isNew ? (
-        <Dialog title="Subscribe to events" onClose={() => setNew(false)}>
-          <NewSubscriptionForm
-            onCreated={(made) => {
-              setNew(false);
-              setSecret(made);
-              setRound(round + 1);
-            }}
-          />
-        </Dialog>
-      ) : null}
-      {secret === null ? null : (
-        <Dialog title="The new subscription" onClose={() => setSecret(null)}>
-          <ShownSecret label="Secret that signs the events." secret={secret} />
-        </Dialog>
-      )}
-      <SubscriptionList key={round} />
-    </>
+    <Creation
+      label="Subscribe"
+      title="Subscribe to events"
+      createdTitle="The new subscription"
+      form={(onCreated) => <NewSubscriptionForm onCreated={onCreated} />}
+      shown={(secret) => <ShownSecret label="Secret that signs the events." secret={secret} />}
+    >
+      {(_show, round) => <SubscriptionList key={round} />}
+    </Creation>
   );
 }
 

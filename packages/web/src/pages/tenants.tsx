@@ -1,9 +1,8 @@
 import type { Tenant } from '@gatehouse/contract/tenants';
-import { useState } from 'preact/hooks';
 import { count, usd } from '../format/amounts.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { Creation } from '../parts/creation.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { NewTenantForm } from '../parts/new-tenant-form.tsx';
@@ -20,46 +19,32 @@ const statuses = { '': 'any', active: 'active', suspended: 'suspended', archived
 export function Tenants() {
   const [q] = useParameter('q');
   const [status, setStatus] = useParameter('status');
-  const [isNew, setNew] = useState(false);
-  const [secret, setSecret] = useState<string | null>(null);
-  const [round, setRound] = useState(0);
   return (
-    <>
-      <p class="actions">
-        <button type="button" class="primary" onClick={() => setNew(true)}>
-          Create a tenant
-        </button>
-      </p>
-      {isNew ? (
-        <Dialog title="Create a tenant" onClose={() => setNew(false)}>
-          <NewTenantForm
-            onCreated={(made) => {
-              setNew(false);
-              setSecret(made);
-              setRound(round + 1);
-            }}
+    <Creation
+      label="Create a tenant"
+      title="Create a tenant"
+      createdTitle="The new tenant"
+      form={(onCreated) => <NewTenantForm onCreated={onCreated} />}
+      shown={(secret) => <ShownSecret label="Key of its first admin." secret={secret} />}
+    >
+      {(_show, round) => (
+        <>
+          <div class="choices">
+            <FilterField label="Search" name="q" />
+            <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
+          </div>
+          <ResourceList
+            key={round}
+            name="GET /internal/v1/owner/tenants"
+            input={{ query: { q, status } }}
+            caption="Tenants"
+            columns={columnsOf}
+            keyOf={({ id }) => id}
+            empty="No tenant has such a name or status."
           />
-        </Dialog>
-      ) : null}
-      {secret === null ? null : (
-        <Dialog title="The new tenant" onClose={() => setSecret(null)}>
-          <ShownSecret label="Key of its first admin." secret={secret} />
-        </Dialog>
+        </>
       )}
-      <div class="choices">
-        <FilterField label="Search" name="q" />
-        <Choice label="Status" value={status} onChange={setStatus} options={statuses} />
-      </div>
-      <ResourceList
-        key={round}
-        name="GET /internal/v1/owner/tenants"
-        input={{ query: { q, status } }}
-        caption="Tenants"
-        columns={columnsOf}
-        keyOf={({ id }) => id}
-        empty="No tenant has such a name or status."
-      />
-    </>
+    </Creation>
   );
 }
 

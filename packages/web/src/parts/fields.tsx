@@ -82,7 +82,8 @@ export function Choice({ label, value, onChange, options, hint }: ChoiceProps) {
   );
 }
 
-function Hint({ id, hint }: { id: string; hint: string | undefined }) {
+/** What a field is for, which `aria-describedby` of the field names by `<id>-hint`. */
+export function Hint({ id, hint }: { id: string; hint: string | undefined }) {
   if (hint === undefined) return null;
   return (
     <span id={`${id}-hint`} class="faint">

@@ -1,5 +1,6 @@
 import { useId } from 'preact/hooks';
 import { useParameter } from '../shell/location.tsx';
+import { Hint } from './fields.tsx';
 
 interface FilterFieldProps {
   label: string;
@@ -24,11 +25,7 @@ export function FilterField({ label, name, hint }: FilterFieldProps) {
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onChange={({ currentTarget }) => set(currentTarget.value.trim())}
       />
-      {hint === undefined ? null : (
-        <span id={`${id}-hint`} class="faint">
-          {hint}
-        </span>
-      )}
+      <Hint id={id} hint={hint} />
     </p>
   );
 }

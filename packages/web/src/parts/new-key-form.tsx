@@ -2,8 +2,9 @@ import { scopesOf, type Scope } from '@gatehouse/contract/scopes';
 import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
 import { usePerson } from '../shell/session.tsx';
+import { ActionForm } from './action-form.tsx';
+import { Checks } from './checks.tsx';
 import { Choice, TextField } from './fields.tsx';
-import { Problem } from './problem.tsx';
 
 const lives = { '': 'never', '7': 'in 7 days', '30': 'in 30 days', '90': 'in 90 days', '365': 'in a year' };
 const dayMs = 86_400_000;
@@ -20,13 +21,20 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
     person.scopes.includes(scope),
   );
   const [left, setLeft] = useState<readonly Scope[]>([]);
+  const chosen = offered.filter((scope) => !left.includes(scope));
+  // Those of another role stay left out.
+  const leaveAllBut = (kept: readonly Scope[]): void =>
+    setLeft([
+      ...left.filter((scope) => !offered.includes(scope)),
+      ...offered.filter((scope) => !kept.includes(scope)),
+    ]);
   const create = useAction('POST /v1/api-keys');
   const submit = async (): Promise<void> => {
     const made = await create.run({
       body: {
         name,
         role: role === 'admin' ? 'admin' : 'user',
-        scopes: offered.filter((scope) => !left.includes(scope)),
+        scopes: chosen,
         user_id: user === '' ? null : user,
         ...(life !== '' && { expires_at: new Date(Date.now() + Number(life) * dayMs).toISOString() }),
         ...(budget !== '' && { budget: { usd: budget, period: 'month' } }),
@@ -35,12 +43,7 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
     if (made !== null) onCreated(made.key);
   };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <ActionForm label="Create" action={create} submit={submit}>
       <TextField
         label="Name"
         value={name}
@@ -65,27 +68,12 @@ export function NewKeyForm({ onCreated }: { onCreated: (key: string) => void }) 
         onChange={setBudget}
         hint="Empty: that of the tenant"
       />
-      <fieldset>
-        <legend>Scopes</legend>
-        {offered.map((scope) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              checked={!left.includes(scope)}
-              onChange={() =>
-                setLeft(left.includes(scope) ? left.filter((one) => one !== scope) : [...left, scope])
-              }
-            />
-            {scope}
-          </label>
-        ))}
-      </fieldset>
-      <Problem error={create.error} />
-      <p class="actions">
-        <button type="submit" class="primary" disabled={create.isRunning}>
-          Create
-        </button>
-      </p>
-    </form>
+      <Checks
+        legend="Scopes"
+        options={offered.map((scope) => [scope, scope])}
+        chosen={chosen}
+        onChange={leaveAllBut}
+      />
+    </ActionForm>
   );
 }

@@ -1,8 +1,9 @@
 import type { tenantAlertTypes } from '@gatehouse/contract/alert-types';
 import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
+import { ActionForm } from './action-form.tsx';
+import { Checks } from './checks.tsx';
 import { TextField } from './fields.tsx';
-import { Problem } from './problem.tsx';
 
 type AlertType = (typeof tenantAlertTypes)[number];
 
@@ -18,7 +19,7 @@ const types: Record<AlertType, string> = {
   'key.expiring': 'An API key expires soon',
   'transfer.finished': 'A transfer has finished',
 };
-const names = Object.keys(types) as AlertType[];
+const options = Object.entries(types) as [AlertType, string][];
 
 /** Subscribes an address to events. */
 export function NewSubscriptionForm({ onCreated }: { onCreated: (secret: string) => void }) {
@@ -29,31 +30,10 @@ export function NewSubscriptionForm({ onCreated }: { onCreated: (secret: string)
     const made = await create.run({ body: { url, event_types: [...chosen] } });
     if (made !== null) onCreated(made.secret);
   };
-  const toggle = (type: AlertType): void =>
-    setChosen(chosen.includes(type) ? chosen.filter((one) => one !== type) : [...chosen, type]);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <ActionForm label="Subscribe" action={create} submit={submit} isIncomplete={chosen.length === 0}>
       <TextField label="Address" value={url} onChange={setUrl} isRequired maxLength={2_000} />
-      <fieldset>
-        <legend>Events</legend>
-        {names.map((type) => (
-          <label key={type} class="check">
-            <input type="checkbox" checked={chosen.includes(type)} onChange={() => toggle(type)} />
-            {types[type]}
-          </label>
-        ))}
-      </fieldset>
-      <Problem error={create.error} />
-      <p class="actions">
-        <button type="submit" class="primary" disabled={create.isRunning || chosen.length === 0}>
-          Subscribe
-        </button>
-      </p>
-    </form>
+      <Checks legend="Events" options={options} chosen={chosen} onChange={setChosen} />
+    </ActionForm>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
+import { ActionForm } from './action-form.tsx';
 import { TextField } from './fields.tsx';
-import { Problem } from './problem.tsx';
 
 /** Creates a tenant. */
 export function NewTenantForm({ onCreated }: { onCreated: (adminKey: string) => void }) {
@@ -20,12 +20,7 @@ export function NewTenantForm({ onCreated }: { onCreated: (adminKey: string) => 
     if (made !== null) onCreated(made.admin_key);
   };
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <ActionForm label="Create" action={create} submit={submit}>
       <TextField
         label="Slug"
         value={slug}
@@ -42,12 +37,6 @@ export function NewTenantForm({ onCreated }: { onCreated: (adminKey: string) => 
         hint="For example Europe/Berlin"
       />
       <TextField label="Budget a month in USD" value={budget} onChange={setBudget} hint="Empty: none" />
-      <Problem error={create.error} />
-      <p class="actions">
-        <button type="submit" class="primary" disabled={create.isRunning}>
-          Create
-        </button>
-      </p>
-    </form>
+    </ActionForm>
   );
 }
