@@ -82,7 +82,7 @@ export function Choice({ label, value, onChange, options, hint }: ChoiceProps) {
   );
 }
 
-/** What a field is for, which `aria-describedby` of the field names by `<id>-hint`. */
+/** The purpose of a field, which `aria-describedby` of the field names by `<id>-hint`. */
 export function Hint({ id, hint }: { id: string; hint: string | undefined }) {
   if (hint === undefined) return null;
   return (
