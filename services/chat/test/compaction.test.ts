@@ -321,6 +321,29 @@ describe('a server of responses without compaction', () => {
     expect(JSON.stringify(sent())).toContain(summary);
   });
 
+  it.each([
+    [400, { error: { message: "Invalid value: 'compaction_trigger'.", param: 'input[3]' } }],
+    [422, { error: { message: 'input[3]: unknown type compaction_trigger' } }],
+  ])('and with %d for its trigger streams a summary by its model', async (status, refusal) => {
+    const model = status === 400 ? 'without' : 'unknown';
+    const streaming = { model, input: [...history, trigger], tools, stream: true };
+    const written = streamed(framesOf(eventsOf([messageItem(summary)])));
+    provider.answer(whole(refusal, status), written);
+    const first = await post(streaming);
+    expect(await first.text()).toMatch(
+      /"type":"compaction","encrypted_content":"gatehouse\.summary\.[^]*event: response\.completed/,
+    );
+    expect(provider.received).toHaveLength(2);
+    expect(JSON.stringify(sent())).toMatch(/Find it\..*found it.*Summarise this conversation/);
+    expect(await harness.endedRun(first.headers.get('x-run-id'))).toMatchObject({
+      ...{ status: 'ok', spans: [{ status: 'error' }, { status: 'ok' }] },
+    });
+
+    provider.answer(written);
+    expect(await (await post(streaming)).text()).toContain('gatehouse.summary.');
+    expect(provider.received).toHaveLength(1);
+  });
+
   it('is asked again if its model is missing, too', async () => {
     const missing = whole({ error: { message: 'no such model' } }, 404);
     for (let call = 0; call < 2; call += 1) {

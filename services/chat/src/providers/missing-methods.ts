@@ -2,11 +2,15 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 
 /** Methods of an API that not all its servers have. */
-export type OptionalMethod = 'count' | 'compact';
+export type OptionalMethod = 'count' | 'compact' | 'trigger';
 
 /** Methods that models were found to lack, so that they are not asked for again until the catalogue changes. */
 export class MissingMethods {
-  readonly #models: Record<OptionalMethod, WeakSet<Model>> = { count: new WeakSet(), compact: new WeakSet() };
+  readonly #models: Record<OptionalMethod, WeakSet<Model>> = {
+    count: new WeakSet(),
+    compact: new WeakSet(),
+    trigger: new WeakSet(),
+  };
 
   has(model: Model, method: OptionalMethod): boolean {
     return this.#models[method].has(model);
@@ -21,6 +25,16 @@ export class MissingMethods {
 export function saysUnknownMethod({ kind, details }: ProviderFailure, { or404 = false } = {}): boolean {
   const { status } = details;
   return kind === 'status' && (status === 405 || status === 501 || (or404 && status === 404));
+}
+
+/** The item by which clients ask for a compaction in a response. */
+const triggerType = 'compaction_trigger';
+
+/** Whether a failure says that its server doesn't know that item. */
+export function saysUnknownTrigger({ kind, details }: ProviderFailure): boolean {
+  const { status, message = '', body } = details;
+  const isRefused = kind === 'status' && (status === 400 || status === 422);
+  return isRefused && (message.includes(triggerType) || body?.includes(triggerType) === true);
 }
 
 /** Bedrock's words for a model without CountTokens. */
