@@ -393,7 +393,7 @@ describe('the most that a call can cost', () => {
           if (reserved !== null && cost !== null) expect(cost.costPico).toBeLessThanOrEqual(reserved);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
   });
 });
