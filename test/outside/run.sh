@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")"
 root=$(cd ../.. && pwd)
-export PATH="$root/node_modules/.bin:$PATH"
+export PATH="$root/node_modules/.bin:$PATH" NODE_COMPILE_CACHE="$root/node_modules/.cache/node"
 export OUTSIDE_CACHE="$root/node_modules/.cache/gatehouse-outside"
 
 passed=0
