@@ -19,7 +19,7 @@ const rooms = {
     'batches',
   ],
   tenant: [
-    ...['shared', 'limits', 'keys', 'sessions', 'provider-keys', 'tenants', 'audit', 'deletions'],
+    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'provider-keys', 'tenants', 'audit', 'deletions'],
     'transfers',
   ],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],
@@ -212,7 +212,16 @@ module.exports = {
     ),
     only('kafkajs', `^(packages/events)/|node_modules|${tests}`, 'events go through packages/events'),
     only('pg-boss', `^(packages/jobs)/|node_modules|${tests}`, 'background jobs go through packages/jobs'),
-    only('jose', `^(packages/identity)/|node_modules|${tests}`, 'tokens go through packages/identity'),
+    only(
+      'jose',
+      `^(packages/identity|services/tenant/src/issuers)/|node_modules|${tests}`,
+      'tokens go through packages/identity, and those of issuers through issuers/',
+    ),
+    only(
+      'openid-client',
+      `^(services/tenant/src/issuers)/|node_modules|${tests}`,
+      'the tenant service calls issuers in issuers/',
+    ),
     only('pino', `^(packages/kit)/|node_modules|${tests}`, 'logging goes through packages/kit'),
     only('prom-client', `^(packages/kit)/|node_modules|${tests}`, 'metrics go through packages/kit'),
     only(

@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { addresses, parseConfig } from '@gatehouse/kit/config';
+import { addresses, ConfigError, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
+import { IssuersError, readIssuers, type IssuerSettings } from './issuers/issuer-settings.ts';
 
 const settings = z.object({
   ...serviceSettings,
@@ -18,12 +21,35 @@ const settings = z.object({
   WEBHOOK_GRPC: addresses,
   AGENT_GRPC: addresses,
   ...kafkaSettings,
+  ...egressSettings,
+  /** The operator's file of OpenID Connect issuers. Without it, people log in with keys alone. */
+  OIDC_ISSUERS: z.string().optional(),
 });
 
-export type TenantConfig = Readonly<z.output<typeof settings>>;
+export interface TenantConfig extends Readonly<z.output<typeof settings>> {
+  readonly issuers: readonly IssuerSettings[];
+}
 
+/** Reads the settings, the file of issuers and the secrets that it names. */
 export function loadConfig(environment: Record<string, string | undefined>): TenantConfig {
-  return parseConfig(settings, environment);
+  const config = parseConfig(settings, environment);
+  return Object.freeze({ ...config, issuers: issuersIn(config, environment) });
+}
+
+function issuersIn(
+  { OIDC_ISSUERS: file, PUBLIC_URL: publicUrl, EGRESS_ALLOW: allow }: z.output<typeof settings>,
+  environment: Record<string, string | undefined>,
+): IssuerSettings[] {
+  if (file === undefined) return [];
+  if (publicUrl === '') throw new ConfigError('Settings are wrong:\n  OIDC_ISSUERS: needs PUBLIC_URL');
+  try {
+    const text = readFileSync(file, 'utf8');
+    return readIssuers({ text, environment, allowsHttp: (host) => allow.has(host) });
+  } catch (error) {
+    const problems = error instanceof IssuersError ? error.problems : [(error as Error).message];
+    const lines = problems.map((problem) => `  OIDC_ISSUERS: ${problem}`);
+    throw new ConfigError(`Settings are wrong:\n${lines.join('\n')}`, { cause: error });
+  }
 }
 
 const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });

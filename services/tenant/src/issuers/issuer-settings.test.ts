@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import { IssuersError, readIssuers } from './issuer-settings.ts';
+
+const good = `
+issuers:
+  - name: keycloak
+    issuer: https://login.example.com/realms/acme
+    client_id: gatehouse
+    client_secret_env: KEYCLOAK_SECRET
+    mappings:
+      - { group: /engineers, tenant: acme, role: user, scopes: [chat] }
+`;
+const environment = { KEYCLOAK_SECRET: 's3cret' };
+const allowsHttp = (host: string): boolean => host === 'issuer.internal';
+const read = (text: string) => readIssuers({ text, environment, allowsHttp });
+
+function problemsOf(text: string): readonly string[] {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof IssuersError) return error.problems;
+  }
+  return [];
+}
+
+describe('the file of issuers', () => {
+  it('has defaults, and secrets by their names', () => {
+    expect(read(good)).toEqual([
+      expect.objectContaining({
+        ...{ clientSecret: 's3cret', user_claim: 'sub', groups_claim: 'groups', owner_groups: [] },
+        scopes: ['openid', 'profile'],
+      }),
+    ]);
+  });
+
+  it('names every mistake at once', () => {
+    const text = `${good}
+  - name: Second Issuer
+    issuer: ftp://login.example.com
+    client_id: ''
+    color: red
+    mappings:
+      - { tenant: acme, role: user }
+      - { group: a, claim: { name: b, value: c }, tenant: acme, role: user }
+      - { group: a, tenant: acme, role: owner }
+      - { group: a, tenant: acme, role: user, scopes: [keys.write] }
+`;
+    const problems = problemsOf(text);
+    for (const place of ['name', 'issuer', 'client_id', 'mappings.0', 'mappings.1', 'mappings.2.role'])
+      expect(problems.some((problem) => problem.startsWith(`issuers.1.${place}: `))).toBe(true);
+    expect(problems.join('\n')).toMatch(/color/);
+    expect(problems.join('\n')).toMatch(/the role user has no scope keys\.write/);
+  });
+
+  it.each([
+    ['a name twice', good + good.slice('\nissuers:'.length), /name: is there twice/],
+    ['a secret that is not set', good.replace('KEYCLOAK_SECRET', 'NO_SECRET'), /NO_SECRET is not set/],
+    ['http', good.replace('https:', 'http:'), /http is for hosts that EGRESS_ALLOW names/],
+    ['user info', good.replace('login.example', 'me:pw@login.example'), /without user info/],
+    [
+      'all directories of Microsoft',
+      good.replace('https://login.example.com/realms/acme', 'https://login.microsoftonline.com/common/v2.0'),
+      /must name one directory/,
+    ],
+    ['no mapping', good.split('    mappings')[0] ?? '', /needs mappings or owner_groups/],
+    ['no YAML', 'issuers: [', /not valid YAML/],
+    ['nothing', '', /the file/],
+  ])('is refused with %s', (_name, text, problem) => {
+    expect(problemsOf(text).join('\n')).toMatch(problem);
+  });
+
+  it('allows http for hosts that the operator names', () => {
+    expect(read(good.replace('https://login.example.com', 'http://issuer.internal'))).toHaveLength(1);
+  });
+});

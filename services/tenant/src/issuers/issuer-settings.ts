@@ -1,0 +1,138 @@
+import { roles, scopes, scopesOf } from '@gatehouse/contract/scopes';
+import { slug } from '@gatehouse/contract/fields';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+/** The operator's file of OpenID Connect issuers: `OIDC_ISSUERS`. */
+
+const text = (max: number) => z.string().min(1).max(max);
+const names = (max: number, of: number) => z.array(text(of)).max(max);
+const tenantRoles = roles.filter((role) => role !== 'owner');
+
+const mapping = z
+  .strictObject({
+    group: text(512).optional(),
+    claim: z.strictObject({ name: text(128), value: text(512) }).optional(),
+    tenant: slug,
+    role: z.enum(tenantRoles),
+    scopes: z.array(z.enum(scopes)).min(1).optional(),
+  })
+  .superRefine((given, context) => {
+    if ((given.group === undefined) === (given.claim === undefined))
+      context.addIssue({ code: 'custom', message: 'needs either group or claim' });
+    for (const scope of given.scopes ?? [])
+      if (!scopesOf(given.role).includes(scope))
+        context.addIssue({
+          ...{ code: 'custom', path: ['scopes'] },
+          message: `the role ${given.role} has no scope ${scope}`,
+        });
+  });
+export type Mapping = z.output<typeof mapping>;
+
+/** Microsoft's issuers of all directories: the issuer of their tokens is that of the directory of each person. */
+const ofAllDirectories = /^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)\//;
+
+const issuer = z.strictObject({
+  name: z
+    .string()
+    .regex(
+      /^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$/,
+      'must be 1 to 32 lower-case letters, digits and hyphens',
+    ),
+  issuer: z
+    .string()
+    .max(1_024)
+    .superRefine((given, context) => {
+      const url = URL.parse(given);
+      if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username + url.password !== '')
+        context.addIssue({ code: 'custom', message: 'must be a URL with https, without user info' });
+      else if (url.search !== '' || url.hash !== '')
+        context.addIssue({ code: 'custom', message: 'must have neither query nor fragment' });
+      else if (ofAllDirectories.test(given))
+        context.addIssue({ code: 'custom', message: 'must name one directory in place of all' });
+    }),
+  client_id: text(512),
+  client_secret_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/, 'must be the name of an environment variable')
+    .optional(),
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be one scope'))
+    .max(50)
+    .default(['openid', 'profile']),
+  user_claim: text(128).default('sub'),
+  groups_claim: text(128).default('groups'),
+  mappings: z.array(mapping).max(1_000).default([]),
+  owner_groups: names(100, 512).default([]),
+});
+
+const file = z.strictObject({ issuers: z.array(issuer).max(20) });
+
+/** An issuer, with the secret that its settings name. */
+export interface IssuerSettings extends z.output<typeof issuer> {
+  clientSecret: string | undefined;
+}
+
+export interface IssuersText {
+  text: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Whether a host may be called by http. */
+  allowsHttp: (host: string) => boolean;
+}
+
+/** Every problem of the file, a line each. */
+export class IssuersError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'IssuersError';
+    this.problems = problems;
+  }
+}
+
+/** Reads the file. Throws one {@link IssuersError} that names every problem, and no secret. */
+export function readIssuers({ text: yaml, environment, allowsHttp }: IssuersText): IssuerSettings[] {
+  const parsed = file.safeParse(parsedYaml(yaml));
+  if (!parsed.success)
+    throw new IssuersError(
+      parsed.error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`),
+    );
+  const { issuers } = parsed.data;
+  const problems = issuers.flatMap((one, index) => {
+    const at = `issuers.${index}`;
+    const { issuer: url, client_secret_env: secretName } = one;
+    const { protocol, hostname } = new URL(url);
+    return [
+      ...(issuers.findIndex((other) => other.name === one.name) < index
+        ? [`${at}.name: is there twice`]
+        : []),
+      ...(issuers.findIndex((other) => other.issuer === url) < index ? [`${at}.issuer: is there twice`] : []),
+      ...(protocol === 'http:' && !allowsHttp(hostname)
+        ? [`${at}.issuer: http is for hosts that EGRESS_ALLOW names`]
+        : []),
+      ...(secretName !== undefined && (environment[secretName] ?? '') === ''
+        ? [`${at}.client_secret_env: the variable ${secretName} is not set`]
+        : []),
+      ...(one.mappings.length + one.owner_groups.length === 0
+        ? [`${at}: needs mappings or owner_groups, or no person can log in`]
+        : []),
+    ];
+  });
+  if (problems.length > 0) throw new IssuersError(problems);
+  return issuers.map((one) => ({
+    ...one,
+    scopes: [...new Set(['openid', ...one.scopes])],
+    clientSecret: one.client_secret_env === undefined ? undefined : environment[one.client_secret_env],
+  }));
+}
+
+function parsedYaml(yaml: string): unknown {
+  try {
+    return parse(yaml, { maxAliasCount: 100 });
+  } catch (error) {
+    // Further lines of the message show the text.
+    const [words = ''] = (error as Error).message.split('\n', 1);
+    throw new IssuersError([`not valid YAML: ${words.replace(/:$/, '')}`]);
+  }
+}
