@@ -18,6 +18,14 @@ export class AllowList {
     }
   }
 
+  /** This list with the hosts of these URLs. */
+  withHostsOf(urls: readonly string[]): AllowList {
+    const joined = new AllowList(urls.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, '')));
+    for (const host of this.#hosts) joined.#hosts.add(host);
+    joined.#ranges.push(...this.#ranges);
+    return joined;
+  }
+
   /** Whether the operator has named this host, or a range that it is in if it is an address. */
   has(host: string): boolean {
     const address = addressOf(host);

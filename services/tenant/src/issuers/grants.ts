@@ -1,0 +1,96 @@
+import { scopes as allScopes, scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
+import type { IssuerSettings, Mapping } from './issuer-settings.ts';
+
+/** Members of a verified ID token. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** The rights that mappings give a person in one tenant, or as an owner of the platform. */
+export interface Grant {
+  /** The slug of the tenant; null for an owner. */
+  tenant: string | null;
+  role: Role;
+  scopes: readonly Scope[];
+  /** The user that a session is bound to; null for admins and owners, who see all users. */
+  userId: string | null;
+}
+
+export type GrantProblem =
+  /** The issuer names a place for the groups instead of the groups. */
+  | { kind: 'groups_left_out' }
+  /** The claim of groups is no list of names, or is too long. */
+  | { kind: 'groups_unreadable' }
+  /** The claim that names the user is missing, or can be no user id. */
+  | { kind: 'no_user' }
+  | { kind: 'no_mapping'; groups: readonly string[] }
+  /** The mappings name tenants that there are not. */
+  | { kind: 'no_tenant'; tenants: readonly string[] };
+
+const maxGroups = 2_000;
+
+/** The grants of a person, one for each tenant, or the reason why there are none. */
+export function grantsOf(
+  claims: Claims,
+  settings: Pick<IssuerSettings, 'mappings' | 'owner_groups' | 'groups_claim' | 'user_claim'>,
+): readonly Grant[] | GrantProblem {
+  const groups = groupsOf(claims, settings.groups_claim);
+  if (!Array.isArray(groups)) return groups;
+  const has = new Set<string>(groups);
+  const matching = settings.mappings.filter((mapping) => matches(mapping, claims, has));
+  const isOwner = settings.owner_groups.some((group) => has.has(group));
+  if (matching.length === 0 && !isOwner) return { kind: 'no_mapping', groups: [...has] };
+  const userId = userOf(claims[settings.user_claim]);
+  const granted = [...Map.groupBy(matching, ({ tenant }) => tenant)].map(([tenant, mappings]) =>
+    grantIn(tenant, mappings, userId),
+  );
+  if (userId === null && granted.some(({ role }) => role === 'user')) return { kind: 'no_user' };
+  const owner = { tenant: null, role: 'owner', scopes: scopesOf('owner'), userId: null } as const;
+  return isOwner ? [...granted, owner] : granted;
+}
+
+export function isGrants(given: readonly Grant[] | GrantProblem): given is readonly Grant[] {
+  return Array.isArray(given);
+}
+
+/** The higher role counts, with the scopes of all its mappings. */
+function grantIn(tenant: string, mappings: readonly Mapping[], userId: string | null): Grant {
+  const role = mappings.some((mapping) => mapping.role === 'admin') ? 'admin' : 'user';
+  const given = new Set(
+    mappings.filter((mapping) => mapping.role === role).flatMap(({ scopes }) => scopes ?? scopesOf(role)),
+  );
+  const scopes = allScopes.filter((scope) => given.has(scope));
+  return { tenant, role, scopes, userId: role === 'user' ? userId : null };
+}
+
+function matches({ group, claim }: Mapping, claims: Claims, groups: ReadonlySet<string>): boolean {
+  if (group !== undefined) return groups.has(group);
+  return claim !== undefined && [claims[claim.name]].flat().includes(claim.value);
+}
+
+function groupsOf(claims: Claims, name: string): string[] | GrantProblem {
+  const given = claims[name];
+  // Entra leaves more than about 200 groups out, and names where to ask for them (OpenID Connect Core, 5.6.2).
+  if (given === undefined && Object.hasOwn(Object(claims['_claim_names']) as object, name))
+    return { kind: 'groups_left_out' };
+  const groups = given === undefined ? [] : [given].flat();
+  const isList = groups.length <= maxGroups && groups.every((group) => typeof group === 'string');
+  return isList ? groups : { kind: 'groups_unreadable' };
+}
+
+/** As `X-Service-User-Id` may have it. */
+function userOf(claim: unknown): string | null {
+  return typeof claim === 'string' && /^[\x20-\x7e]{1,255}$/.test(claim) && claim.trim() !== ''
+    ? claim
+    : null;
+}
+
+/** The name of a person, for lists of sessions and keys. */
+export function nameOf(claims: Claims): string {
+  const given = ['name', 'preferred_username', 'email', 'sub'].map((claim) => claims[claim]);
+  const name = given.find((text) => typeof text === 'string' && text.trim() !== '') as string | undefined;
+  const shown = (name ?? '')
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
+    .trim();
+  // No half of a character that takes two units.
+  return shown.slice(0, 60).replace(/[\uD800-\uDBFF]$/, '');
+}

@@ -1,0 +1,189 @@
+import type { Egress } from '@gatehouse/egress/egress';
+import { OutageCache } from '@gatehouse/kit/outage-cache';
+import {
+  createRemoteJWKSet,
+  customFetch as keyFetch,
+  decodeJwt,
+  jwtVerify,
+  type JWTVerifyGetKey,
+} from 'jose';
+import * as client from 'openid-client';
+import type { Claims } from './grants.ts';
+import { guardedFetch } from './guarded-fetch.ts';
+import { IssuerError, issuerError } from './issuer-error.ts';
+import type { IssuerSettings } from './issuer-settings.ts';
+
+/** The values that bind an answer of the issuer to the browser that asked. */
+export interface LoginChecks {
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+/** A person as an issuer has confirmed them. */
+export interface ConfirmedLogin {
+  iss: string;
+  sub: string;
+  /** The session at the issuer, where it says one. */
+  sid: string | null;
+  claims: Claims;
+  idToken: string;
+  refreshToken: string | null;
+}
+
+export interface IssuerOptions {
+  settings: IssuerSettings;
+  egress: Egress;
+  publicUrl: string;
+}
+
+/**
+ * For hosts that the operator has allowed; the guard rejects all others. The library marks it as deprecated to be
+ * noticed, and keeps it.
+ */
+// oxlint-disable-next-line typescript/no-deprecated
+const overHttp = client.allowInsecureRequests;
+
+interface Known {
+  config: client.Configuration;
+  findKey: JWTVerifyGetKey;
+}
+
+/** Clocks may differ by so much. */
+const toleranceSeconds = 60;
+const timeoutSeconds = 10;
+/** By public keys alone: the client's secret signs nothing. */
+const algorithms = ['RS', 'PS', 'ES'].flatMap((kind) => [256, 384, 512].map((bits) => `${kind}${bits}`));
+/** Keys are fetched again for a token of an unknown key, but not for each of a flood of such tokens. */
+const keys = { cooldownDuration: 1_000, cacheMaxAge: 10 * 60_000, timeoutDuration: 8_000 };
+const maxTokenLength = 256 * 1024;
+
+/** One OpenID Connect issuer. Its metadata and keys are cached; an hour is short beside their life. */
+export class Issuer {
+  readonly settings: IssuerSettings;
+  readonly #options: IssuerOptions;
+  readonly #fetch: ReturnType<typeof guardedFetch>;
+  readonly #known = new OutageCache<Known>({
+    ...{ max: 1, freshMs: 3_600_000, outageMs: 24 * 3_600_000 },
+    isOutage: (error) => error instanceof IssuerError && error.failure === 'away',
+  });
+
+  constructor(options: IssuerOptions) {
+    this.settings = options.settings;
+    this.#options = options;
+    this.#fetch = guardedFetch(options.egress);
+  }
+
+  get callbackUrl(): string {
+    return `${this.#options.publicUrl}/login/oidc/${this.settings.name}/callback`;
+  }
+
+  /** The page of the issuer where the person logs in. Throws {@link IssuerError}. */
+  async authorizationUrl({ state, nonce, verifier }: LoginChecks): Promise<string> {
+    const { config } = await this.#find();
+    return client.buildAuthorizationUrl(config, {
+      ...{ state, nonce, redirect_uri: this.callbackUrl, scope: this.settings.scopes.join(' ') },
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    }).href;
+  }
+
+  /** Exchanges the code of the answer that a browser brings back as a query. Throws {@link IssuerError}. */
+  async finish(query: string, checks: LoginChecks): Promise<ConfirmedLogin> {
+    const { config, findKey } = await this.#find();
+    try {
+      const tokens = await client.authorizationCodeGrant(config, new URL(`${this.callbackUrl}?${query}`), {
+        ...{ expectedState: checks.state, expectedNonce: checks.nonce },
+        ...{ pkceCodeVerifier: checks.verifier, idTokenExpected: true },
+      });
+      const idToken = tokens.id_token ?? '';
+      const claims = await this.#verify(idToken, config, findKey, { maxTokenAge: 0 });
+      if (claims['nonce'] !== checks.nonce) throw new IssuerError('refused', 'The nonce differs.');
+      return confirmed(claims, idToken, tokens.refresh_token ?? null);
+    } catch (error) {
+      throw issuerError(error);
+    }
+  }
+
+  async #find(): Promise<Known> {
+    return this.#known.get('', async () => {
+      try {
+        return await this.#discover();
+      } catch (error) {
+        // A wrong document is an outage too: it says nothing about a person.
+        throw new IssuerError('away', 'The issuer is unavailable.', { cause: error });
+      }
+    });
+  }
+
+  async #discover(): Promise<Known> {
+    const { issuer, client_id: clientId, clientSecret } = this.settings;
+    const isInsecure = issuer.startsWith('http:');
+    const fetched = await client.discovery(
+      new URL(issuer),
+      clientId,
+      { [client.clockTolerance]: toleranceSeconds },
+      client.None(),
+      {
+        ...{ [client.customFetch]: this.#fetch, timeout: timeoutSeconds },
+        ...(isInsecure && { execute: [overHttp] }),
+      },
+    );
+    const metadata = fetched.serverMetadata();
+    if (new URL(metadata.issuer).href !== new URL(issuer).href)
+      throw new Error(`the metadata of ${issuer} is that of another issuer`);
+    if (metadata.jwks_uri === undefined) throw new Error(`the metadata of ${issuer} names no keys`);
+    const config = new client.Configuration(
+      metadata,
+      clientId,
+      { [client.clockTolerance]: toleranceSeconds },
+      authenticationOf(clientSecret, metadata.token_endpoint_auth_methods_supported),
+    );
+    config[client.customFetch] = this.#fetch;
+    config.timeout = timeoutSeconds;
+    // oxlint-disable-next-line typescript/no-deprecated -- see overHttp
+    if (isInsecure) overHttp(config);
+    const findKey = createRemoteJWKSet(new URL(metadata.jwks_uri), { ...keys, [keyFetch]: this.#fetch });
+    return { config, findKey };
+  }
+
+  /** The members of a token that the issuer has signed for this client. */
+  async #verify(
+    token: string,
+    config: client.Configuration,
+    findKey: JWTVerifyGetKey,
+    { maxTokenAge }: { maxTokenAge?: number } = {},
+  ): Promise<Claims> {
+    if (token.length > maxTokenLength) throw new IssuerError('refused', 'The token is too long.');
+    const { payload } = await jwtVerify(token, findKey, {
+      ...{ algorithms, issuer: config.serverMetadata().issuer, audience: this.settings.client_id },
+      ...{ clockTolerance: toleranceSeconds, requiredClaims: ['exp', 'iat'] },
+      // With the tolerance: issued within a minute, before or after.
+      ...(maxTokenAge !== undefined && { maxTokenAge }),
+    });
+    const { azp, aud } = payload;
+    const isForUs = azp === undefined ? [aud].flat().length === 1 : azp === this.settings.client_id;
+    if (!isForUs) throw new IssuerError('refused', 'The token is for another client.');
+    return payload;
+  }
+}
+
+/** The members of a token that was verified before. */
+export function claimsIn(token: string): Claims {
+  return decodeJwt(token);
+}
+
+function confirmed(claims: Claims, idToken: string, refreshToken: string | null): ConfirmedLogin {
+  const { iss, sub, sid } = claims;
+  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '' || sub.length > 255)
+    throw new IssuerError('refused', 'The token names no person.');
+  const isSession = typeof sid === 'string' && sid !== '' && sid.length <= 255;
+  return { iss, sub, sid: isSession ? sid : null, claims, idToken, refreshToken };
+}
+
+function authenticationOf(secret: string | undefined, methods: readonly string[] = []): client.ClientAuth {
+  if (secret === undefined) return client.None();
+  // Without a list, the basic scheme is meant (OpenID Connect Discovery, 3).
+  const takesBasic = methods.length === 0 || methods.includes('client_secret_basic');
+  return takesBasic ? client.ClientSecretBasic(secret) : client.ClientSecretPost(secret);
+}
