@@ -85,7 +85,10 @@ export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<s
       return changes.change(call, async (db) => {
         const changed = await replaceSecret(db, { id: key.id, secretSha256, overlapSeconds });
         if (changed === null)
-          throw new AppError('key_revoked', 'A revoked or expired API key cannot be rotated.');
+          throw new AppError(
+            'key_revoked',
+            'A revoked or expired API key, or one of the logins of a person, cannot be rotated.',
+          );
         return { body: { ...showApiKey(changed.after), key: text }, changes: [keyRotated(changed)] };
       });
     },

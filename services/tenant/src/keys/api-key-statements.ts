@@ -13,8 +13,9 @@ export const apiKeyColumns = `
 export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKey> {
   const inserted = await db.query<ApiKey>(
     `insert into tenant.api_keys
-       (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+       (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, limits, budget, expires_at, created_by,
+        iss, sub)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
      returning ${apiKeyColumns}`,
     [
       key.id,
@@ -29,6 +30,8 @@ export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKe
       key.budget,
       key.expiresAt,
       key.createdBy,
+      key.person?.iss ?? null,
+      key.person?.sub ?? null,
     ],
   );
   return only(inserted);
@@ -59,7 +62,7 @@ export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<A
 
 /**
  * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. Null
- * when the key is revoked or expired, or the connection reaches no such key.
+ * when the key is revoked or expired, belongs to the logins of a person, or the connection reaches no such key.
  */
 export async function replaceSecret(
   db: Queryable,
@@ -72,7 +75,7 @@ export async function replaceSecret(
        secret_sha256 = $2,
        previous_secret_sha256 = case when $3 > 0 then secret_sha256 end,
        previous_valid_until = case when $3 > 0 then now() + make_interval(secs => $3) end
-     where id = $1 and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     where id = $1 and iss is null and tenant.api_key_status(api_keys) in ('active', 'expiring')
      returning ${apiKeyColumns}`,
     [id, secretSha256, overlapSeconds],
   );

@@ -173,11 +173,11 @@ interface OwnerKey {
   expires: boolean;
 }
 
-/** The active owner keys, locked against revocation by other transactions. */
+/** The active owner keys but those of logins, which an issuer can take away; locked against revocation by other transactions. */
 async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
   const { rows } = await db.query<OwnerKey>(
     `select id, expires_at is not null as expires from tenant.api_keys
-     where role = 'owner' and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     where role = 'owner' and iss is null and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id for update`,
   );
   return rows;

@@ -3,6 +3,12 @@ import type { Role, Scope } from '@gatehouse/contract/scopes';
 
 export type ApiKeyStatus = 'active' | 'expiring' | 'expired' | 'revoked';
 
+/** A person at an OpenID Connect issuer. */
+export interface Person {
+  iss: string;
+  sub: string;
+}
+
 /** The values of a new key. It holds the hash of the secret, never the text of the key. */
 export interface NewApiKey {
   id: string;
@@ -18,12 +24,14 @@ export interface NewApiKey {
   limits: Limits | null;
   budget: Budget | null;
   expiresAt: string | null;
-  /** The id of the key that created it, or `bootstrap`. */
+  /** The id of the key that created it, `bootstrap`, or `login` with the name of an issuer. */
   createdBy: string;
+  /** The person that it belongs to, if a login made it. */
+  person?: Person;
 }
 
 /** A stored key, without its secret or the hash of it. */
-export interface ApiKey extends Omit<NewApiKey, 'secretSha256' | 'expiresAt'> {
+export interface ApiKey extends Omit<NewApiKey, 'secretSha256' | 'expiresAt' | 'person'> {
   status: ApiKeyStatus;
   createdAt: Date;
   lastUsedAt: Date | null;

@@ -62,7 +62,7 @@ export class KeyLogin {
     const session = await this.#options.openSession(
       {
         ...{ id: newId(), tokenSha256, keyId: key.id, keySecretSha256: key.givenSecretSha256 },
-        ...{ tenantId, name, role, scopes, userId },
+        ...{ tenantId, name, role, scopes, userId, loginId: null },
       },
       from,
     );

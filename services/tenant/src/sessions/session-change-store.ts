@@ -1,8 +1,14 @@
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { newKeyText } from '@gatehouse/identity/key-text';
 import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { insertApiKey } from '../keys/api-key-statements.ts';
+import { keyCreated } from '../keys/key-changes.ts';
+import { findLoginKeys } from '../keys/login-key-statements.ts';
+import { haveSameRights, type Rights } from '../keys/rights.ts';
 import {
   countNewSessions,
   endOldestSessions,
@@ -10,7 +16,14 @@ import {
   insertSession,
   lockSessions,
 } from './session-statements.ts';
-import { loginsPerMinute, sessionChange, type From, type NewSession, type Session } from './session.ts';
+import {
+  loginsPerMinute,
+  sessionChange,
+  type From,
+  type NewSession,
+  type PersonSession,
+  type Session,
+} from './session.ts';
 
 export interface SessionChangeOptions {
   /** Pools of `tenant_app` and `tenant_system`. */
@@ -31,20 +44,21 @@ export class SessionChangeStore {
   async open(session: NewSession, from: From): Promise<Session> {
     return this.#change(session.tenantId, async (db) => {
       await lockSessions(db, session.tenantId);
-      if ((await countNewSessions(db, session.keyId)) >= loginsPerMinute)
-        throw new AppError(
-          'rate_limit_exceeded',
-          `A key logs in ${loginsPerMinute} times a minute at most.`,
-          {
-            headers: retryAfterHeaders(60_000),
-          },
-        );
-      const by = circumstancesOf(session, from);
-      for (const ended of await endOldestSessions(db, session))
-        await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
-      const opened = await insertSession(db, session);
-      await this.#options.record(db, auditEntryOf(sessionChange('session.created', opened), by));
-      return opened;
+      return this.#open(db, session, from);
+    });
+  }
+
+  /**
+   * Opens a session of a person with the key that the person has in the tenant, or with a new one of the rights that are
+   * given. Throws `rate_limit_exceeded` likewise.
+   */
+  async openForPerson({ person, keyName, createdBy, ...given }: PersonSession, from: From): Promise<Session> {
+    const { tenantId, role, scopes, userId } = given;
+    return this.#change(tenantId, async (db) => {
+      await lockSessions(db, tenantId);
+      const rights = { tenantId, role, scopes, userId };
+      const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
+      return this.#open(db, { ...given, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
     });
   }
 
@@ -56,6 +70,41 @@ export class SessionChangeStore {
       const by = circumstancesOf(ended, from);
       await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
     });
+  }
+
+  async #open(db: Queryable, session: NewSession, from: From): Promise<Session> {
+    if ((await countNewSessions(db, session.keyId)) >= loginsPerMinute)
+      throw new AppError('rate_limit_exceeded', `A key logs in ${loginsPerMinute} times a minute at most.`, {
+        headers: retryAfterHeaders(60_000),
+      });
+    const by = circumstancesOf(session, from);
+    for (const ended of await endOldestSessions(db, session))
+      await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
+    const opened = await insertSession(db, session);
+    await this.#options.record(db, auditEntryOf(sessionChange('session.created', opened), by));
+    return opened;
+  }
+
+  async #keyOf(
+    db: Queryable,
+    {
+      person,
+      rights,
+      keyName,
+      createdBy,
+    }: Pick<PersonSession, 'person' | 'keyName' | 'createdBy'> & { rights: Rights },
+    from: From,
+  ): Promise<{ id: string; secretSha256: Buffer }> {
+    const known = (await findLoginKeys(db, person)).find((key) => haveSameRights(key, rights));
+    if (known !== undefined) return known;
+    // The text of the key is thrown away: no request can have it.
+    const { keyId, secretSha256 } = newKeyText();
+    const none = { limits: null, budget: null, expiresAt: null };
+    const made = { id: newId(), keyId, secretSha256, name: keyName, ...none, createdBy, person };
+    const key = await insertApiKey(db, { ...made, ...rights });
+    const by = circumstancesOf({ ...rights, keyId: key.id }, from);
+    await this.#options.record(db, auditEntryOf(keyCreated(key), by));
+    return { id: key.id, secretSha256 };
   }
 
   #change<Result>(tenantId: string | null, work: (db: Queryable) => Promise<Result>): Promise<Result> {

@@ -6,7 +6,7 @@ import { mostSessions, sessionLife, type NewSession, type Session } from './sess
 
 export const sessionColumns = `
   sessions.id, sessions.tenant_id as "tenantId", sessions.key_id as "keyId", sessions.name, sessions.role,
-  sessions.scopes, sessions.user_id as "userId", sessions.created_at as "createdAt",
+  sessions.scopes, sessions.user_id as "userId", sessions.login_id as "loginId", sessions.created_at as "createdAt",
   sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
 
 /** Whether the key of a session is active, and has the secret that the session was made with. */
@@ -47,14 +47,16 @@ export async function endOldestSessions(
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
-  const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId } = session;
+  const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId } = session;
   const inserted = await db.query<Session>(
     `insert into tenant.sessions
-       (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, expires_at, ends_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(hours => $10), now() + make_interval(mins => $11))
+       (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, login_id,
+        expires_at, ends_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(hours => $11),
+       now() + make_interval(mins => $12))
      returning ${sessionColumns}`,
     [
-      ...[id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId],
+      ...[id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId],
       ...[sessionLife.hours, sessionLife.idleMinutes],
     ],
   );

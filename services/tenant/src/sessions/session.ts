@@ -2,6 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { Change, Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { CurrentSession, Session as SessionView } from '@gatehouse/contract/sessions';
 import type { Role, Scope } from '@gatehouse/contract/scopes';
+import type { Person } from '../keys/api-key.ts';
 
 /** How long a session lasts in all, and without a request. */
 export const sessionLife = { hours: 12, idleMinutes: 30 } as const;
@@ -25,6 +26,16 @@ export interface NewSession {
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
+  /** The login by an issuer that opened it; null for one by a key. */
+  loginId: string | null;
+}
+
+/** A new session of a person, whose key is not known yet. */
+export interface PersonSession extends Omit<NewSession, 'keyId' | 'keySecretSha256'> {
+  person: Person;
+  /** For a key that is made for it. */
+  keyName: string;
+  createdBy: string;
 }
 
 /** A stored session, without the hashes of its token and of the key's secret. */

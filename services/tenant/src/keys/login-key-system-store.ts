@@ -1,0 +1,38 @@
+import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import type { Person } from './api-key.ts';
+import { revokeApiKey } from './api-key-statements.ts';
+import { keyRevoked } from './key-changes.ts';
+import { findLoginKeys } from './login-key-statements.ts';
+import { haveSameRights, type Rights } from './rights.ts';
+
+/** Keys of the logins of people, in all tenants. */
+export class LoginKeySystemStore {
+  readonly #pool: Pool;
+  readonly #record: RecordChange;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool, record: RecordChange) {
+    this.#pool = pool;
+    this.#record = record;
+  }
+
+  /** Revokes the keys of a person that have other rights than those that the person has now. Their sessions end. */
+  async keepOnly(
+    person: Person,
+    rights: readonly Rights[],
+    from: Pick<Circumstances, 'clientIp' | 'requestId'>,
+  ): Promise<void> {
+    for (const key of await findLoginKeys(this.#pool, person)) {
+      if (rights.some((given) => haveSameRights(given, key))) continue;
+      const { id, tenantId, role, userId } = key;
+      await withTransaction(this.#pool, async (db) => {
+        const changed = await revokeApiKey(db, id);
+        const by = { ...from, tenantId, actor: { key_id: id, role, user_id: userId } };
+        for (const change of changed === null ? [] : keyRevoked(changed))
+          await this.#record(db, auditEntryOf(change, by));
+      });
+    }
+  }
+}
