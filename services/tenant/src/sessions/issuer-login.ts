@@ -1,0 +1,172 @@
+import { hash, randomBytes } from 'node:crypto';
+import { tenantNotActive } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { grantsOf, isGrants, nameOf, type Claims, type Grant, type GrantProblem } from '../issuers/grants.ts';
+import { IssuerError } from '../issuers/issuer-error.ts';
+import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
+import type { Person } from '../keys/api-key.ts';
+import type { Rights } from '../keys/rights.ts';
+import type { OpenedSession } from './key-login.ts';
+import type { Login, LoginSecrets, NewLogin, TenantOfLogin } from './login.ts';
+import { newLoginState, type LoginState } from './login-state.ts';
+import { newSessionToken, type From, type PersonSession, type Session } from './session.ts';
+
+/** A grant in a tenant that there is. */
+export interface Place extends Grant {
+  tenantId: string | null;
+}
+
+/** The end of a request of a browser that logs in by an issuer. */
+export type LoginEnd =
+  | { kind: 'opened'; opened: OpenedSession }
+  /** The person has several places; the browser keeps the token until it has chosen. */
+  | { kind: 'choice'; places: readonly Place[]; token: string }
+  /** The request is not the one that this browser began, or was used. */
+  | { kind: 'over' }
+  | { kind: 'refused'; error: IssuerError }
+  | GrantProblem;
+
+export interface IssuerLoginDependencies {
+  secrets: LoginSecrets;
+  logins: {
+    insert: (login: NewLogin) => Promise<void>;
+    findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
+    useChoice: (id: string) => Promise<boolean>;
+    useState: (stateSha256: Buffer) => Promise<boolean>;
+    findTenants: (slugs: readonly string[]) => Promise<TenantOfLogin[]>;
+  };
+  /** Revokes the keys of a person that have other rights. */
+  keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
+  openSession: (session: PersonSession, from: From) => Promise<Session>;
+}
+
+const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
+
+/** Makes sessions of logins at OpenID Connect issuers. */
+export class IssuerLogins {
+  readonly #options: IssuerLoginDependencies;
+
+  constructor(options: IssuerLoginDependencies) {
+    this.#options = options;
+  }
+
+  /** The page of the issuer, and the values that the browser keeps meanwhile. Throws {@link IssuerError}. */
+  async begin(issuer: Issuer, returnTo: string): Promise<{ location: string; state: LoginState }> {
+    const state = newLoginState(issuer.settings.name, returnTo);
+    return { location: await issuer.authorizationUrl(state), state };
+  }
+
+  /**
+   * Finishes a login that this browser began, once. `query` is the answer of the issuer. Throws {@link IssuerError}
+   * while the issuer is away, and the errors of {@link IssuerLoginDependencies.openSession}.
+   */
+  async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
+    if (!(await this.#options.logins.useState(digest(state.state)))) return { kind: 'over' };
+    const confirmed = await issuer.finish(query, state).catch(refusedOnly);
+    if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
+    const places = await this.#placesOf(issuer, confirmed, confirmed.claims, from);
+    if (!isPlaces(places)) return places;
+    const [place, another] = places;
+    if (place === undefined || another !== undefined) {
+      const token = randomBytes(32).toString('base64url');
+      await this.#insert(issuer, confirmed, digest(token));
+      return { kind: 'choice', places, token };
+    }
+    const login = await this.#insert(issuer, confirmed, null);
+    return {
+      kind: 'opened',
+      opened: await this.#open(issuer, login, { place, claims: confirmed.claims }, from),
+    };
+  }
+
+  /** Opens a session in one of the places of a person: the slug of a tenant, or '' for the platform. */
+  async choose(issuer: Issuer, token: string, tenant: string, from: From): Promise<LoginEnd> {
+    const { logins, secrets } = this.#options;
+    const login = await logins.findByChoice(issuer.settings.name, digest(token));
+    if (login === null) return { kind: 'over' };
+    const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
+    const places = await this.#placesOf(issuer, login, claims, from);
+    if (!isPlaces(places)) return places;
+    const place = places.find((one) => (one.tenant ?? '') === tenant);
+    if (place === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
+    return { kind: 'opened', opened: await this.#open(issuer, login, { place, claims }, from) };
+  }
+
+  /**
+   * The places of a person by the mappings of now, at least one. Rights that the person no longer has are taken away.
+   * Throws `tenant_suspended` if no tenant among them is active.
+   */
+  async #placesOf(
+    { settings }: Issuer,
+    { iss, sub }: Person,
+    claims: Claims,
+    from: From,
+  ): Promise<readonly Place[] | GrantProblem> {
+    const granted = grantsOf(claims, settings);
+    const grants = isGrants(granted) ? granted : [];
+    const slugs = grants.flatMap(({ tenant }) => tenant ?? []);
+    const tenants = new Map((await this.#options.logins.findTenants(slugs)).map((one) => [one.slug, one]));
+    const places = grants.flatMap((grant): Place[] => {
+      if (grant.tenant === null) return [{ ...grant, tenantId: null }];
+      const tenant = tenants.get(grant.tenant);
+      return tenant === undefined ? [] : [{ ...grant, tenantId: tenant.id }];
+    });
+    await this.#options.keepOnly({ iss, sub }, places, from);
+    if (!isGrants(granted)) return granted;
+    if (places.length === 0) return { kind: 'no_tenant', tenants: slugs };
+    const active = places.filter(({ tenant }) => tenant === null || tenants.get(tenant)?.status === 'active');
+    if (active.length === 0)
+      throw tenantNotActive(tenants.get(places[0]?.tenant ?? '')?.status ?? 'suspended');
+    return active;
+  }
+
+  async #insert(
+    { settings }: Issuer,
+    confirmed: ConfirmedLogin,
+    choiceSha256: Buffer | null,
+  ): Promise<Login> {
+    const { secrets, logins } = this.#options;
+    const { iss, sub, sid, idToken, refreshToken } = confirmed;
+    const id = newId();
+    const login = {
+      ...{ id, issuer: settings.name, iss, sub, sid, choiceSha256 },
+      idToken: secrets.seal(id, 'id_token', idToken),
+      refreshToken: refreshToken === null ? null : secrets.seal(id, 'refresh_token', refreshToken),
+    };
+    await logins.insert(login);
+    return login;
+  }
+
+  async #open(
+    { settings }: Issuer,
+    { id: loginId, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>,
+    { place, claims }: { place: Place; claims: Claims },
+    from: From,
+  ): Promise<OpenedSession> {
+    const { token, tokenSha256 } = newSessionToken();
+    const { tenantId, role, scopes, userId } = place;
+    const name = nameOf(claims);
+    const session = await this.#options.openSession(
+      {
+        ...{ id: newId(), tokenSha256, tenantId, name, role, scopes, userId, loginId },
+        ...{
+          person: { iss, sub },
+          keyName: `${name} (${settings.name})`,
+          createdBy: `login ${settings.name}`,
+        },
+      },
+      from,
+    );
+    return { session: { ...session, tenantSlug: place.tenant }, token };
+  }
+}
+
+function isPlaces(given: readonly Place[] | GrantProblem): given is readonly Place[] {
+  return Array.isArray(given);
+}
+
+/** An issuer that is away says nothing about the person. */
+function refusedOnly(error: unknown): IssuerError {
+  if (error instanceof IssuerError && error.failure === 'refused') return error;
+  throw error;
+}

@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { z } from 'zod';
+
+/** How long a person may take to log in at an issuer. */
+export const loginMinutes = 10;
+
+const shape = z.strictObject({
+  issuer: z.string(),
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  returnTo: z.string(),
+  expiresAt: z.number(),
+});
+
+/** The values that a browser keeps while its person logs in at an issuer. */
+export type LoginState = z.output<typeof shape>;
+
+/** Browsers keep 4,096 bytes of a cookie with its name and attributes. */
+const maxBytes = 3_800;
+const context = 'tenant.login-state';
+
+/** Random values for a login. A verifier of PKCE has 43 characters at least (RFC 7636, 4.1). */
+export function newLoginState(issuer: string, returnTo: string): LoginState {
+  const random = (): string => randomBytes(32).toString('base64url');
+  const expiresAt = Date.now() + loginMinutes * 60_000;
+  return { issuer, returnTo, state: random(), nonce: random(), verifier: random(), expiresAt };
+}
+
+/**
+ * Keeps the values of a login in a sealed cookie, so that a login costs no row before the issuer has confirmed it, and
+ * any replica finishes it.
+ */
+export class LoginStates {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  /** The value of the cookie. A path that is too long for it is replaced by `fallback`. */
+  seal(state: LoginState, fallback: string): string {
+    const sealed = this.#sealed(state);
+    return sealed.length <= maxBytes ? sealed : this.#sealed({ ...state, returnTo: fallback });
+  }
+
+  /** Null for a text that was not sealed here, or is too old. */
+  open(text: string): LoginState | null {
+    try {
+      const json = this.#keyRing.open(Buffer.from(text, 'base64url'), context).toString();
+      const state = shape.parse(JSON.parse(json));
+      return state.expiresAt > Date.now() ? state : null;
+    } catch {
+      return null;
+    }
+  }
+
+  #sealed(state: LoginState): string {
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(state)), context).toString('base64url');
+  }
+}

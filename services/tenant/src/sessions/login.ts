@@ -1,0 +1,49 @@
+import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+
+/** A login of a person by an issuer. Its tokens are sealed. */
+export interface Login {
+  id: string;
+  /** The name of the issuer in the settings. */
+  issuer: string;
+  iss: string;
+  sub: string;
+  /** The session at the issuer. */
+  sid: string | null;
+  idToken: Buffer;
+  refreshToken: Buffer | null;
+}
+
+export interface NewLogin extends Login {
+  /** The hash of the token by which a browser chooses among tenants. */
+  choiceSha256: Buffer | null;
+}
+
+export interface TenantOfLogin {
+  id: string;
+  slug: string;
+  status: TenantStatus;
+}
+
+type Kind = 'id_token' | 'refresh_token';
+
+/** Seals and opens the tokens of logins. */
+export class LoginSecrets {
+  readonly #keyRing: KeyRing;
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  seal(loginId: string, kind: Kind, text: string): Buffer {
+    return this.#keyRing.seal(Buffer.from(text), contextOf(loginId, kind));
+  }
+
+  open(loginId: string, kind: Kind, sealed: Buffer): string {
+    return this.#keyRing.open(sealed, contextOf(loginId, kind)).toString();
+  }
+}
+
+function contextOf(loginId: string, kind: Kind): string {
+  return `tenant.logins/${kind}/${loginId}`;
+}
