@@ -125,7 +125,16 @@ export const routes: readonly Route[] = [
   }),
 ];
 
-/** Routes for browsers only: not part of the OpenAPI document. */
+const returnTo = z.strictObject({ return_to: z.string().max(2_048).optional() });
+/** The issuer decides which more parameters it adds. */
+const issuerAnswer = z.looseObject({
+  code: z.string().max(8_192).optional(),
+  state: z.string().max(256).optional(),
+  iss: z.string().max(2_048).optional(),
+  error: z.string().max(256).optional(),
+});
+
+/** Routes for browsers, and for issuers: not part of the OpenAPI document. */
 export const pageRoutes: readonly Route[] = [
   route({
     id: 'login.page',
@@ -133,7 +142,7 @@ export const pageRoutes: readonly Route[] = [
     path: '/login',
     service: 'tenant',
     access: { kind: 'ticket', headers: ['cookie'] },
-    query: z.strictObject({ return_to: z.string().max(2_048).optional() }),
+    query: returnTo,
     response: { status: 200, shape: null },
     summary: 'The page with the ways to log in',
   }),
@@ -143,9 +152,39 @@ export const pageRoutes: readonly Route[] = [
     path: '/login',
     service: 'tenant',
     access: { kind: 'ticket', headers: fromBrowser },
-    query: z.strictObject({ return_to: z.string().max(2_048).optional() }),
+    query: returnTo,
     response: { status: 303, shape: null },
     summary: 'The form of the page: logs in with an API key',
+  }),
+  route({
+    id: 'login.oidc',
+    method: 'GET',
+    path: '/login/oidc/{issuer}',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: [] },
+    query: returnTo,
+    response: { status: 303, shape: null },
+    summary: 'Leads the browser to an OpenID Connect issuer',
+  }),
+  route({
+    id: 'login.oidc.callback',
+    method: 'GET',
+    path: '/login/oidc/{issuer}/callback',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: ['cookie'] },
+    query: issuerAnswer,
+    response: { status: 303, shape: null },
+    summary: 'The issuer sends the browser here: logs in, or lets a person of several tenants choose',
+  }),
+  route({
+    id: 'login.oidc.form',
+    method: 'POST',
+    path: '/login/oidc/{issuer}/choice',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: fromBrowser },
+    query: returnTo,
+    response: { status: 303, shape: null },
+    summary: 'The form of the choice among tenants: logs in',
   }),
   route({
     id: 'logout',

@@ -23,7 +23,7 @@ import { createTransfers } from './transfers/create-transfers.ts';
 export async function createService(config: TenantConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('tenant', config, overrides);
   const { log, registry } = shell;
-  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;
+  const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
   const { system, app, settings, lease } = createPools(shell, {
     url,
@@ -45,7 +45,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, changes, raise, isTenant });
-  const sessions = createSessions(shell, { app, system, changes, recordChange, publicUrl });
+  const sessions = createSessions(shell, { config, app, system, changes, recordChange });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {

@@ -5,32 +5,44 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
+import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUse } from '../keys/last-use.ts';
+import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
+import { BrowserSessions } from './browser-session-http.ts';
+import { issuerLoginHandlers } from './issuer-login-handlers.ts';
+import { IssuerLogins } from './issuer-login.ts';
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
+import { LoginStates } from './login-state.ts';
+import { LoginSystemStore } from './login-system-store.ts';
+import { LoginSecrets } from './login.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
 import { SessionSystemStore } from './session-system-store.ts';
 
 export interface SessionsOptions {
+  config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
   app: Pool;
   system: Pool;
   changes: Changes;
   recordChange: RecordChange;
-  publicUrl: string;
 }
 
 const deletion = { everyMs: 60_000, batch: 1_000 };
 
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
-  { log }: Shell,
-  { app, system, changes, recordChange, publicUrl }: SessionsOptions,
+  shell: Shell,
+  { config, app, system, changes, recordChange }: SessionsOptions,
 ) {
+  const { log } = shell;
+  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
+  const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const keys = new ApiKeySystemStore(system);
   const ofAll = new SessionSystemStore(system);
   const sessions = new SessionChangeStore({ app, system, record: recordChange });
@@ -51,17 +63,39 @@ export function createSessions(
     ({ tokenSha256 }) => tokenSha256,
   );
   const cookie = new HostCookie(sessionCookie, publicUrl);
+  const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
+  const ofIssuers = new LoginSystemStore(system);
+  const loginKeys = new LoginKeySystemStore(system, recordChange);
+  const states = new LoginStates(keyRing);
+  const issuerLogins = new IssuerLogins({
+    secrets: new LoginSecrets(keyRing),
+    logins: ofIssuers,
+    keepOnly: (person, rights, from) => loginKeys.keepOnly(person, rights, from),
+    openSession: (session, from) => sessions.openForPerson(session, from),
+  });
   return {
     handlers: sessionHandlers({ sessions: new SessionStore(app), ofAll, changes }),
-    rawHandlers: loginHandlers({ logins, sessions, findSession, refusals, cookie, publicUrl }),
+    rawHandlers: {
+      ...loginHandlers({ logins, issuers: [...issuers.keys()], browsers, refusals }),
+      ...issuerLoginHandlers({
+        ...{ issuers, states, browsers, refusals, log, logins: issuerLogins },
+        cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
+      }),
+    },
     rpcs: { authenticateSession: authenticateSession({ sessions: ofAll, lastUse }) },
     parts: [
-      ...[refusals, lastUse, lastUseOfKeys],
+      ...[...waysOut, refusals, lastUse, lastUseOfKeys],
       new PeriodicWork({
         task: 'delete ended sessions',
         log,
         everyMs: deletion.everyMs,
         round: async () => (await ofAll.deleteEnded(deletion.batch)) === deletion.batch,
+      }),
+      new PeriodicWork({
+        task: 'delete old logins',
+        log,
+        everyMs: deletion.everyMs,
+        round: async () => (await ofIssuers.deleteOld(deletion.batch)) === deletion.batch,
       }),
     ],
   };

@@ -3,16 +3,22 @@ import type { NamedSession } from './session.ts';
 
 export interface LoginPage {
   returnTo: string;
+  /** The names of the issuers that people can log in at. */
+  issuers: readonly string[];
   /** The reason why the last login was refused. */
   problem?: string;
 }
 
 /** The page with the ways to log in. */
-export function loginPage({ returnTo, problem }: LoginPage): string {
-  const action = `/login?return_to=${encodeURIComponent(returnTo)}`;
+export function loginPage({ returnTo, issuers, problem }: LoginPage): string {
+  const query = `?return_to=${encodeURIComponent(returnTo)}`;
+  const action = `/login${query}`;
+  const links = issuers.map(
+    (name) => `<p><a href="${escaped(`/login/oidc/${name}${query}`)}">Log in with ${escaped(name)}</a></p>\n`,
+  );
   return htmlPage(
     'Log in',
-    `${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}<form method="post" action="${escaped(action)}">
+    `${problem === undefined ? '' : `<p role="alert">${escaped(problem)}</p>\n`}${links.join('')}<form method="post" action="${escaped(action)}">
 <label for="key">API key</label>
 <input id="key" name="key" type="password" autocomplete="off" required maxlength="256">
 <button type="submit">Log in</button>
