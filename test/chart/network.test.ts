@@ -182,6 +182,18 @@ describe('network policies', () => {
     }
   });
 
+  it('let out to issuers from tenant, where there are some', () => {
+    const login = {
+      issuers: [{ name: 'main', issuer: 'https://login.example.com', client_id: 'gatehouse' }],
+    };
+    const network = new Network({ ...narrow, login });
+    expect([443, 80].map((port) => network.leaves(network.pod('tenant'), outside, port))).toEqual([
+      true,
+      false,
+    ]);
+    expect(network.leaves(network.pod('memory'), outside, 443)).toBe(false);
+  });
+
   it.each([
     { said: {}, open: [53] },
     { said: { dns: { ports: [5353] } }, open: [5353] },

@@ -93,6 +93,19 @@ describe('settings', () => {
     expect(await environment('tenant', manifests)).not.toHaveProperty('EGRESS_ALLOW');
   });
 
+  it('name the issuers to tenant alone, with the hosts that their metadata may name', () => {
+    const issuers = [{ name: 'main', issuer: 'https://login.example.com', client_id: 'gatehouse' }];
+    const manifests = render({ ...every, login: { issuers, existingSecret: 'issuers' } });
+    const containerOf = (service: string) => servicePods(manifests).get(service)?.containers[0];
+    const variablesOf = (service: string) => Object.keys(environmentOf(containerOf(service)).values);
+    expect(variablesOf('tenant')).toEqual(expect.arrayContaining(['OIDC_ISSUERS', 'EGRESS_ALLOW']));
+    expect(containerOf('tenant')?.envFrom).toContainEqual({ secretRef: { name: 'issuers' } });
+    expect(variablesOf('agent')).not.toContain('OIDC_ISSUERS');
+    expect(named(manifests, 'ConfigMap', 'gatehouse-issuers').data?.['issuers.yaml']).toContain(
+      'login.example.com',
+    );
+  });
+
   it('name no Kafka where there is none', () => {
     for (const { containers } of servicePods(render()).values()) {
       expect(

@@ -16,14 +16,17 @@ import {
   shown,
   withoutSpace,
 } from '@gatehouse/test/examples';
+import { readIssuers } from '@gatehouse/service-tenant/issuers/issuer-settings';
 import { Terminal } from '@gatehouse/test/terminal';
 import { parse } from 'yaml';
 
 const startTimeoutMs = 90_000;
 const pages = readPages();
-const [catalogue, ...otherYaml] = pages.flatMap(({ examples }) =>
-  examples.filter(({ language }) => language === 'yaml'),
+const yaml = pages.flatMap(({ name, examples }) =>
+  examples.filter(({ language }) => language === 'yaml').map((example) => ({ ...example, page: name })),
 );
+const issuers = yaml.filter(({ page }) => page === 'login');
+const [catalogue, ...otherYaml] = yaml.filter(({ page }) => page !== 'login');
 
 const readme = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8');
 const [variables] = fencedBlocks(readme).filter(({ language }) => language === 'sh');
@@ -94,6 +97,11 @@ describe.each(pages)('$file', ({ name, examples, ...page }) => {
       expect(withoutSpace(printed)).toMatch(shown(program.prints));
     });
   }
+});
+
+it.each(issuers)('shows issuers in line $line that the tenant service reads', ({ text }) => {
+  const environment = { KEYCLOAK_CLIENT_SECRET: 'secret' };
+  expect(readIssuers({ text, environment, allowsHttp: () => false })).toHaveLength(1);
 });
 
 it.each(otherYaml)('shows a catalogue in line $line that can be read', ({ text }) => {

@@ -78,7 +78,12 @@
 - name: GATEHOUSE_MODELS
   value: /etc/gatehouse/models.yaml
 {{- end }}
-{{- if and (or .service.egress .service.models) .root.Values.egress.allow }}
+{{- $issuers := and .service.issuers (include "gatehouse.issuersConfigMap" .root) }}
+{{- if $issuers }}
+- name: OIDC_ISSUERS
+  value: /etc/gatehouse/login/issuers.yaml
+{{- end }}
+{{- if and (or .service.egress .service.models $issuers) .root.Values.egress.allow }}
 - name: EGRESS_ALLOW
   value: {{ join "," .root.Values.egress.allow | quote }}
 {{- end }}
@@ -111,6 +116,9 @@
 {{- define "gatehouse.environmentFrom" -}}
 {{- if and .service.models .root.Values.providers.existingSecret }}
 - secretRef: { name: {{ .root.Values.providers.existingSecret }} }
+{{- end }}
+{{- if and .service.issuers .root.Values.login.existingSecret }}
+- secretRef: { name: {{ .root.Values.login.existingSecret }} }
 {{- end }}
 {{- with .service.extraEnvFrom }}
 {{ toYaml . }}

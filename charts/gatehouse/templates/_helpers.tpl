@@ -117,6 +117,15 @@ tolerations:
 {{- with .Values.models.catalogue }}{{ toYaml . }}{{ else }}{{ .Files.Get "models.yaml" | trim }}{{ end -}}
 {{- end }}
 
+{{/* Name of the ConfigMap with the OpenID Connect issuers; empty without issuers. */}}
+{{- define "gatehouse.issuersConfigMap" -}}
+{{- if .Values.login.existingConfigMap -}}
+{{ .Values.login.existingConfigMap }}
+{{- else if .Values.login.issuers -}}
+{{ include "gatehouse.fullname" . }}-issuers
+{{- end -}}
+{{- end }}
+
 {{/* DNS name of the headless Service of a service. Takes root, name. */}}
 {{- define "gatehouse.host" -}}
 {{ include "gatehouse.fullname" .root }}-{{ .name }}-headless.{{ .root.Release.Namespace }}.svc

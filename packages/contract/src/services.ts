@@ -22,6 +22,8 @@ interface ServiceFacts {
   keyRing?: true;
   /** Calls addresses that tenants give: gets `EGRESS_ALLOW`. */
   egress?: true;
+  /** Logs people in: gets the file of OpenID Connect issuers, and with issuers in it `EGRESS_ALLOW`. */
+  issuers?: true;
   /** Calls providers: gets the model catalogue and API keys of providers. */
   models?: true;
   /** The public service: clients reach it, and it calls all other services over HTTP. */
@@ -38,6 +40,7 @@ const facts = {
     publishes: [topics.audit, topics.alerts],
     consumes: topics.audit,
     keyRing: true,
+    issuers: true,
     calls: ['agent', 'analytics', 'chat', 'memory', 'webhook'],
   },
   agent: {
