@@ -1,0 +1,128 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
+
+export type TokenClaims = Record<string, unknown>;
+
+/** An issuer that signs whatever a test wants, as a broken or hostile one would. It speaks the protocol over a socket. */
+export class ForgingIssuer {
+  readonly #server: Server;
+  #key: { id: string; sign: CryptoKey } | null = null;
+  #published: JWK[] = [];
+  /** Codes that were exchanged, and the forms of all calls of the token endpoint. */
+  readonly calls: URLSearchParams[] = [];
+  /** The claims of the next tokens, over those of a good one. */
+  claims: TokenClaims = {};
+  /** Answers of the token endpoint in place of tokens, and of all endpoints while it is away. */
+  tokenError: string | null = null;
+  away = false;
+  /** The nonces of the codes that it has given out. */
+  readonly #nonces = new Map<string, string>();
+  readonly #usedCodes = new Set<string>();
+  /** Members of the metadata, over the usual ones. */
+  metadata: Record<string, unknown> = {};
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<ForgingIssuer> {
+    const server = createServer();
+    const issuer = new ForgingIssuer(server);
+    server.on('request', (request, response) => {
+      void issuer.#answer(request).then(([status, body]) => {
+        response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+        response.end(JSON.stringify(body));
+      });
+    });
+    await new Promise<void>((done) => void server.listen(0, '127.0.0.1', done));
+    await issuer.rotate();
+    return issuer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((done) => this.#server.close(done));
+  }
+
+  /** Signs with a new key. The old one is published no more. */
+  async rotate({ publishes = true } = {}): Promise<void> {
+    const { publicKey, privateKey } = await generateKeyPair('RS256');
+    const id = `key-${Math.random()}`;
+    this.#key = { id, sign: privateKey };
+    if (publishes) this.#published = [{ ...(await exportJWK(publicKey)), kid: id, alg: 'RS256', use: 'sig' }];
+  }
+
+  /** The code of a person that has logged in, for the nonce of an authorization URL. */
+  code(authorizationUrl: string): string {
+    const code = `code-${Math.random()}`;
+    this.#nonces.set(code, new URL(authorizationUrl).searchParams.get('nonce') ?? '');
+    return code;
+  }
+
+  /** A token with these claims, of the type `JWT` unless another is given. */
+  async sign(claims: TokenClaims, type = 'JWT'): Promise<string> {
+    if (this.#key === null) throw new Error('there is no key');
+    const present = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
+    return new SignJWT(present)
+      .setProtectedHeader({ alg: 'RS256', kid: this.#key.id, typ: type })
+      .sign(this.#key.sign);
+  }
+
+  async #answer(request: IncomingMessage): Promise<[number, unknown]> {
+    const form = new URLSearchParams(await textOf(request));
+    if (this.away) return [503, { error: 'temporarily_unavailable' }];
+    switch (new URL(request.url ?? '', this.url).pathname) {
+      case '/.well-known/openid-configuration':
+        return [200, { ...this.#metadata(), ...this.metadata }];
+      case '/keys':
+        return [200, { keys: this.#published }];
+      case '/token':
+        return this.#token(form);
+      default:
+        return [404, {}];
+    }
+  }
+
+  #metadata(): Record<string, unknown> {
+    return {
+      issuer: this.url,
+      authorization_endpoint: `${this.url}/authorize`,
+      token_endpoint: `${this.url}/token`,
+      jwks_uri: `${this.url}/keys`,
+      end_session_endpoint: `${this.url}/logout`,
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      authorization_response_iss_parameter_supported: true,
+    };
+  }
+
+  async #token(form: URLSearchParams): Promise<[number, unknown]> {
+    this.calls.push(form);
+    if (this.tokenError !== null) return [400, { error: this.tokenError }];
+    const code = form.get('code') ?? '';
+    if (form.get('grant_type') === 'authorization_code') {
+      if (this.#usedCodes.has(code) || !this.#nonces.has(code)) return [400, { error: 'invalid_grant' }];
+      this.#usedCodes.add(code);
+    }
+    const now = Math.floor(Date.now() / 1_000);
+    const idToken = await this.sign({
+      ...{ iss: this.url, aud: 'gatehouse', sub: 'ada', iat: now, exp: now + 300 },
+      ...{ nonce: this.#nonces.get(code), name: 'Ada Lovelace', groups: ['engineers'] },
+      ...this.claims,
+    });
+    const tokens = { access_token: 'access', token_type: 'bearer', id_token: idToken, expires_in: 300 };
+    return [200, { ...tokens, refresh_token: `refresh-${Math.random()}` }];
+  }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+  return Buffer.concat(parts).toString();
+}

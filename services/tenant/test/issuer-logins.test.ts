@@ -1,0 +1,314 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import type { Service } from '@gatehouse/shell/service';
+import { ForgingIssuer, type TokenClaims } from './forging-issuer.ts';
+import { IssuerBrowser, type Page } from './issuer-browser.ts';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+let issuer: ForgingIssuer;
+let other: ForgingIssuer;
+let tenants: TenantServiceUnderTest;
+let replica: Service;
+let folder: string;
+const places: Record<string, TestTenant> = {};
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'issuers-'));
+  [issuer, other] = [await ForgingIssuer.start(), await ForgingIssuer.start()];
+  const file = path.join(folder, 'issuers.yaml');
+  const mappings = `
+      - { group: engineers, tenant: acme, role: user }
+      - { group: admins, tenant: acme, role: admin }
+      - { group: both, tenant: acme, role: user, scopes: [chat] }
+      - { group: both, tenant: zeta, role: user }
+      - { group: ghosts, tenant: nowhere, role: user }
+      - { claim: { name: department, value: R&D }, tenant: zeta, role: user }`;
+  const one = (name: string, url: string): string => `
+  - name: ${name}
+    issuer: ${url}
+    client_id: gatehouse
+    client_secret_env: OIDC_SECRET
+    owner_groups: [platform]
+    mappings:${mappings}`;
+  await writeFile(file, `issuers:${one('main', issuer.url)}${one('other', other.url)}`);
+  tenants = await TenantServiceUnderTest.start({
+    settings: {
+      ...{ PUBLIC_URL: 'https://gateway.example.com', EGRESS_ALLOW: '127.0.0.1' },
+      ...{ OIDC_ISSUERS: file, OIDC_SECRET: 's3cret' },
+    },
+  });
+  replica = await tenants.startReplica();
+  for (const slug of ['acme', 'zeta']) places[slug] = await tenants.makeTenant({ slug });
+});
+afterAll(async () => {
+  await replica.stop();
+  await tenants.stop();
+  await issuer.stop();
+  await other.stop();
+  await rm(folder, { recursive: true });
+});
+afterEach(() => {
+  for (const one of [issuer, other]) Object.assign(one, { claims: {}, tokenError: null, away: false });
+});
+
+/** Keys are fetched again after a second. */
+const aSecond = (): Promise<void> => sleep(1_200);
+
+/** The path of the answer that a browser brings back from the page of an issuer. */
+function answerTo(begun: Page, from = issuer, name = 'main', fields: Record<string, string> = {}): string {
+  const { searchParams } = new URL(begun.location);
+  const query = new URLSearchParams({
+    ...{ code: from.code(begun.location), state: searchParams.get('state') ?? '', iss: from.url },
+    ...fields,
+  });
+  return `/login/oidc/${name}/callback?${query.toString()}`;
+}
+
+let people = 0;
+
+/** As a new person, unless the claims name one. */
+async function logIn(claims: TokenClaims = {}, browser = new IssuerBrowser(tenants), returnTo = '/app/keys') {
+  people += 1;
+  issuer.claims = { sub: `person-${people}`, ...claims };
+  const begun = await browser.visit(`/login/oidc/main?return_to=${encodeURIComponent(returnTo)}`);
+  expect(begun.status).toBe(303);
+  const answer = await browser.visit(answerTo(begun));
+  return { browser, answer };
+}
+
+describe('a login by an issuer', () => {
+  it('asks for a code with PKCE, and makes a session of the person in the tenant of the mapping', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main?return_to=/app/keys');
+    const asked = Object.fromEntries(new URL(begun.location).searchParams);
+    expect(begun.location).toMatch(new RegExp(`^${issuer.url}/authorize\\?`));
+    expect(asked).toMatchObject({
+      ...{
+        client_id: 'gatehouse',
+        response_type: 'code',
+        code_challenge_method: 'S256',
+        scope: 'openid profile',
+      },
+      redirect_uri: 'https://gateway.example.com/login/oidc/main/callback',
+    });
+    const answer = await browser.visit(answerTo(begun));
+    expect([answer.status, answer.location]).toEqual([303, '/app/keys']);
+    expect(answer.headers.getSetCookie()[0]).toMatch(
+      /^__Host-gatehouse=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    expect(issuer.calls.at(-1)?.get('code_verifier')).toMatch(/^[\w-]{43}$/);
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
+    const [audit] = await tenants.rows<{ count: string }>(
+      `select count(*) from tenant.audit_log where tenant_id = $1 and action = any($2)`,
+      [places['acme']?.id, ['session.created', 'api_key.created']],
+    );
+    expect(Number(audit?.count)).toBeGreaterThanOrEqual(2);
+    expect(await tenants.rows('select refresh_token from tenant.logins where refresh_token is null')).toEqual(
+      [],
+    );
+  });
+
+  it('links by issuer and subject: the same key each time, and another one at another issuer', async () => {
+    const first = await logIn({ sub: 'ada' });
+    const again = await logIn({ sub: 'ada', email: 'other@example.com', name: 'Countess' });
+    expect((await again.browser.principal())?.id).toBe((await first.browser.principal())?.id);
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/other');
+    await browser.visit(answerTo(begun, other, 'other'));
+    expect((await browser.principal())?.id).not.toBe((await first.browser.principal())?.id);
+  });
+
+  it('gives the higher role, and ends sessions of rights that a mapping no longer gives', async () => {
+    const before = await logIn({ sub: 'bob' });
+    const { browser } = await logIn({ sub: 'bob', groups: ['engineers', 'admins'] });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'admin' });
+    expect((await browser.principal())?.userId).toBeUndefined();
+    expect(await before.browser.principal()).toBeUndefined();
+  });
+
+  it('lets a person of several tenants choose one, once', async () => {
+    const { browser, answer } = await logIn({ sub: 'eve', groups: ['both', 'platform'] });
+    expect([answer.status, browser.session]).toEqual([200, undefined]);
+    expect(answer.text).toContain('value="zeta"');
+    const choose = (tenant: string) =>
+      browser.visit('/login/oidc/main/choice?return_to=/app/', { method: 'POST', form: { tenant } });
+    expect((await choose('nowhere')).status).toBe(400);
+    const chosen = await browser.visit('/login/oidc/main/choice?return_to=/app/', {
+      ...{ method: 'POST', form: { tenant: 'zeta' } },
+      headers: { 'sec-fetch-site': 'cross-site' },
+    });
+    expect([chosen.status, browser.session]).toEqual([403, undefined]);
+    const token = browser.cookies.get('__Host-gatehouse-login') ?? '';
+    expect((await choose('zeta')).location).toBe('/app/');
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta', role: 'user', userId: 'eve' });
+    browser.cookies.set('__Host-gatehouse-login', token);
+    expect((await choose('acme')).status).toBe(400);
+  });
+
+  it('makes an owner of a member of an owner group, whose key keeps no last owner key', async () => {
+    const { browser } = await logIn({ sub: 'root', groups: ['platform'] });
+    expect(await browser.principal()).toMatchObject({ tenantId: '', role: 'owner' });
+  });
+
+  it('maps by a claim, also one with several values', async () => {
+    const { browser } = await logIn({ sub: 'dan', groups: [], department: ['Sales', 'R&D'] });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta' });
+  });
+
+  it.each<[string, TokenClaims, RegExp]>([
+    ['no mapping', { groups: ['<b>x</b>', 'staff'] }, /&lt;b&gt;x&lt;\/b&gt;[\s\S]*staff/],
+    ['no groups', { groups: undefined }, /sent no groups/],
+    ['groups left out', { groups: undefined, _claim_names: { groups: 'src1' } }, /more groups than a token/],
+    ['unreadable groups', { groups: [{ a: 1 }] }, /no list/],
+    ['a tenant that there is not', { groups: ['ghosts'] }, /do not exist/],
+    ['a user id that is none', { sub: 'ä' }, /no user id/],
+  ])('answers 403 for %s, and says why', async (_name, claims, text) => {
+    const { browser, answer } = await logIn({ sub: 'mallory', ...claims });
+    expect([answer.status, answer.text]).toEqual([403, expect.stringMatching(text)]);
+    expect(answer.text).not.toContain('<b>');
+    expect(browser.session).toBeUndefined();
+  });
+
+  it('ends with the key of the person, and cannot be used to rotate it', async () => {
+    const { browser } = await logIn({ sub: 'fay' });
+    const id = (await browser.principal())?.id ?? '';
+    const as = places['acme']?.admin;
+    if (as === undefined) throw new Error('there is no tenant');
+    const body = { overlap_seconds: 0 };
+    expect(await tenants.call('POST', `/v1/api-keys/${id}/rotate`, { as, body })).toMatchObject({
+      status: 409,
+    });
+    expect(await tenants.call('POST', `/v1/api-keys/${id}/revoke`, { as })).toMatchObject({ status: 200 });
+    expect(await browser.principal()).toBeUndefined();
+  });
+});
+
+describe('an attack on a login', () => {
+  it.each<[string, TokenClaims]>([
+    ['the name of another issuer', { iss: 'https://evil.example.com' }],
+    ['another audience', { aud: 'another-client' }],
+    ['a second audience and no azp', { aud: ['gatehouse', 'another-client'] }],
+    ['the azp of another client', { aud: ['gatehouse', 'another-client'], azp: 'another-client' }],
+    ['a lone azp of another client', { azp: 'another-client' }],
+    ['another nonce', { nonce: 'another' }],
+    ['no nonce', { nonce: undefined }],
+    ['an end before two minutes', { exp: Math.floor(Date.now() / 1_000) - 120 }],
+    ['a time of issue in ten minutes', { iat: Math.floor(Date.now() / 1_000) + 600 }],
+    ['a time of issue an hour ago', { iat: Math.floor(Date.now() / 1_000) - 3_600 }],
+    ['no time of issue', { iat: undefined }],
+    ['no subject', { sub: undefined }],
+  ])('by a token with %s has no effect', async (_name, claims) => {
+    const { browser, answer } = await logIn(claims);
+    expect([answer.status, browser.session]).toEqual([401, undefined]);
+  });
+
+  it('by clocks that differ by less than a minute is none', async () => {
+    for (const seconds of [-45, 45]) {
+      const { browser } = await logIn({ iat: Math.floor(Date.now() / 1_000) + seconds });
+      expect(await browser.principal()).toBeDefined();
+    }
+  });
+
+  it('by a key that the issuer does not publish has no effect', async () => {
+    await issuer.rotate({ publishes: false });
+    const { browser, answer } = await logIn();
+    expect([answer.status, browser.session]).toEqual([401, undefined]);
+    await issuer.rotate();
+    await aSecond();
+  });
+
+  it('by a used state has no effect, and costs the issuer no second call', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    const kept = browser.cookies.get('__Host-gatehouse-login') ?? '';
+    await browser.visit(answerTo(begun));
+    const calls = issuer.calls.length;
+    browser.cookies.set('__Host-gatehouse-login', kept);
+    expect((await browser.visit(answerTo(begun))).status).toBe(400);
+    expect(issuer.calls.length).toBe(calls);
+  });
+
+  it('by two answers at once on two replicas makes one session', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    const path = answerTo(begun);
+    const ends = await Promise.all([browser.visit(path), browser.visit(path, { at: replica })]);
+    expect(ends.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([303, 400]);
+  });
+
+  it('by an answer in another browser has no effect', async () => {
+    const begun = await new IssuerBrowser(tenants).visit('/login/oidc/main');
+    const victim = new IssuerBrowser(tenants);
+    expect((await victim.visit(answerTo(begun))).status).toBe(400);
+    await victim.visit('/login/oidc/main');
+    expect((await victim.visit(answerTo(begun))).status).toBe(400);
+    expect(victim.session).toBeUndefined();
+  });
+
+  it('that mixes issuers up sends no code to the wrong one', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    const calls = [issuer.calls.length, other.calls.length];
+    expect((await browser.visit(answerTo(begun, issuer, 'other'))).status).toBe(400);
+    // The right path, with the name of the other issuer, and with none.
+    for (const iss of [other.url, '']) {
+      const again = await browser.visit('/login/oidc/main');
+      expect((await browser.visit(answerTo(again, issuer, 'main', { iss }))).status).toBe(401);
+    }
+    expect([issuer.calls.length, other.calls.length]).toEqual(calls);
+  });
+
+  it('by a session that another person has set ends that session', async () => {
+    const { browser: mallory } = await logIn({ sub: 'mallory' });
+    const victim = new IssuerBrowser(tenants);
+    victim.cookies.set('__Host-gatehouse', mallory.session ?? '');
+    await logIn({ sub: 'victim' }, victim);
+    expect(victim.session).not.toBe(mallory.session);
+    expect(await mallory.principal()).toBeUndefined();
+    expect(await victim.principal()).toMatchObject({ userId: 'victim' });
+  });
+
+  it.each(['https://evil.example.com/', '//evil.example.com', '/\\evil.example.com', 'javascript:alert(1)'])(
+    'by a return to %s leads to a page of the gateway',
+    async (target) => {
+      const { answer } = await logIn({}, new IssuerBrowser(tenants), target);
+      expect([answer.status, answer.location]).toEqual([303, '/login']);
+    },
+  );
+});
+
+describe('an issuer', () => {
+  it('that has new keys is followed', async () => {
+    await aSecond();
+    await issuer.rotate();
+    const { browser } = await logIn();
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('that is away gets 503 and a page', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    issuer.away = true;
+    const answer = await browser.visit(answerTo(begun));
+    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining('main is unavailable')]);
+    expect(answer.headers.get('retry-after')).toBe('30');
+  });
+
+  it('that does not confirm the person gets 401 and a page without its texts', async () => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    const fields = { error: 'access_denied', error_description: '<script>' };
+    const answer = await browser.visit(answerTo(begun, issuer, 'main', fields));
+    expect([answer.status, answer.text]).toEqual([401, expect.not.stringContaining('script')]);
+  });
+
+  it('is on the page for login, beside the field for a key; an unknown one is not found', async () => {
+    const page = await new IssuerBrowser(tenants).visit('/login?return_to=/app/');
+    expect(page.text).toContain('href="/login/oidc/main?return_to=%2Fapp%2F"');
+    expect(page.text).toContain('name="key"');
+    expect((await new IssuerBrowser(tenants).visit('/login/oidc/nobody')).status).toBe(404);
+  });
+});
