@@ -1,0 +1,57 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { CertifiedIssuer } from './certified-issuer.ts';
+import { IssuerBrowser } from './issuer-browser.ts';
+import { TenantServiceUnderTest } from './tenant-service.ts';
+
+const publicUrl = 'https://gateway.example.com';
+
+let issuer: CertifiedIssuer;
+let tenants: TenantServiceUnderTest;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'issuers-'));
+  issuer = await CertifiedIssuer.start(publicUrl);
+  const file = path.join(folder, 'issuers.yaml');
+  await writeFile(
+    file,
+    `issuers:
+  - name: certified
+    issuer: ${issuer.url}
+    client_id: gatehouse
+    client_secret_env: OIDC_SECRET
+    mappings: [{ group: engineers, tenant: acme, role: user }]`,
+  );
+  tenants = await TenantServiceUnderTest.start({
+    settings: {
+      ...{ PUBLIC_URL: publicUrl, EGRESS_ALLOW: '127.0.0.1' },
+      ...{ OIDC_ISSUERS: file, OIDC_SECRET: 'a-secret-of-the-client' },
+    },
+  });
+  await tenants.makeTenant({ slug: 'acme' });
+});
+afterAll(async () => {
+  await tenants.stop();
+  await issuer.stop();
+  await rm(folder, { recursive: true });
+});
+
+it('logs in at a certified issuer, by code and PKCE', async () => {
+  const browser = new IssuerBrowser(tenants);
+  const begun = await browser.visit('/login/oidc/certified?return_to=/app/');
+  const answer = await browser.visit(await issuer.logIn(begun.location));
+  expect([answer.status, answer.location]).toEqual([303, '/app/']);
+  expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
+});
+
+it('shows the groups that the certified issuer sent to a person without a mapping', async () => {
+  issuer.groups = ['guests'];
+  const browser = new IssuerBrowser(tenants);
+  const begun = await browser.visit('/login/oidc/certified');
+  const answer = await browser.visit(await issuer.logIn(begun.location));
+  expect([answer.status, answer.text]).toEqual([403, expect.stringContaining('<li>guests</li>')]);
+  expect(browser.session).toBeUndefined();
+});
