@@ -14,6 +14,10 @@ describe('the URL of an endpoint', () => {
       '/v1/agents?q=%C3%A9%26',
     );
   });
+
+  it('keeps the slashes of a parameter that stands for several segments', () => {
+    expect(urlOf('/documents/{path+}', { path: 'a b/c?.md' }, {})).toBe('/documents/a%20b/c%3F.md');
+  });
 });
 
 describe('an error', () => {

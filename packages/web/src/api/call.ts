@@ -73,7 +73,10 @@ export function urlOf(
   params: Readonly<Record<string, string>>,
   query: Readonly<Record<string, string | undefined>>,
 ): string {
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const filled = path.replace(/\{(\w+)(\+?)\}/g, (_, name: string, several: string) => {
+    const value = params[name] ?? '';
+    return (several === '' ? [value] : value.split('/')).map(encodeURIComponent).join('/');
+  });
   const given = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' ? [] : [[name, value]],
   );

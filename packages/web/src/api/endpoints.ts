@@ -2,11 +2,30 @@ import type { Agent, CreateAgent, PatchAgent } from '@gatehouse/contract/agents'
 import type { AuditEntry } from '@gatehouse/contract/audit';
 import type { modelList } from '@gatehouse/contract/chat';
 import type { zaloConsentLink } from '@gatehouse/contract/channel-consents';
-import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
+import type {
+  ChannelInstance,
+  channelInstanceWithSecret,
+  createChannelInstance,
+  PatchChannelInstance,
+} from '@gatehouse/contract/channel-instances';
 import type { BrowserCookie } from '@gatehouse/contract/cookies';
 import type { ApiKey, CreateApiKey, ownerApiKey } from '@gatehouse/contract/keys';
+import type { Entity, Subgraph, traverseGraph } from '@gatehouse/contract/graph';
 import type { LimitList } from '@gatehouse/contract/limits';
-import type { mcpConsentLink, WireMcpServer } from '@gatehouse/contract/mcp-servers';
+import type {
+  createMcpServer,
+  mcpConsentLink,
+  PatchMcpServer,
+  WireMcpServer,
+} from '@gatehouse/contract/mcp-servers';
+import type {
+  Document,
+  DocumentWithText,
+  MemoryStats,
+  PutDocument,
+  searchMemory,
+  SearchResult,
+} from '@gatehouse/contract/memory';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
 import type { createTenant, PatchTenant, Tenant } from '@gatehouse/contract/tenants';
@@ -15,7 +34,12 @@ import type { WireTransfer } from '@gatehouse/contract/transfers';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
 import type { UserDataDeletion } from '@gatehouse/contract/users';
 import type { WebhookCall, WebhookCallWithResult, WebhookDelivery } from '@gatehouse/contract/webhook-calls';
-import type { WebhookEndpoint } from '@gatehouse/contract/webhook-endpoints';
+import type {
+  createWebhookEndpoint,
+  PatchWebhookEndpoint,
+  WebhookEndpoint,
+  webhookEndpointWithSecrets,
+} from '@gatehouse/contract/webhook-endpoints';
 import type {
   createWebhookSubscription,
   PatchWebhookSubscription,
@@ -59,6 +83,17 @@ export interface Endpoints {
   'POST /v1/agents': { body: Partial<CreateAgent>; answer: Agent };
   'GET /v1/agents/{agentID}': { answer: Agent };
   'PATCH /v1/agents/{agentID}': { body: PatchAgent; answer: Agent };
+  'GET /v1/agents/{agentID}/memory/stats': { answer: MemoryStats };
+  'GET /v1/agents/{agentID}/memory/documents': {
+    query: Query<Paged | 'path_prefix'>;
+    answer: List<Document>;
+  };
+  'GET /v1/agents/{agentID}/memory/documents/{path+}': { answer: DocumentWithText };
+  'PUT /v1/agents/{agentID}/memory/documents/{path+}': { body: PutDocument; answer: Document };
+  'DELETE /v1/agents/{agentID}/memory/documents/{path+}': { answer: undefined };
+  'POST /v1/agents/{agentID}/memory/search': { body: z.input<typeof searchMemory>; answer: SearchResult };
+  'GET /v1/agents/{agentID}/kg/entities': { query: Query<Paged | 'q' | 'type'>; answer: List<Entity> };
+  'POST /v1/agents/{agentID}/kg/traverse': { body: z.input<typeof traverseGraph>; answer: Subgraph };
   'GET /v1/api-keys': { query: Query<Paged>; answer: List<ApiKey> };
   'POST /v1/api-keys': { body: CreateApiKey; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: ApiKey & { key: string } };
@@ -74,6 +109,12 @@ export interface Endpoints {
   'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
   'GET /v1/webhooks/endpoints': { query: Query<Paged>; answer: List<WebhookEndpoint> };
+  'POST /v1/webhooks/endpoints': {
+    body: z.input<typeof createWebhookEndpoint>;
+    answer: z.output<typeof webhookEndpointWithSecrets>;
+  };
+  'PATCH /v1/webhooks/endpoints/{id}': { body: PatchWebhookEndpoint; answer: WebhookEndpoint };
+  'DELETE /v1/webhooks/endpoints/{id}': { answer: undefined };
   'GET /v1/webhooks/endpoints/{id}/calls': { query: Query<Paged>; answer: List<WebhookCall> };
   'GET /v1/webhooks/calls/{call_id}': { answer: WebhookCallWithResult };
   'POST /v1/webhooks/calls/{call_id}/redeliver': { body: object; answer: WebhookDelivery };
@@ -83,8 +124,17 @@ export interface Endpoints {
   'DELETE /v1/webhooks/subscriptions/{id}': { answer: undefined };
   'POST /v1/webhooks/subscriptions/{id}/test': { body: object; answer: WebhookEvent };
   'GET /v1/channels/instances': { query: Query<Paged | 'type'>; answer: List<ChannelInstance> };
+  'POST /v1/channels/instances': {
+    body: z.input<typeof createChannelInstance>;
+    answer: z.output<typeof channelInstanceWithSecret>;
+  };
+  'PATCH /v1/channels/instances/{id}': { body: PatchChannelInstance; answer: ChannelInstance };
+  'DELETE /v1/channels/instances/{id}': { answer: undefined };
   'POST /v1/channels/instances/{id}/zalo-oa/consent-links': { answer: z.output<typeof zaloConsentLink> };
   'GET /v1/mcp/servers': { query: Query<Paged>; answer: List<WireMcpServer> };
+  'POST /v1/mcp/servers': { body: z.input<typeof createMcpServer>; answer: WireMcpServer };
+  'PATCH /v1/mcp/servers/{id}': { body: PatchMcpServer; answer: WireMcpServer };
+  'DELETE /v1/mcp/servers/{id}': { answer: undefined };
   'POST /v1/mcp/servers/{id}/refresh': { answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/tools/{name}/accept': { body: { digest: string }; answer: WireMcpServer };
   'POST /v1/mcp/servers/{id}/consent-links': { answer: z.output<typeof mcpConsentLink> };
@@ -118,8 +168,9 @@ export type ItemOf<Name extends ListName> = Endpoints[Name]['answer']['data'][nu
 
 export type AnswerOf<Name extends EndpointName> = Endpoints[Name]['answer'];
 
+/** A name that ends in `+` stands for several segments of the path. */
 type ParameterOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
-  ? Name | ParameterOf<Rest>
+  ? (Name extends `${infer Segments}+` ? Segments : Name) | ParameterOf<Rest>
   : never;
 
 type QueryOf<Endpoint> = Endpoint extends { query: infer Given } ? { query?: Given } : { query?: undefined };

@@ -1,12 +1,35 @@
+import type { ChannelInstance } from '@gatehouse/contract/channel-instances';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConsentLink, type GivenLink } from '../parts/consent-link.tsx';
+import { Creation } from '../parts/creation.tsx';
+import { EnabledButtons } from '../parts/enabled-buttons.tsx';
+import { NewChannelForm } from '../parts/new-channel-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { ShownSecret } from '../parts/shown-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
+import { usePerson } from '../shell/session.tsx';
+import { may } from '../shell/rights.ts';
 
 /** Channels by which people write to agents. */
 export function Channels() {
+  // Without the right to change them, the list has no buttons.
+  if (!may(usePerson(), { scope: 'channels.write' })) return <ChannelList isShown />;
+  return (
+    <Creation
+      label="Create a channel"
+      title="Create a channel"
+      createdTitle="The new channel"
+      form={(onCreated) => <NewChannelForm onCreated={onCreated} />}
+      shown={(secret) => <ShownSecret label="Secret that signs messages." secret={secret} />}
+    >
+      {(_show, round) => <ChannelList key={round} />}
+    </Creation>
+  );
+}
+
+function ChannelList({ isShown }: { isShown?: true }) {
   const [link, setLink] = useState<GivenLink | null>(null);
   return (
     <>
@@ -15,31 +38,43 @@ export function Channels() {
         name="GET /v1/channels/instances"
         input={{}}
         caption="Channels"
-        columns={() => [
+        columns={(reload) => [
           { header: 'Name', cell: ({ name }) => name },
           { header: 'Type', cell: ({ type }) => type },
           { header: 'Status', cell: ({ status }) => <Status of={status} /> },
           { header: 'Reason', cell: ({ status_reason: reason }) => reason ?? '' },
-          { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>{agent}</a> },
+          { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>open</a> },
           { header: 'Messages arrive at', cell: ({ webhook_url: url }) => <code>{url}</code> },
           { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
-          {
-            header: 'Change',
-            cell: ({ id, name, type }) =>
-              type === 'zalo_oa' ? (
-                <ActionButton
-                  label="Link for consent"
-                  of={`of ${name}`}
-                  name="POST /v1/channels/instances/{id}/zalo-oa/consent-links"
-                  input={{ params: { id } }}
-                  onDone={setLink}
-                />
-              ) : null,
-          },
+          ...(isShown === true ? [] : [{ header: 'Change', cell: changeOf(reload, setLink) }]),
         ]}
         keyOf={({ id }) => id}
-        empty="There is no channel yet. Create one with POST /v1/channels/instances."
+        empty="There is no channel yet. Create one, and people write to an agent."
       />
     </>
+  );
+}
+
+function changeOf(reload: () => void, setLink: (link: GivenLink) => void) {
+  return ({ id, name, type, status }: ChannelInstance) => (
+    <span class="actions">
+      {type === 'zalo_oa' ? (
+        <ActionButton
+          label="Link for consent"
+          of={`of ${name}`}
+          name="POST /v1/channels/instances/{id}/zalo-oa/consent-links"
+          input={{ params: { id } }}
+          onDone={setLink}
+        />
+      ) : null}
+      <EnabledButtons
+        path="/v1/channels/instances/{id}"
+        id={id}
+        enabled={status !== 'disabled'}
+        of={name}
+        effect="Messages are no longer accepted, and its conversations are gone."
+        onDone={reload}
+      />
+    </span>
   );
 }

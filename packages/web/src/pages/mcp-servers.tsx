@@ -2,12 +2,29 @@ import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
 import { ConsentLink, type GivenLink } from '../parts/consent-link.tsx';
+import { Creation } from '../parts/creation.tsx';
+import { EnabledButtons } from '../parts/enabled-buttons.tsx';
+import { NewMcpServerForm } from '../parts/new-mcp-server-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Status } from '../parts/status.tsx';
 import { Time } from '../parts/time.tsx';
 
 /** MCP servers whose tools agents use. */
 export function McpServers() {
+  return (
+    <Creation
+      label="Register a server"
+      title="Register an MCP server"
+      createdTitle=""
+      form={(onCreated) => <NewMcpServerForm onCreated={onCreated} />}
+      shown={() => null}
+    >
+      {(_show, round) => <ServerList key={round} />}
+    </Creation>
+  );
+}
+
+function ServerList() {
   const [link, setLink] = useState<GivenLink | null>(null);
   return (
     <>
@@ -28,7 +45,7 @@ export function McpServers() {
           { header: 'Listed', cell: ({ tools_updated_at: at }) => <Time at={at} otherwise="never" /> },
           {
             header: 'Change',
-            cell: ({ id, name, auth }) => (
+            cell: ({ id, name, auth, enabled }) => (
               <span class="actions">
                 {auth.type === 'oauth' ? (
                   <ActionButton
@@ -46,12 +63,19 @@ export function McpServers() {
                   input={{ params: { id } }}
                   onDone={reload}
                 />
+                <EnabledButtons
+                  path="/v1/mcp/servers/{id}"
+                  {...{ id, enabled }}
+                  of={name}
+                  effect="Agents lose its tools, and its secrets and consents are gone."
+                  onDone={reload}
+                />
               </span>
             ),
           },
         ]}
         keyOf={({ id }) => id}
-        empty="There is no MCP server yet. Create one with POST /v1/mcp/servers."
+        empty="There is no MCP server yet. Register one, and name it in an agent."
       />
     </>
   );

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ActionButton } from '../parts/action-button.tsx';
-import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
+import { EnabledButtons } from '../parts/enabled-buttons.tsx';
 import { NewSubscriptionForm } from '../parts/new-subscription-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { ShownSecret } from '../parts/shown-secret.tsx';
@@ -61,22 +61,13 @@ function SubscriptionList() {
                     reload();
                   }}
                 />
-                <ActionButton
-                  label={enabled ? 'Disable' : 'Enable'}
+                <EnabledButtons
+                  path="/v1/webhooks/subscriptions/{id}"
+                  {...{ id, enabled }}
                   of={url}
-                  name="PATCH /v1/webhooks/subscriptions/{id}"
-                  input={{ params: { id }, body: { enabled: !enabled } }}
+                  effect="The address gets no more events."
                   onDone={reload}
                 />
-                <ConfirmedButton
-                  label="Delete"
-                  of={url}
-                  name="DELETE /v1/webhooks/subscriptions/{id}"
-                  input={{ params: { id } }}
-                  onDone={reload}
-                >
-                  The address gets no more events.
-                </ConfirmedButton>
               </span>
             ),
           },

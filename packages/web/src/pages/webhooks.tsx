@@ -1,25 +1,66 @@
+import { Creation } from '../parts/creation.tsx';
+import { EnabledButtons } from '../parts/enabled-buttons.tsx';
+import { NewEndpointForm, type EndpointSecrets } from '../parts/new-endpoint-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
+import { ShownSecret } from '../parts/shown-secret.tsx';
 import { Status } from '../parts/status.tsx';
-import { Time } from '../parts/time.tsx';
 
 /** The endpoints at which senders of webhooks ask agents. */
 export function Webhooks() {
+  return (
+    <Creation<EndpointSecrets>
+      label="Create an endpoint"
+      title="Create a webhook endpoint"
+      createdTitle="The new endpoint"
+      form={(onCreated) => <NewEndpointForm onCreated={onCreated} />}
+      shown={({ secret, callback_secret: callback }) => (
+        <>
+          <ShownSecret label="Secret by which the sender proves itself." secret={secret} />
+          <ShownSecret label="Secret that signs results." secret={callback} />
+        </>
+      )}
+    >
+      {(_show, round) => <EndpointList key={round} />}
+    </Creation>
+  );
+}
+
+function EndpointList() {
   return (
     <ResourceList
       name="GET /v1/webhooks/endpoints"
       input={{}}
       caption="Webhook endpoints"
-      columns={() => [
+      columns={(reload) => [
         { header: 'Name', cell: ({ id, name }) => <a href={`/app/webhooks/${id}`}>{name}</a> },
         { header: 'Status', cell: ({ enabled }) => <Status of={enabled ? 'enabled' : 'disabled'} /> },
         { header: 'Scheme', cell: ({ scheme }) => scheme },
-        { header: 'Mode', cell: ({ mode }) => mode },
-        { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>{agent}</a> },
-        { header: 'Results go to', cell: ({ callback_url: url }) => url ?? '–' },
-        { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
+        {
+          header: 'Senders call',
+          cell: ({ id }) => <code>{`${location.origin}/v1/webhooks/llm?endpoint=${id}`}</code>,
+        },
+        { header: 'Agent', cell: ({ agent_id: agent }) => <a href={`/app/agents/${agent}`}>open</a> },
+        {
+          header: 'Results go to',
+          cell: ({ mode, callback_url: url }) => (mode === 'sync' ? 'the sender' : (url ?? 'its calls')),
+        },
+        {
+          header: 'Change',
+          cell: ({ id, name, enabled }) => (
+            <span class="actions">
+              <EnabledButtons
+                path="/v1/webhooks/endpoints/{id}"
+                {...{ id, enabled }}
+                of={name}
+                effect="Its senders get 404 from now on, and its calls are gone."
+                onDone={reload}
+              />
+            </span>
+          ),
+        },
       ]}
       keyOf={({ id }) => id}
-      empty="There is no endpoint yet. Create one with POST /v1/webhooks/endpoints."
+      empty="There is no endpoint yet. Create one, and give its address and secret to an alert or CI system."
     />
   );
 }

@@ -2,31 +2,32 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Dialog } from './dialog.tsx';
 
-interface CreationProps {
+interface CreationProps<Made> {
   /** The verb on the button. */
   label: string;
   title: string;
-  /** The title of the dialog that shows the secret. */
+  /** The title of the dialog that shows secrets. */
   createdTitle: string;
-  /** The form in the dialog, which hands over the secret of what it has created. */
-  form: (onCreated: (secret: string) => void) => ComponentChildren;
-  /** The text around the secret. `close` ends showing it. */
-  shown: (secret: string, close: () => void) => ComponentChildren;
-  /** The list, with a function that shows a secret and reads the list again. */
-  children: (show: (secret: string) => void, round: number) => ComponentChildren;
+  /** The form in the dialog, which hands over the secrets of what it has created; null for nothing secret. */
+  form: (onCreated: (made: Made | null) => void) => ComponentChildren;
+  /** The text around the secrets. `close` ends showing them. */
+  shown: (made: Made, close: () => void) => ComponentChildren;
+  /** The list, with a function that shows secrets and reads the list again. */
+  children: (show: (made: Made) => void, round: number) => ComponentChildren;
 }
 
-/** A button that creates something with a secret, which is shown once, above the list that then has it. */
-export function Creation({ label, title, createdTitle, form, shown, children }: CreationProps) {
+/** A button that creates something, whose secrets are shown once, above the list that then has it. */
+export function Creation<Made = string>(props: CreationProps<Made>) {
+  const { label, title, createdTitle, form, shown, children } = props;
   const [isNew, setNew] = useState(false);
-  const [secret, setSecret] = useState<string | null>(null);
+  const [made, setMade] = useState<Made | null>(null);
   const [round, setRound] = useState(0);
-  const show = (made: string): void => {
+  const show = (created: Made | null): void => {
     setNew(false);
-    setSecret(made);
+    setMade(created);
     setRound(round + 1);
   };
-  const close = (): void => setSecret(null);
+  const close = (): void => setMade(null);
   return (
     <>
       <p class="actions">
@@ -39,9 +40,9 @@ export function Creation({ label, title, createdTitle, form, shown, children }: 
           {form(show)}
         </Dialog>
       ) : null}
-      {secret === null ? null : (
+      {made === null ? null : (
         <Dialog title={createdTitle} onClose={close}>
-          {shown(secret, close)}
+          {shown(made, close)}
         </Dialog>
       )}
       {children(show, round)}

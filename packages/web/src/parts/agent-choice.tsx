@@ -1,0 +1,26 @@
+import { useAnswer } from '../api/use-answer.ts';
+import { Choice } from './fields.tsx';
+import { KnownAnswer } from './known-answer.tsx';
+
+interface AgentChoiceProps {
+  /** Its id; empty for none yet. */
+  value: string;
+  onChange: (id: string) => void;
+}
+
+/** One of the first hundred agents. */
+export function AgentChoice({ value, onChange }: AgentChoiceProps) {
+  const agents = useAnswer('GET /v1/agents', { query: { limit: '100', status: 'active' } });
+  return (
+    <KnownAnswer known={agents}>
+      {({ data }) => (
+        <Choice
+          label="Agent"
+          value={value}
+          onChange={onChange}
+          options={{ '': 'choose one', ...Object.fromEntries(data.map(({ id, name }) => [id, name])) }}
+        />
+      )}
+    </KnownAnswer>
+  );
+}

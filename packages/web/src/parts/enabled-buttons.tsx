@@ -1,0 +1,44 @@
+import type { EndpointName } from '../api/endpoints.ts';
+import { ActionButton } from './action-button.tsx';
+import { ConfirmedButton } from './confirmed-button.tsx';
+
+/** Resources that can be disabled and deleted. */
+type Path =
+  | '/v1/webhooks/endpoints/{id}'
+  | '/v1/webhooks/subscriptions/{id}'
+  | '/v1/channels/instances/{id}'
+  | '/v1/mcp/servers/{id}';
+type Changes = Extract<EndpointName, `PATCH ${Path}`>;
+type Deletions = Extract<EndpointName, `DELETE ${Path}`>;
+
+interface EnabledButtonsProps<Resource extends Path> {
+  path: Resource;
+  id: string;
+  /** The name of the resource, for people who hear the page. */
+  of: string;
+  enabled: boolean;
+  /** The effect of deleting it, in a sentence. */
+  effect: string;
+  onDone: () => void;
+}
+
+/** Buttons that disable, enable and delete a resource. */
+export function EnabledButtons<Resource extends Path>(props: EnabledButtonsProps<Resource>) {
+  const { path, id, of, enabled, effect, onDone } = props;
+  const change: Changes = `PATCH ${path}`;
+  const deletion: Deletions = `DELETE ${path}`;
+  return (
+    <>
+      <ActionButton
+        label={enabled ? 'Disable' : 'Enable'}
+        of={of}
+        name={change}
+        input={{ params: { id }, body: { enabled: !enabled } }}
+        onDone={onDone}
+      />
+      <ConfirmedButton label="Delete" of={of} name={deletion} input={{ params: { id } }} onDone={onDone}>
+        {effect}
+      </ConfirmedButton>
+    </>
+  );
+}
