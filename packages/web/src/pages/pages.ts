@@ -4,8 +4,10 @@ import { Agents } from './agents.tsx';
 import { Audit } from './audit.tsx';
 import { Channels } from './channels.tsx';
 import { Costs } from './costs.tsx';
+import { Graph } from './graph.tsx';
 import { Keys } from './keys.tsx';
 import { McpServers } from './mcp-servers.tsx';
+import { Memory } from './memory.tsx';
 import { MyData } from './my-data.tsx';
 import { Overview } from './overview.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
@@ -46,6 +48,8 @@ const ofTenant = [
   { path: '/app/costs', title: 'Costs', needs: admin, component: Costs },
   { path: '/app/agents', title: 'Agents', needs: { scope: 'agents.write' }, component: Agents },
   { path: '/app/agents/:id', title: 'Agent', needs: { scope: 'agents.write' }, component: Agent },
+  { path: '/app/memory/:id', title: 'Memory', needs: { scope: 'memory.read' }, component: Memory },
+  { path: '/app/graph/:id', title: 'Knowledge graph', needs: { scope: 'memory.read' }, component: Graph },
   { path: '/app/users', title: 'Users', needs: admin, component: Users },
   { path: '/app/channels', title: 'Channels', needs: { scope: 'channels.read' }, component: Channels },
   { path: '/app/mcp-servers', title: 'MCP servers', needs: { scope: 'mcp.write' }, component: McpServers },

@@ -1,0 +1,99 @@
+import type { Subgraph } from '@gatehouse/contract/graph';
+import { useAnswer } from '../api/use-answer.ts';
+import { Choice } from '../parts/fields.tsx';
+import { FilterField } from '../parts/filter-field.tsx';
+import { GraphDrawing } from '../parts/graph-drawing.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { urlWith, useParameter, useView } from '../shell/location.tsx';
+import type { PageProps } from './page.ts';
+
+const depths = { '': '2 relations', '1': '1 relation', '3': '3 relations' };
+
+/** The knowledge graph of one agent: around an entity, or the list of entities to begin with. */
+export function Graph({ id }: PageProps) {
+  const [start] = useParameter('start');
+  const [depth, setDepth] = useParameter('depth');
+  return (
+    <>
+      <p class="actions">
+        <a class="button" href={`/app/agents/${id}`}>
+          The agent
+        </a>
+      </p>
+      <div class="choices">
+        <FilterField label="Around" name="start" hint="A name, or an id" />
+        <Choice label="As far as" value={depth} onChange={setDepth} options={depths} />
+      </div>
+      {start === '' ? <Entities agentID={id} /> : <Around agentID={id} start={start} depth={depth} />}
+    </>
+  );
+}
+
+function Entities({ agentID }: { agentID: string }) {
+  const [q] = useParameter('q');
+  const [type] = useParameter('type');
+  const { path, query } = useView();
+  return (
+    <>
+      <div class="choices">
+        <FilterField label="Search" name="q" />
+        <FilterField label="Type" name="type" />
+      </div>
+      <ResourceList
+        name="GET /v1/agents/{agentID}/kg/entities"
+        input={{ params: { agentID }, query: { q, type } }}
+        caption="Entities"
+        columns={() => [
+          {
+            header: 'Name',
+            cell: ({ id, name }) => <a href={urlWith(path, query, { start: id, cursor: '' })}>{name}</a>,
+          },
+          { header: 'Type', cell: ({ type: kind }) => kind },
+          { header: 'Own id', cell: ({ external_id: external }) => external ?? '' },
+          { header: 'For', cell: ({ scope }) => (scope === 'user' ? 'one user' : 'all') },
+          { header: 'Description', cell: ({ description }) => description ?? '' },
+        ]}
+        keyOf={({ id }) => id}
+        empty="The graph has no such entity. Fill it with POST /v1/agents/{agentID}/kg/entities, or extract it from a text."
+      />
+    </>
+  );
+}
+
+function Around({ agentID, start, depth }: { agentID: string; start: string; depth: string }) {
+  const known = useAnswer('POST /v1/agents/{agentID}/kg/traverse', {
+    params: { agentID },
+    body: { start: [start], depth: depth === '' ? 2 : Number(depth) },
+  });
+  return <KnownAnswer known={known}>{(graph) => <Drawn graph={graph} />}</KnownAnswer>;
+}
+
+function Drawn({ graph }: { graph: Subgraph }) {
+  const { path, query } = useView();
+  if (graph.nodes.length === 0) return <p class="empty">No entity has this name or id.</p>;
+  const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
+  const link = (id: string) => <a href={urlWith(path, query, { start: id })}>{names.get(id) ?? id}</a>;
+  return (
+    <>
+      {graph.truncated ? <p role="status">There is more than is shown: look at fewer relations.</p> : null}
+      <GraphDrawing graph={graph} />
+      <Table
+        caption="Relations"
+        columns={[
+          { header: 'From', cell: ({ source }) => link(source) },
+          { header: 'Relation', cell: ({ type }) => type },
+          { header: 'To', cell: ({ target }) => link(target) },
+          { header: 'Strength', cell: ({ weight }) => String(weight), isNumber: true },
+          { header: 'Since', cell: ({ valid_from: at }) => <Time at={at} /> },
+          { header: 'Until', cell: ({ valid_to: at }) => <Time at={at} otherwise="no end is known" /> },
+        ]}
+        rows={graph.edges}
+        keyOf={({ id }) => id}
+        empty="It has no relation."
+      />
+    </>
+  );
+}

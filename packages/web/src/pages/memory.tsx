@@ -1,0 +1,150 @@
+import type { Passage } from '@gatehouse/contract/memory';
+import { useState } from 'preact/hooks';
+import { useAction } from '../api/use-action.ts';
+import { useAnswer } from '../api/use-answer.ts';
+import { count } from '../format/amounts.ts';
+import { ActionForm } from '../parts/action-form.tsx';
+import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { Creation } from '../parts/creation.tsx';
+import { TextField } from '../parts/fields.tsx';
+import { FilterField } from '../parts/filter-field.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+import { NewDocumentForm } from '../parts/new-document-form.tsx';
+import { ResourceList } from '../parts/resource-list.tsx';
+import { Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { useParameter } from '../shell/location.tsx';
+import type { PageProps } from './page.ts';
+
+/** The memory of one agent: a search as its turns make it, and its documents. */
+export function Memory({ id }: PageProps) {
+  return (
+    <>
+      <p class="actions">
+        <a class="button" href={`/app/agents/${id}`}>
+          The agent
+        </a>
+      </p>
+      <Search agentID={id} />
+      <h2>Documents</h2>
+      <Creation
+        label="Store a document"
+        title="Store a document"
+        createdTitle=""
+        form={(onCreated) => <NewDocumentForm agentID={id} onCreated={onCreated} />}
+        shown={() => null}
+      >
+        {(_show, round) => <Documents key={round} agentID={id} />}
+      </Creation>
+    </>
+  );
+}
+
+function Search({ agentID }: { agentID: string }) {
+  const [query, setQuery] = useState('');
+  const [found, setFound] = useState<readonly Passage[] | null>(null);
+  const search = useAction('POST /v1/agents/{agentID}/memory/search');
+  const submit = async (): Promise<void> => {
+    const answer = await search.run({ params: { agentID }, body: { query } });
+    if (answer !== null) setFound(answer.results);
+  };
+  return (
+    <>
+      <ActionForm label="Search" action={search} submit={submit} isIncomplete={query.trim() === ''}>
+        <TextField
+          label="Question"
+          value={query}
+          onChange={setQuery}
+          maxLength={2_000}
+          hint="Finds what a turn of the agent would"
+        />
+      </ActionForm>
+      {found === null ? null : (
+        <Table
+          caption="Passages, best first"
+          columns={[
+            { header: 'Score', cell: ({ score }) => score.toFixed(2), isNumber: true },
+            {
+              header: 'Where',
+              cell: ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`,
+            },
+            { header: 'For', cell: ({ scope }) => (scope === 'user' ? 'one user' : 'all') },
+            { header: 'Text', cell: ({ text }) => text },
+          ]}
+          rows={found}
+          keyOf={({ document_id: document, start_line: start }) => `${document}:${start}`}
+          empty="Nothing fits. Store a document that has the answer."
+        />
+      )}
+    </>
+  );
+}
+
+function Documents({ agentID }: { agentID: string }) {
+  const [prefix] = useParameter('path_prefix');
+  const stats = useAnswer('GET /v1/agents/{agentID}/memory/stats', { params: { agentID } });
+  return (
+    <>
+      <KnownAnswer known={stats}>
+        {({ documents, chunks, bytes, pending_embeddings: pending }) => (
+          <p class="faint">
+            {`Documents: ${count(documents)} · passages: ${count(chunks)} · bytes: ${count(bytes)} · waiting for an embedding: ${count(pending)}`}
+          </p>
+        )}
+      </KnownAnswer>
+      <div class="choices">
+        <FilterField label="Path begins with" name="path_prefix" />
+      </div>
+      <ResourceList
+        name="GET /v1/agents/{agentID}/memory/documents"
+        input={{ params: { agentID }, query: { path_prefix: prefix } }}
+        caption="Documents"
+        columns={(reload) => [
+          { header: 'Path', cell: ({ path }) => <code>{path}</code> },
+          { header: 'Title', cell: ({ title }) => title ?? '' },
+          { header: 'For', cell: ({ user_id: user }) => user ?? 'all' },
+          { header: 'From', cell: ({ source }) => source.kind },
+          { header: 'Passages', cell: ({ chunks }) => count(chunks), isNumber: true },
+          { header: 'Bytes', cell: ({ bytes }) => count(bytes), isNumber: true },
+          { header: 'Changed', cell: ({ updated_at: at }) => <Time at={at} /> },
+          {
+            header: 'Change',
+            cell: ({ path }) => (
+              <span class="actions">
+                <DocumentText agentID={agentID} path={path} />
+                <ConfirmedButton
+                  label="Delete"
+                  of={path}
+                  name="DELETE /v1/agents/{agentID}/memory/documents/{path+}"
+                  input={{ params: { agentID, path } }}
+                  onDone={() => {
+                    reload();
+                    stats.reload();
+                  }}
+                >
+                  The agent no longer finds it.
+                </ConfirmedButton>
+              </span>
+            ),
+          },
+        ]}
+        keyOf={({ id }) => id}
+        empty="The memory has no document here. Store one, or let the agent keep finished turns."
+      />
+    </>
+  );
+}
+
+function DocumentText({ agentID, path }: { agentID: string; path: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const known = useAnswer(
+    'GET /v1/agents/{agentID}/memory/documents/{path+}',
+    isOpen ? { params: { agentID, path } } : null,
+  );
+  return (
+    <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary aria-label={`Show ${path}`}>Show</summary>
+      <KnownAnswer known={known}>{({ text }) => <pre tabIndex={0}>{text}</pre>}</KnownAnswer>
+    </details>
+  );
+}
