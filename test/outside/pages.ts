@@ -35,6 +35,11 @@ async function fill(page: Page, label: string, value: string): Promise<void> {
   await field?.type(value);
 }
 
+async function choose(page: Page, label: string, value: string): Promise<void> {
+  const field = await page.waitForSelector(`::-p-aria([name="${label}"][role="combobox"])`, patience);
+  await field?.select(value);
+}
+
 async function logIn(page: Page, key: string, target: string): Promise<void> {
   await page.goto(`${origin}${target}`);
   await page.waitForSelector('#key', patience);
@@ -119,8 +124,8 @@ const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
   await page.setViewport({ width: widths.desktop, height: 900 });
-  // Chromium logs the 401 that leads to the login, and looks for the icon.
-  const watch = new PageWatch(page, origin, /status of 40[14]/);
+  // Chromium logs the 401 that leads to the login, the 400 of a form that is refused, and looks for the icon.
+  const watch = new PageWatch(page, origin, /status of 40[014]/);
   await watch.start(page);
   let secret = '';
 
@@ -215,6 +220,68 @@ try {
     return holdsNothing([...wrong, ...(status === 401 ? [] : [`whoami returned ${status}`])]);
   });
 
+  await check('an admin creates an endpoint, and gets both of its secrets once', async () => {
+    const agent = await api<{ id: string }>(`/v1/agents/${credentials.agent_key}`, credentials.admin_key);
+    await page.goto(`${origin}/app/webhooks`);
+    await click(page, 'Create an endpoint');
+    await fill(page, 'Name', 'Alerts');
+    await page.waitForSelector(`option[value="${agent.body.id}"]`, patience);
+    await choose(page, 'Agent', agent.body.id);
+    await choose(page, 'Prompt made by', 'alertmanager');
+    const wrong = await faults(page);
+    await click(page, 'Create');
+    await page.waitForSelector('.secret pre', patience);
+    const secrets = (await textOf(page, 'dialog')).match(/whsec_[\w+/=]{32,}/g) ?? [];
+    await page.keyboard.press('Escape');
+    await page.waitForFunction(`/Alerts/.test(document.querySelector('tbody').textContent)`, patience);
+    return holdsNothing([...wrong, ...(secrets.length === 2 ? [] : [`${secrets.length} secrets`])]);
+  });
+
+  await check('a channel and an MCP server that the API refuses say why in their forms', async () => {
+    await page.goto(`${origin}/app/channels`);
+    await click(page, 'Create a channel');
+    await choose(page, 'People write by', 'slack');
+    await page.waitForSelector('::-p-aria([name="Signing secret"][role="textbox"])', patience);
+    const wrong = await faults(page);
+    await page.goto(`${origin}/app/mcp-servers`);
+    await click(page, 'Register a server');
+    await fill(page, 'Name', 'tickets');
+    await fill(page, 'Address', 'http://169.254.169.254/mcp');
+    await click(page, 'Register');
+    await page.waitForSelector('dialog .problem', patience);
+    return holdsNothing([...wrong, ...(await faults(page))]);
+  });
+
+  await check('a document that an admin stores is found by a question', async () => {
+    await page.goto(`${origin}/app/memory/${credentials.agent_key}`);
+    await click(page, 'Store a document');
+    await fill(page, 'Path', 'policies/late returns.md');
+    await fill(page, 'Text', 'Wicker baskets may be returned within ninety days.');
+    await click(page, 'Store');
+    await page.waitForFunction(
+      `/late returns/.test(document.querySelector('tbody')?.textContent ?? '')`,
+      patience,
+    );
+    await fill(page, 'Question', 'When may wicker baskets be returned?');
+    await click(page, 'Search');
+    await page.waitForFunction(`/ninety days/.test(document.querySelector('tbody').textContent)`, patience);
+    return holdsNothing(await faults(page));
+  });
+
+  await check('the graph of an agent is drawn around an entity', async () => {
+    const graph = `/v1/agents/${credentials.agent_key}/kg`;
+    const named = (id: string, name: string) => ({ external_id: id, name, type: 'place' });
+    const entities = [named('g', 'Gate'), named('t', 'Tower'), named('m', 'Moat')];
+    await api(`${graph}/entities`, credentials.admin_key, { entities });
+    const relations = ['t', 'm'].map((target) => ({ source: 'g', target, type: 'stands_by' }));
+    await api(`${graph}/relations`, credentials.admin_key, { relations });
+    await page.goto(`${origin}/app/graph/${credentials.agent_key}?start=Gate`);
+    await page.waitForSelector('.graph circle', patience);
+    const shown = [(await page.$$('.graph circle')).length, (await page.$$('.graph line')).length];
+    await page.screenshot({ path: path.join(screenshots, 'pages-graph.png') });
+    return holdsNothing([...(await faults(page)), ...(shown.join() === '3,2' ? [] : [shown.join()])]);
+  });
+
   await check('an error shows the message of the API and the request id', async () => {
     await page.goto(`${origin}/app/traces/no-such-run`);
     await page.waitForSelector('.problem', patience);
@@ -237,7 +304,10 @@ try {
   await check('no page of an admin has a fault by axe, or is wider than its screen', async () =>
     holdsNothing([
       ...(await inspect(page, 'admin', await listedPages(page))),
-      ...(await inspect(page, 'admin', ['/app/agents/new', '/app/costs?by=day&and=model', '/app/nothing'])),
+      ...(await inspect(page, 'admin', [
+        ...['/app/agents/new', '/app/costs?by=day&and=model', '/app/nothing'],
+        ...['memory', 'graph'].map((of) => `/app/${of}/${credentials.agent_key}`),
+      ])),
     ]),
   );
 

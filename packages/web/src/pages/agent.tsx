@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { ActionForm } from '../parts/action-form.tsx';
+import { AgentMemoryFields, AgentToolsFields } from '../parts/agent-tools-fields.tsx';
 import { Choice, LongTextField, TextField } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { useView } from '../shell/location.tsx';
@@ -10,12 +11,14 @@ import type { PageProps } from './page.ts';
 
 type Draft = Pick<
   AgentData,
-  'key' | 'name' | 'description' | 'model' | 'system_prompt' | 'status' | 'visibility'
+  'key' | 'name' | 'description' | 'model' | 'system_prompt' | 'status' | 'visibility' | 'tools' | 'memory'
 >;
 
 const nothing: Draft = {
   ...{ key: '', name: '', description: '', model: '', system_prompt: '' },
   ...{ status: 'active', visibility: 'tenant' },
+  tools: { mcp_servers: [], builtin: [], web_hosts: [], max_iterations: 10, max_cost_usd: null },
+  memory: { enabled: false, recall_limit: 5, min_score: 0.35, write: false, analyser: 'english' },
 };
 
 /** One agent to edit, or a new one. */
@@ -33,6 +36,12 @@ export function Agent({ id }: PageProps) {
             </a>
             <a class="button" href={`/app/traces?agent_id=${agent.id}`}>
               Its runs
+            </a>
+            <a class="button" href={`/app/memory/${agent.id}`}>
+              Its memory
+            </a>
+            <a class="button" href={`/app/graph/${agent.id}`}>
+              Its graph
             </a>
           </p>
           <AgentForm key={agent.updated_at} agent={agent} onSaved={known.reload} />
@@ -109,6 +118,14 @@ function AgentForm({ agent, onSaved }: AgentFormProps) {
         onChange={(status) => set({ status: status === 'disabled' ? status : 'active' })}
         options={{ active: 'active', disabled: 'disabled' }}
       />
+      <AgentToolsFields
+        value={draft.tools}
+        onChange={(change) => set({ tools: { ...draft.tools, ...change } })}
+      />
+      <AgentMemoryFields
+        value={draft.memory}
+        onChange={(change) => set({ memory: { ...draft.memory, ...change } })}
+      />
     </ActionForm>
   );
 }
@@ -122,10 +139,13 @@ function modelOptions(models: readonly string[], chosen: string): Record<string,
 
 /** The members that differ: others may have changed meanwhile. */
 function changesOf(agent: AgentData, draft: Draft): Partial<Draft> {
-  const changed = Object.entries(draft).filter(([name, value]) => agent[name as keyof Draft] !== value);
+  const changed = Object.entries(draft).filter(
+    ([name, value]) => JSON.stringify(agent[name as keyof Draft]) !== JSON.stringify(value),
+  );
   return Object.fromEntries(changed);
 }
 
-function draftOf({ key, name, description, model, system_prompt, status, visibility }: AgentData): Draft {
-  return { key, name, description, model, system_prompt, status, visibility };
+function draftOf(agent: AgentData): Draft {
+  const { key, name, description, model, system_prompt, status, visibility, tools, memory } = agent;
+  return { key, name, description, model, system_prompt, status, visibility, tools, memory };
 }

@@ -10,6 +10,7 @@ import { ResourceList } from '../parts/resource-list.tsx';
 import { ShownSecret } from '../parts/shown-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
+import { TenantLimitsButton } from '../parts/tenant-limits-button.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 
@@ -53,7 +54,15 @@ function columnsOf(reload: () => void): Column<Tenant>[] {
     { header: 'Name', cell: ({ name }) => name },
     { header: 'Slug', cell: ({ slug }) => <code>{slug}</code> },
     { header: 'Status', cell: ({ status }) => <Status of={status} /> },
-    { header: 'Change', cell: (tenant) => <StatusButton tenant={tenant} onDone={reload} /> },
+    {
+      header: 'Change',
+      cell: (tenant) => (
+        <span class="actions">
+          <TenantLimitsButton tenant={tenant} onDone={reload} />
+          <StatusButton tenant={tenant} onDone={reload} />
+        </span>
+      ),
+    },
     {
       header: 'Budget',
       cell: ({ budget }) => (budget === null ? 'none' : `${usd(budget.usd)} a ${budget.period}`),

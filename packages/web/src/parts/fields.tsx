@@ -10,9 +10,12 @@ interface FieldProps {
 interface TextFieldProps extends FieldProps {
   isRequired?: true;
   maxLength?: number;
+  /** Whether it is a whole number: the browser refuses anything else. */
+  isWhole?: true;
 }
 
-export function TextField({ label, value, onChange, hint, isRequired, maxLength }: TextFieldProps) {
+export function TextField(props: TextFieldProps) {
+  const { label, value, onChange, hint, isRequired, maxLength, isWhole } = props;
   const id = useId();
   return (
     <p class="field">
@@ -23,6 +26,7 @@ export function TextField({ label, value, onChange, hint, isRequired, maxLength 
         value={value}
         required={isRequired ?? false}
         maxLength={maxLength ?? 200}
+        {...(isWhole && { inputMode: 'numeric', pattern: '[0-9]*' })}
         autocomplete="off"
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
         onInput={({ currentTarget }) => onChange(currentTarget.value)}
