@@ -5,7 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import { runEnding } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
-import type { LeasedBatch } from './batch-system-store.ts';
+import type { LeasedBatch } from './batch-lease-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 
 export interface BatchEnd {

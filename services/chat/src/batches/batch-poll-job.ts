@@ -17,7 +17,6 @@ import { noUsage } from '../usage/usage.ts';
 import { batchEnd, outcomeOf, unreachable, type Outcome } from './batch-end.ts';
 import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
-  confirmBatch,
   findDue,
   knownIds,
   leaseBatch,
@@ -26,7 +25,8 @@ import {
   returnBatch,
   returnFailing,
   type LeasedBatch,
-} from './batch-system-store.ts';
+} from './batch-lease-system-store.ts';
+import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 import { idIn, isEnded } from './openai-batch.ts';
 import { ResultTally } from './result-tally.ts';

@@ -4,7 +4,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { deleteExpiredBatches } from './batch-system-store.ts';
+import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 
 /** Files that one round deletes at providers. */
