@@ -30,6 +30,9 @@ export interface IdempotencyOptions extends IdempotencyStoreOptions {
   log: Logger;
 }
 
+/** Between two renewals of a claim; claims last a minute. */
+const renewMs = 15_000;
+
 const deletion = { firstMs: 60_000, everyMs: 600_000, batchSize: 200 };
 
 /**
@@ -98,12 +101,22 @@ export class Idempotency implements RepeatGuard {
     claim.answered = true;
   }
 
-  /**
-   * Keeps a claim for another minute. Call it every 30 s at most while the work takes longer than that. Throws when a
-   * repeat has taken over the claim.
-   */
-  async renew({ id, request }: Claim): Promise<void> {
-    if (!(await this.#store.renew(request.tenantId, id))) throw takenOver();
+  /** Runs `work`, which may take longer than the minute for which a claim is made, and keeps the claim meanwhile. */
+  async during<Result>(claim: Claim | null, work: () => Promise<Result>): Promise<Result> {
+    if (claim === null) return work();
+    const { id, request } = claim;
+    const renewing = setInterval(() => {
+      // A claim that was taken over is noticed by `store`, which rolls the effect back.
+      this.#store.renew(request.tenantId, id).catch((error: unknown) => {
+        const about = { err: error, request_id: request.requestId };
+        this.#log.warn(about, 'failed to renew the claim of an idempotency key');
+      });
+    }, renewMs);
+    try {
+      return await work();
+    } finally {
+      clearInterval(renewing);
+    }
   }
 
   async #repeat(request: KeyedRequest, known: KnownUse): Promise<Reply> {
@@ -132,7 +145,7 @@ export class Idempotency implements RepeatGuard {
     const { status, headers } = known;
     try {
       const fingerprint = knownFingerprint(request);
-      if (isFinal(status) && fingerprint !== null) {
+      if (isFinal(known) && fingerprint !== null) {
         const answer = { status, headers, body: errorBody(known, request.requestId) };
         const response = this.#seal(claim, answer);
         await this.#store.completeAlone(request.tenantId, { id, fingerprint, response });
@@ -179,7 +192,8 @@ async function isRepeat({ fingerprint }: KeyedRequest, known: KnownUse): Promise
 }
 
 /** Whether a repeat would get the same error: not for server errors, nor if another key or a later time may help. */
-function isFinal(status: number): boolean {
+function isFinal({ code, status }: AppError): boolean {
+  if (code === 'idempotency_in_progress') return false;
   return status < 499 && status !== 401 && status !== 403 && status !== 429;
 }
 

@@ -68,11 +68,14 @@ export const routes: readonly Route[] = [
     path: '/v1/batches',
     body: createBatch,
     response: ok(batch),
+    idempotencyKey: true,
     summary: "Start a batch, as OpenAI's API has it",
     description: [
       'The provider that has the file answers its requests within a day, at half of the price unless the operator has',
       'another one. The highest cost is charged to the budgets when the batch starts, and what it did not cost returns',
       'when it has ended. The batch is one run, in traces and in `requests` of usage, with the usage of all its requests.',
+      'A repeat with the same `Idempotency-Key` never starts another one: where the provider has not answered whether it',
+      'has the batch, it returns 409 `idempotency_in_progress` until that is known, within about five minutes.',
     ].join('\n'),
     examples: {
       batch: {

@@ -93,11 +93,14 @@ export const routes: readonly Route[] = [
     bodyForm: uploadFile,
     bodyLimit: 200 * MiB,
     response: ok(file),
+    idempotencyKey: true,
     summary: "Upload the requests of a batch, as OpenAI's API has it",
     description: [
       'Each line is checked as it arrives: its `custom_id`, which no other line has; its `method`, `POST`; its `url`,',
       '`/v1/chat/completions`, `/v1/embeddings` or `/v1/responses`; and its `body`, whose `model` must be the same in all',
-      'lines. The model decides the provider, which gets the file. If a line is refused, nothing is kept.',
+      'lines. The model decides the provider, which gets the file. If a line is refused, nothing is kept. A repeat with',
+      'the same `Idempotency-Key` is compared by the name and the bytes of the file, and not by the boundary of the form.',
+      'It is answered once all of the file has arrived.',
     ].join('\n'),
     examples: {
       requests: {

@@ -54,6 +54,7 @@ describe('the route table', () => {
       ...['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import'],
       ...['api-keys.rotate', 'webhooks.endpoints.rotate-secret', 'webhooks.calls.redeliver'],
       ...['webhooks.subscriptions.test', 'owner.webhook-subscriptions.test', 'transfers.create'],
+      ...['files.create', 'batches.create'],
     ]);
     for (const { id, method, idempotencyKey, response } of routes) {
       const creates = method === 'POST' && (response.status === 201 || others.has(id));

@@ -1,8 +1,10 @@
 import { createHash, type Hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Route } from '@gatehouse/contract/routes';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import type { RequestContext } from './request-context.ts';
 import type { Reply } from './reply.ts';
 
 /** The spelling in messages and `param`. */
@@ -27,6 +29,13 @@ export interface StreamedFingerprint {
   readonly known: Buffer | null;
   /** Reads the rest of the body and discards it. Throws the errors of reading it. */
   rest(): Promise<Buffer>;
+}
+
+/** The parts of a call that its keyed request is made of. */
+interface StreamedCall extends Pick<RequestContext, 'requestId'> {
+  principal: Principal;
+  route: Pick<Route, 'id'>;
+  params: Record<string, string>;
 }
 
 /** The exclusive right to execute a keyed request. */
@@ -54,6 +63,20 @@ export function idempotencyKeyOf(request: IncomingMessage): string | null {
     `${idempotencyKeyHeader} must be sent once, with 1 to 255 printable ASCII characters.`,
     { param: idempotencyKeyHeader },
   );
+}
+
+/**
+ * The keyed request of a handler that reads its body while it arrives; null without an `Idempotency-Key`. Throws as
+ * `idempotencyKeyOf`.
+ */
+export function streamedRequest(
+  request: IncomingMessage,
+  { principal, route, params, requestId }: StreamedCall,
+  fingerprint: StreamedFingerprint,
+): KeyedRequest | null {
+  const key = idempotencyKeyOf(request);
+  if (key === null) return null;
+  return { tenantId: principal.tenantId, key, target: targetOf(route.id, params), fingerprint, requestId };
 }
 
 /**

@@ -56,13 +56,14 @@ export async function createService(
     ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
     turns: { ...work, ...memory, agents, recorder, responses },
   });
-  const batches = createBatches(shell, { ...work, config, alerts, instance, pace: overrides.batchPace });
+  const ofBatches = { ...work, config, alerts, instance, pace: overrides.batchPace };
+  const { idempotency, ...batches } = createBatches(shell, ofBatches);
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
   const ofTurns = [memory, recording, kept, completions, batches];
   const { parts, ...served } = joined([models, ofAlerts, ofProviders, ...ofTurns]);
   const rpcs = { ...models.rpcs, ...ofProviders.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
-    handler: shell.createApp(served),
+    handler: shell.createApp({ ...served, idempotency }),
     rpcs: [rpcService(ChatServiceService, rpcs), participant(recording)],
     parts,
   });

@@ -24,12 +24,16 @@ interface BatchRequest {
   body: JsonObject;
 }
 
+const atOnce = (): null => null;
+
 const endedStatuses = ['completed', 'failed', 'expired', 'cancelled'];
 
 /** Files and batches as OpenAI's API has them. */
 export class Batches {
   /** Whether batches stay in progress until `finish`; otherwise a batch ends when it is asked about. */
   held = false;
+  /** The time that an answer waits for after its request took effect, by method and path such as `POST files`. */
+  answersAfter: (request: string) => Promise<unknown> | null = atOnce;
   readonly files = new Map<string, StoredFile>();
   readonly batches = new Map<string, Batch>();
 
@@ -41,6 +45,7 @@ export class Batches {
 
   clear(): void {
     this.held = false;
+    this.answersAfter = atOnce;
     this.files.clear();
     this.batches.clear();
   }
@@ -50,12 +55,16 @@ export class Batches {
     const { method, path } = exchange.record;
     const url = new URL(path, 'http://simulator');
     const [, , kind, id = '', action = ''] = url.pathname.split('/');
-    const body = this.#answerTo(`${method} ${kind ?? ''}${id === '' ? '' : '/id'}${action && `/${action}`}`, {
+    const name = `${method} ${kind ?? ''}${id === '' ? '' : '/id'}${action && `/${action}`}`;
+    const body = this.#answerTo(name, {
       ...{ id, exchange, newId, limit: Number(url.searchParams.get('limit') ?? 20) },
       after: url.searchParams.get('after'),
     });
     const text = typeof body === 'string' ? body : JSON.stringify(body);
-    exchange.respond(200, { 'content-type': 'application/json' }, text);
+    const respond = (): void => exchange.respond(200, { 'content-type': 'application/json' }, text);
+    const waits = this.answersAfter(name);
+    if (waits === null) respond();
+    else void waits.then(respond);
   }
 
   #answerTo(

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import type { CreateBatch, ListBatches } from '@gatehouse/contract/batches';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
+import { idempotencyKeyHeader } from '@gatehouse/http/idempotency-key';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
@@ -17,6 +19,14 @@ import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { uuidIn } from '../shared/object-id.ts';
 import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
+import {
+  answering,
+  asAppError,
+  pageAfter,
+  pageOf,
+  resourcesOf,
+  type BatchDependencies,
+} from './batch-calls-http.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { voidBatch } from './batch-end-system-store.ts';
 import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
@@ -24,13 +34,13 @@ import {
   confirmBatch,
   describeBatch,
   findBatch,
+  findRequested,
   insertBatch,
   listBatches,
   type NewBatch,
   type OpenBounds,
   type StoredBatch,
 } from './batch-system-store.ts';
-import { asAppError, pageAfter, pageOf, resourcesOf, type BatchDependencies } from './file-handlers.ts';
 import { findFile, type StoredFile } from './file-system-store.ts';
 import { idIn, shownBatch } from './openai-batch.ts';
 
@@ -61,7 +71,10 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
   const { pool } = dependencies;
   return {
     handlers: {
-      'batches.create': async (call: Call<CreateBatch>) => ({ body: await create(dependencies, call) }),
+      'batches.create': async (call: Call<CreateBatch>) => {
+        const work = (): Promise<Fields> => createOnce(dependencies, call);
+        return { body: await dependencies.idempotency.during(call.claim, work) };
+      },
       'batches.get': async (call: Call) => {
         const batch = await found(dependencies, call);
         return { body: shown(dependencies, batch, tenantOf(call).tenantId) };
@@ -119,7 +132,42 @@ function isConflict(error: unknown): boolean {
   return error instanceof ProviderFailure && error.details.status === 409;
 }
 
-async function create(dependencies: BatchHandlerDependencies, call: Call<CreateBatch>): Promise<Fields> {
+/**
+ * Starts a batch, unless an earlier request with the same `Idempotency-Key` has. Its answer may not be stored: a replica
+ * dies, or the provider doesn't say in time whether it has the batch.
+ */
+async function createOnce(dependencies: BatchHandlerDependencies, call: Call<CreateBatch>): Promise<Fields> {
+  const { pool } = dependencies;
+  const { tenantId } = tenantOf(call);
+  const digest = requestDigestOf(call);
+  const known = digest === null ? null : await findRequested(pool, tenantId, digest);
+  if (known === 'pending') throw stillPending();
+  if (known === null) return create(dependencies, call, digest);
+  const body = shown(dependencies, known, tenantId);
+  await answering(dependencies, call, body)(pool);
+  return body;
+}
+
+/** SHA-256 of what a repeat has in common with the first request; null without an `Idempotency-Key`. */
+function requestDigestOf(call: Call<CreateBatch>): Buffer | null {
+  if (call.claim === null) return null;
+  const { keyId, userId } = tenantOf(call);
+  return hash('sha256', JSON.stringify([call.claim.request.key, keyId, userId, call.body]), 'buffer');
+}
+
+function stillPending(): AppError {
+  return new AppError(
+    'idempotency_in_progress',
+    `It is not known yet whether the provider has the batch of this ${idempotencyKeyHeader}. Try again in a minute.`,
+    { param: idempotencyKeyHeader, headers: retryAfterHeaders(60_000) },
+  );
+}
+
+async function create(
+  dependencies: BatchHandlerDependencies,
+  call: Call<CreateBatch>,
+  requestDigest: Buffer | null,
+): Promise<Fields> {
   const principal = tenantOf(call);
   const { tenantId, keyId: apiKeyId } = principal;
   const settings = await dependencies.settings.getForKey(principal, call);
@@ -131,7 +179,8 @@ async function create(dependencies: BatchHandlerDependencies, call: Call<CreateB
   const admission = await dependencies.limiter.arrive(payer);
   try {
     const reserved = await reserve(dependencies, { admission, payer, requests, model });
-    const batch = newBatch(dependencies, { call, settings, file, requests, model, admission, reserved });
+    const started = { call, settings, file, requests, model, admission, reserved, requestDigest };
+    const batch = newBatch(dependencies, started);
     const bounds = { batches: mostBatches, tokens: await tokenBounds(dependencies.limiter, payer) };
     assertWithin(await insertBatch(dependencies.pool, batch, bounds), bounds);
     // The budgets hold it until it is charged.
@@ -199,8 +248,12 @@ async function tokenBounds(limiter: Limiter, payer: Payer): Promise<OpenBounds['
   return { tenant: ofDay(tenant), key: ofDay(key) };
 }
 
-function assertWithin(exceeded: 'batches' | 'tenant' | 'key' | null, { tokens }: OpenBounds): void {
+function assertWithin(
+  exceeded: Awaited<ReturnType<typeof insertBatch>>,
+  { tokens }: OpenBounds,
+): void {
   if (exceeded === null) return;
+  if (exceeded === 'begun') throw stillPending();
   if (exceeded === 'batches')
     throw new AppError('limit_reached', `A tenant may have ${mostBatches} batches under way.`);
   throw new AppError(
@@ -218,6 +271,7 @@ interface Beginning {
   model: Model;
   admission: Admission;
   reserved: Reserved;
+  requestDigest: Buffer | null;
 }
 
 function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning): NewBatch {
@@ -235,7 +289,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
       holderId: dependencies.holderId(),
     },
     run: runOf(dependencies, id, beginning),
-    ...{ days: keptDays(settings), creationMs },
+    ...{ days: keptDays(settings), creationMs, requestDigest: beginning.requestDigest },
   };
 }
 
@@ -261,7 +315,7 @@ function runOf({ telemetry }: BatchHandlerDependencies, id: string, beginning: B
 
 /** Asks the provider for a batch that is committed. */
 async function begin(
-  { pool, sealed, firstPauseMs: pauseMs }: BatchHandlerDependencies,
+  dependencies: BatchHandlerDependencies,
   {
     batch,
     resources,
@@ -272,6 +326,7 @@ async function begin(
     call: Call<CreateBatch>;
   },
 ): Promise<Fields> {
+  const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
   const { id, tenantId, providerFileId, inputFileId } = batch;
   const asked = { ...call.body, input_file_id: providerFileId };
   try {
@@ -282,8 +337,11 @@ async function begin(
     const providerBatchId = idIn(object);
     if (providerBatchId === null) throw new ProviderFailure('invalid', batch.key.provider);
     const content = sealed.seal(object, { id, tenantId });
-    await confirmBatch(pool, id, { providerBatchId, content, pauseMs });
-    return shownBatch(object, { id, inputFileId, outputFileId: null, errorFileId: null, ended: false });
+    const names = { id, inputFileId, outputFileId: null, errorFileId: null, ended: false };
+    const body = shownBatch(object, names);
+    const confirmed = { providerBatchId, content, pauseMs };
+    await confirmBatch(pool, id, confirmed, answering(dependencies, call, body));
+    return body;
   } catch (error) {
     // Otherwise the provider may have it: it is asked later.
     if (isRefused(error)) await voidBatch(pool, id);

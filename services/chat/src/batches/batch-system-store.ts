@@ -3,7 +3,7 @@ import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { BudgetCharge } from '../runs/run.ts';
-import { lockTenant, type Holder } from './file-system-store.ts';
+import { lockTenant, nothingMore, type Holder, type Within } from './file-system-store.ts';
 
 /** Batches until they end. Statements for clients name the tenant and the user, since the system role sees all rows. */
 
@@ -26,7 +26,10 @@ export interface NewBatch extends Holder {
   days: number;
   /** How long the provider may take to say that it has the batch, before it is asked. */
   creationMs: number;
+  /** SHA-256 of its request with an `Idempotency-Key`; null without one. */
+  requestDigest: Buffer | null;
 }
+
 
 /** Limits of a tenant's batches under way. */
 export interface OpenBounds {
@@ -35,19 +38,27 @@ export interface OpenBounds {
   tokens: { tenant: bigint | null; key: bigint | null };
 }
 
+/** A batch answers repeats of its request for so long. */
+const ofRequest = `tenant_id = $1 and request_digest = $2 and created_at > now() - interval '1 day'`;
+
 /**
  * Commits a batch before its provider is asked for it, with its charge to the budgets, which is the most that it can
- * cost. Returns the bound that it would exceed, and then nothing is written.
+ * cost. Returns the bound that it would exceed, or `begun` where an earlier request with its `Idempotency-Key` has begun it;
+ * then nothing is written.
  */
 export async function insertBatch(
   pool: Pool,
   batch: NewBatch,
   bounds: OpenBounds,
-): Promise<'batches' | 'tenant' | 'key' | null> {
-  const { id, tenantId, userId, key, reserved, run } = batch;
+): Promise<'batches' | 'tenant' | 'key' | 'begun' | null> {
+  const { id, tenantId, userId, key, reserved, run, requestDigest } = batch;
   const charges = batch.charges === null ? null : JSON.stringify(batch.charges);
   return withTransaction(pool, async (db) => {
     await lockTenant(db, tenantId);
+    if (requestDigest !== null) {
+      const begun = await db.query(`select id from chat.batches where ${ofRequest}`, [tenantId, requestDigest]);
+      if (begun.rows.length > 0) return 'begun';
+    }
     const { rows } = await db.query<{ batches: string; tokens: string; of_key: string }>(
       `select count(*) as batches, coalesce(sum(reserved_tokens), 0) as tokens,
               coalesce(sum(reserved_tokens) filter (where api_key_id = $2), 0) as of_key
@@ -64,9 +75,9 @@ export async function insertBatch(
       `with begun as (
          insert into chat.batches (id, tenant_id, user_id, user_digest, api_key_id, provider, key_id, own_key_id,
            input_file_id, provider_file_id, model, upstream_model, reserved_input_tokens, reserved_tokens, reserved_pico,
-           charges, run, days, due_at, requests)
+           charges, run, days, due_at, requests, request_digest)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-           now() + make_interval(secs => $19 / 1000.0), $21)
+           now() + make_interval(secs => $19 / 1000.0), $21, $22)
          returning tenant_id
        )
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -75,7 +86,7 @@ export async function insertBatch(
         ...[id, tenantId, userId, batch.userDigest, batch.apiKeyId, key.provider, key.keyId, key.ownKeyId],
         ...[batch.inputFileId, batch.providerFileId, batch.model, batch.upstreamModel],
         ...[reserved.inputTokens, reserved.tokens, reserved.pico, charges, pgJson(run), batch.days],
-        ...[batch.creationMs, batch.holderId, batch.requests],
+        ...[batch.creationMs, batch.holderId, batch.requests, requestDigest],
       ],
     );
     return null;
@@ -139,6 +150,25 @@ export async function findBatch(
   return rows[0] === undefined ? null : toBatch(rows[0]);
 }
 
+/**
+ * The batch that was begun by a request with an `Idempotency-Key`: null if there is none, and `pending` while it is not known whether
+ * its provider has it.
+ */
+export async function findRequested(
+  pool: Pool,
+  tenantId: string,
+  requestDigest: Buffer,
+): Promise<StoredBatch | 'pending' | null> {
+  const { rows } = await pool.query<Omit<BatchRow, 'content'> & { content: Buffer | null }>(
+    `select ${shown} from chat.batches where ${ofRequest} and not forgotten`,
+    [tenantId, requestDigest],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { content } = row;
+  return content === null ? 'pending' : toBatch({ ...row, content });
+}
+
 /** A page of the holder's batches, newest first, behind the one with the id `after`, if there is one. */
 export async function listBatches(
   pool: Pool,
@@ -152,23 +182,30 @@ export async function listBatches(
   return rows.map(toBatch);
 }
 
-/** The provider has the batch: publishes that its run has begun. Does nothing where that is known, or it has ended. */
+/**
+ * The provider has the batch: publishes that its run has begun. Does nothing where that is known, or it has ended.
+ * `within`: more of the same transaction.
+ */
 export async function confirmBatch(
   pool: Pool,
   id: string,
   { providerBatchId, content, pauseMs }: { providerBatchId: string; content: Buffer; pauseMs: number },
+  within: Within = nothingMore,
 ): Promise<void> {
-  await pool.query(
-    `with begun as (
-       update chat.batches set provider_batch_id = $2, content = $3, lease_id = null,
-         due_at = now() + make_interval(secs => $4 / 1000.0)
-       where id = $1 and ended_at is null and provider_batch_id is null
-       returning id, tenant_id, created_at, run
-     )
-     insert into chat.outbox (tenant_id, run_id, started_at, data)
-     select tenant_id, id, created_at, run from begun`,
-    [id, providerBatchId, content, pauseMs],
-  );
+  await withTransaction(pool, async (db) => {
+    await db.query(
+      `with begun as (
+         update chat.batches set provider_batch_id = $2, content = $3, lease_id = null,
+           due_at = now() + make_interval(secs => $4 / 1000.0)
+         where id = $1 and ended_at is null and provider_batch_id is null
+         returning id, tenant_id, created_at, run
+       )
+       insert into chat.outbox (tenant_id, run_id, started_at, data)
+       select tenant_id, id, created_at, run from begun`,
+      [id, providerBatchId, content, pauseMs],
+    );
+    await within(db);
+  });
 }
 
 /** Replaces the description of a batch under way, which is asked about again after a pause. */

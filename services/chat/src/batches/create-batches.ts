@@ -1,3 +1,4 @@
+import { Idempotency } from '@gatehouse/audited-changes/idempotency';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
@@ -35,13 +36,19 @@ export function createBatches(
   { config, instance, pace = usualPace, ...options }: BatchesOptions,
 ) {
   const sealed = new SealedObjects(config.SECRETS_KEYRING);
-  const dependencies = { ...options, sealed, log, holderId: () => instance.id };
+  const { pool } = options;
+  const keyRing = config.SECRETS_KEYRING;
+  // The system role writes the records too, as all rows of this service.
+  const idempotency = new Idempotency({ service: 'chat', app: pool, system: pool, keyRing, log });
+  const dependencies = { ...options, sealed, idempotency, log, holderId: () => instance.id };
   const { firstPauseMs } = pace;
   const { rawHandlers, handlers } = fileHandlers(dependencies);
   return {
+    idempotency,
     rawHandlers,
     handlers: { ...handlers, ...batchHandlers({ ...dependencies, firstPauseMs }).handlers },
     parts: [
+      idempotency,
       new BatchPolling({ ...dependencies, registry, pace }),
       new FileDeletion({ ...dependencies, everyMs: pace === usualPace ? undefined : pace.roundMs }),
     ],

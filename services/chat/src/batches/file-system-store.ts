@@ -41,11 +41,16 @@ function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileR
   return { id, purpose, requests, content, providerFileId, key: { provider, keyId, ownKeyId } };
 }
 
-/** Writes a file, unless the tenant has `most` already. Returns whether it did. */
+/** More of the transaction of a change. */
+export type Within = (db: Queryable) => Promise<void>;
+
+export const nothingMore: Within = () => Promise.resolve();
+
+/** Writes a file, and what is `within` its transaction, unless the tenant has `most` already. Returns whether it did. */
 export async function insertFile(
   pool: Pool,
   file: StoredFile,
-  { tenantId, userId, days, most }: Holder & { days: number; most: number },
+  { tenantId, userId, days, most, within }: Holder & { days: number; most: number; within: Within },
 ): Promise<boolean> {
   const { id, purpose, key, providerFileId, requests, content } = file;
   return withTransaction(pool, async (db) => {
@@ -60,7 +65,9 @@ export async function insertFile(
         ...[requests, content, days, most],
       ],
     );
-    return rowCount === 1;
+    if (rowCount !== 1) return false;
+    await within(db);
+    return true;
   });
 }
 

@@ -4,31 +4,55 @@ import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { clientLeft } from '@gatehouse/http/body';
 import { streamBody } from '@gatehouse/http/body-stream';
+import { fingerprintHash, type StreamedFingerprint } from '@gatehouse/http/idempotency-key';
+import type { Principal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
 
 /** Longer than any value of a field that is taken. */
 const maxFieldBytes = 64;
 const maxNameChars = 255;
 
-/** A form with the file of a batch, as it arrives: the fields may come before the file or behind it. */
-export class UploadForm {
+export interface UploadFormOptions {
+  principal: Pick<Principal, 'keyId' | 'userId'>;
+  /** In bytes. */
+  limit: number;
+}
+
+/**
+ * A form with the file of a batch, as it arrives: the fields may come before the file or behind it. Forms with the same
+ * file under the same name have the same fingerprint, since clients make a new boundary for each request.
+ */
+export class UploadForm implements StreamedFingerprint {
   /** The name that the client has for the file, once its first bytes have come. */
   filename = 'file.jsonl';
   readonly #request: IncomingMessage;
-  readonly #limit: number;
+  readonly #options: UploadFormOptions;
   readonly #fields = new Map<string, string>();
+  #known: Buffer | null = null;
 
-  constructor(request: IncomingMessage, limit: number) {
+  constructor(request: IncomingMessage, options: UploadFormOptions) {
     this.#request = request;
-    this.#limit = limit;
+    this.#options = options;
+  }
+
+  get known(): Buffer | null {
+    return this.#known;
+  }
+
+  async rest(): Promise<Buffer> {
+    for await (const _chunk of this.file());
+    if (this.#known === null) throw new Error('the form was read before');
+    return this.#known;
   }
 
   /** The bytes of the file. Throws a 400 for any other form, at its end at the latest. */
   async *file(): AsyncGenerator<Buffer, void> {
+    const { principal, limit } = this.#options;
     const stopping = new AbortController();
+    const hash = fingerprintHash(principal, this.#request.url ?? '');
     const opened = Promise.withResolvers<Readable | null>();
     const parser = this.#parser((file) => opened.resolve(file));
-    const parsed = pipeline(Readable.from(streamBody(this.#request, this.#limit)), parser, {
+    const parsed = pipeline(Readable.from(streamBody(this.#request, limit)), parser, {
       signal: stopping.signal,
     });
     let file: Readable | null = null;
@@ -40,9 +64,14 @@ export class UploadForm {
     try {
       file = await opened.promise;
       if (file === null) throw missing('file');
-      yield* file as AsyncIterable<Buffer>;
+      hash.update(JSON.stringify(this.filename));
+      for await (const chunk of file as AsyncIterable<Buffer>) {
+        hash.update(chunk);
+        yield chunk;
+      }
       await parsed;
       this.#check();
+      this.#known = hash.digest();
     } catch (error) {
       throw this.#asAppError(error);
     } finally {
@@ -64,7 +93,7 @@ export class UploadForm {
     try {
       parser = new Busboy({
         headers: { 'content-type': type },
-        limits: { ...limits, fileSize: this.#limit },
+        limits: { ...limits, fileSize: this.#options.limit },
       });
     } catch (cause) {
       throw badForm(cause);

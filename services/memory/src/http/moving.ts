@@ -8,7 +8,7 @@ import { isOutage } from '@gatehouse/grpc/errors';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
-import { idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempotency-key';
+import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import { sendJson, type Reply } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
@@ -142,20 +142,16 @@ async function answerImport(
   const { idempotency } = dependencies.changes;
   const limit = call.route.bodyLimit;
   const body = new ImportBody(request, { principal, limit, maxMinutes: maxImportMinutes });
-  const idempotencyKey = idempotencyKeyOf(request);
+  const keyed = streamedRequest(request, call, body);
   const { key } = await memoryOf(call, dependencies.agents);
   const work = (claim: Claim | null): Promise<Reply> =>
     importBody(dependencies, body, {
       call: { ...call, clientIp: clientIpOf(request), claim },
       key,
     });
-  if (idempotencyKey === null) return work(null);
-  const { route, params, requestId } = call;
-  const target = targetOf(route.id, params);
-  return idempotency.once(
-    { tenantId: principal.tenantId, key: idempotencyKey, target, fingerprint: body, requestId },
-    work,
-  );
+  return keyed === null
+    ? work(null)
+    : idempotency.once(keyed, (claim) => idempotency.during(claim, () => work(claim)));
 }
 
 interface ImportCall {
@@ -163,14 +159,12 @@ interface ImportCall {
   key: MemoryKey;
 }
 
-/** Imports a body, and keeps the claim of its request until it is done. */
 async function importBody(
   dependencies: MovingDependencies,
   body: ImportBody,
   { call, key }: ImportCall,
 ): Promise<Reply> {
-  const { imports, splitter, changes, limits, requestEmbeddings, log } = dependencies;
-  const { claim } = call;
+  const { imports, splitter, changes, limits, requestEmbeddings } = dependencies;
   const commit = async (
     store: (db: Parameters<Parameters<Changes['change']>[1]>[0], held: MemoryLimits) => Promise<Imported>,
   ): Promise<Reply> => {
@@ -182,21 +176,14 @@ async function importBody(
     });
   };
   const lines = linesOf(body.chunks(), maxLineBytes);
-  const beat = claim === null ? null : beating(() => changes.idempotency.renew(claim), log);
-  try {
-    const splitAll = (texts: readonly string[]) => splitter.splitAll(texts, key.tenantId);
-    return await runImport<Reply>(recordsOf(lines, tenantOf(call)), splitAll, {
-      put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
-      begin: async () => {
-        const begun = await beginInTurn(imports, key);
-        return stagedImport(dependencies, begun, () =>
-          commit((db, held) => imports.publish(db, begun, held)),
-        );
-      },
-    });
-  } finally {
-    beat?.stop();
-  }
+  const splitAll = (texts: readonly string[]) => splitter.splitAll(texts, key.tenantId);
+  return runImport<Reply>(recordsOf(lines, tenantOf(call)), splitAll, {
+    put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
+    begin: async () => {
+      const begun = await beginInTurn(imports, key);
+      return stagedImport(dependencies, begun, () => commit((db, held) => imports.publish(db, begun, held)));
+    },
+  });
 }
 
 function importedOutcome({ agentId }: MemoryKey, imported: Imported): Outcome {

@@ -1,0 +1,90 @@
+import { tenantOf, type Call } from '@gatehouse/http/app';
+import type { Idempotency } from '@gatehouse/audited-changes/idempotency';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import { spentKey, wrongKey } from '../providers/key-status.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
+import type { KeyName, ProviderResources } from '../providers/resources.ts';
+import { uuidIn } from '../shared/object-id.ts';
+import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { Within } from './file-system-store.ts';
+import type { SealedObjects } from './sealed-object.ts';
+
+/** Calls about files and batches. */
+
+export interface BatchDependencies {
+  pool: Pool;
+  providers: ProviderRegistry;
+  catalogue: Catalogue;
+  settings: TenantSettingsClient;
+  sealed: SealedObjects;
+  idempotency: Idempotency;
+  log: Logger;
+}
+
+/** Statuses by which a provider refuses a key. */
+const ownKeyRefusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403]);
+
+/** Stores the answer to a request with an `Idempotency-Key`, in the transaction of its effect. */
+export function answering(
+  { idempotency }: Pick<BatchDependencies, 'idempotency'>,
+  { claim, route }: Pick<Call, 'claim' | 'route'>,
+  body: Fields,
+): Within {
+  return async (db) => {
+    if (claim !== null) await idempotency.store(db, claim, { status: route.response.status, body });
+  };
+}
+
+/** The id after which a page begins. Throws a 400 for one that no object has. */
+export function pageAfter(prefix: string, after: string | undefined): string | null {
+  if (after === undefined) return null;
+  const id = uuidIn(prefix, after);
+  if (id === null)
+    throw new AppError('invalid_value', 'after must be the id of the last object of a page.', {
+      param: 'after',
+    });
+  return id;
+}
+
+/** A page in OpenAI's shape. `objects`: one more than it has, where another page follows. */
+export function pageOf(objects: readonly Fields[], limit: number): Fields {
+  const data = objects.slice(0, limit);
+  return {
+    object: 'list',
+    data,
+    first_id: data[0]?.['id'] ?? null,
+    last_id: data.at(-1)?.['id'] ?? null,
+    has_more: objects.length > limit,
+  };
+}
+
+/** The provider's files and batches by the key that made them. Throws a 502 where that is gone. */
+export async function resourcesOf(
+  { providers, settings }: Pick<BatchDependencies, 'providers' | 'settings'>,
+  key: KeyName,
+  call: Pick<Call, 'principal' | 'requestId' | 'trace'>,
+): Promise<ProviderResources> {
+  const principal = tenantOf(call);
+  const { tenantId } = principal;
+  const { ownKeys } = await settings.getForKey(principal, call);
+  const resources = providers.resourcesOf(key, { tenantId, ownKeys });
+  if (resources === null)
+    throw new AppError(
+      'provider_authentication',
+      'The provider can no longer be asked with the key of then.',
+    );
+  return resources;
+}
+
+/** A provider's failure as its client gets it. `key`: the one that the provider was asked with. */
+export function asAppError(error: unknown, key?: KeyName): unknown {
+  if (!(error instanceof ProviderFailure)) return error;
+  const { status = 0 } = error.details;
+  const isOwnKeys = typeof key?.ownKeyId === 'string' && ownKeyRefusals.has(status);
+  return (isOwnKeys ? new ProviderFailure('own_key', error.provider, { cause: error }) : error).toAppError();
+}
