@@ -10,6 +10,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { Model } from '../catalogue/catalogue.ts';
+import { priceText } from '../catalogue/kept-price.ts';
 import type { Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -29,7 +30,7 @@ import {
 } from './batch-calls-http.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { voidBatch } from './batch-end-system-store.ts';
-import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
+import { deploymentOf, inBatch, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   confirmBatch,
   describeBatch,
@@ -278,11 +279,13 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
   const { call, settings, file, model, admission, reserved } = beginning;
   const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
   const id = newId();
+  const price = dependencies.pricing.priceOf(model, { at: new Date(), ...inBatch });
   return {
     ...{ id, tenantId, userId, apiKeyId, key: file.key, inputFileId: file.id },
     userDigest: userId === null ? null : userDigest(tenantId, userId),
     ...{ providerFileId: file.providerFileId, model: model.id, upstreamModel: model.upstreamModel },
     ...{
+      price: price === null ? null : priceText(price),
       requests: beginning.requests.count,
       reserved,
       charges: admission.charges,

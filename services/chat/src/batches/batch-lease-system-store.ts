@@ -16,6 +16,8 @@ export interface LeasedBatch {
   providerFileId: string;
   model: string;
   upstreamModel: string;
+  /** Text of the prices of its start; null where its model had none. */
+  price: string | null;
   requests: number;
   reservedInputTokens: number;
   reservedOutputTokens: number;
@@ -42,6 +44,7 @@ interface LeasedRow {
   provider_file_id: string;
   model: string;
   upstream_model: string;
+  price: string | null;
   requests: number;
   reserved_input_tokens: string;
   reserved_tokens: string;
@@ -92,7 +95,7 @@ export async function leaseBatch(
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
      returning id, tenant_id, user_id, provider, key_id, own_key_id, provider_batch_id, input_file_id,
-       provider_file_id, model, upstream_model, requests, reserved_input_tokens, reserved_tokens, run, days, created_at,
+       provider_file_id, model, upstream_model, price, requests, reserved_input_tokens, reserved_tokens, run, days, created_at,
        (extract(epoch from now() - created_at) * 1000)::float8 as age_ms,
        (extract(epoch from now() - failing_since) * 1000)::float8 as failing_ms, polls, forgotten`,
     [id, leaseId, leaseMs],
@@ -106,7 +109,7 @@ export async function leaseBatch(
     ...{ providerFileId: row.provider_file_id, model: row.model, upstreamModel: row.upstream_model },
     reservedInputTokens: Number(row.reserved_input_tokens),
     reservedOutputTokens: Number(row.reserved_tokens) - Number(row.reserved_input_tokens),
-    requests: row.requests,
+    ...{ price: row.price, requests: row.requests },
     run: JSON.parse(row.run) as StartedRun,
     ...{ days: row.days, createdAt: row.created_at, ageMs: Math.round(row.age_ms), polls: row.polls },
     ...{ failingMs: row.failing_ms, forgotten: row.forgotten, leaseId },

@@ -6,7 +6,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
-import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
+import { deploymentsOf, type Catalogue } from '../catalogue/catalogue.ts';
+import { parsePrice } from '../catalogue/kept-price.ts';
+import { costBy, type CallPrice } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
@@ -14,6 +16,7 @@ import type { ProviderResources } from '../providers/resources.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { guessTokens } from '../usage/token-estimate.ts';
 import { noUsage } from '../usage/usage.ts';
+import { inBatch } from './batch-requests.ts';
 import { batchEnd, outcomeOf, unreachable, type Outcome } from './batch-end.ts';
 import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
@@ -234,12 +237,8 @@ export class BatchPolling {
   async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
     const { dialect } = batch.run;
     const tally = new ResultTally({
-      ...{
-        format: dialects[dialect === 'responses' ? 'responses' : 'chat'],
-        pricing: this.#options.pricing,
-        model: this.#modelOf(batch),
-      },
-      ...{ tenantId: batch.tenantId, at: batch.createdAt },
+      format: dialects[dialect === 'responses' ? 'responses' : 'chat'],
+      ...{ price: this.#priceOf(batch), tenantId: batch.tenantId },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
@@ -303,9 +302,7 @@ export class BatchPolling {
   /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
   async #giveUp(batch: LeasedBatch): Promise<void> {
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
-    const call = { at: batch.createdAt, serviceTier: null, inBatch: true };
-    const model = this.#modelOf(batch);
-    const cost = model === null ? null : this.#options.pricing.costOf(model, usage, call);
+    const cost = costBy(this.#priceOf(batch), usage);
     const { costPico = null, source = null, version = null } = cost ?? {};
     const sum = { usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null };
     await this.#commit(batch, unreachable, sum, { content: null, output: null, errors: null });
@@ -324,14 +321,14 @@ export class BatchPolling {
       this.#ended.inc({ status: end.status });
   }
 
-  /** The model that the catalogue has for a batch now; null if it has none. */
-  #modelOf({ model: name, upstreamModel, key }: LeasedBatch): Model | null {
-    const model = this.#options.catalogue.find(name, null);
-    const deployments = model === undefined ? [] : deploymentsOf(model);
-    return (
-      deployments.find(
-        ({ provider, upstreamModel: own }) => provider.name === key.provider && own === upstreamModel,
-      ) ?? null
+  /** The prices of its start. If its model had none then, those of the catalogue now; null if that has none either. */
+  #priceOf({ price, model: name, upstreamModel, key, createdAt: at }: LeasedBatch): CallPrice | null {
+    if (price !== null) return parsePrice(price);
+    const { catalogue, pricing } = this.#options;
+    const model = catalogue.find(name, null);
+    const deployment = (model === undefined ? [] : deploymentsOf(model)).find(
+      ({ provider, upstreamModel: own }) => provider.name === key.provider && own === upstreamModel,
     );
+    return deployment === undefined ? null : pricing.priceOf(deployment, { at, ...inBatch });
   }
 }

@@ -8,6 +8,9 @@ import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TokenClass } from '../usage/usage.ts';
 
+/** The calls of a batch, as they are priced. */
+export const inBatch = { serviceTier: null, inBatch: true } as const;
+
 /** The operation of a request in a batch, and its API. */
 export interface BatchKind {
   operation: Operation;

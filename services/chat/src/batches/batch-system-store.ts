@@ -16,6 +16,8 @@ export interface NewBatch extends Holder {
   providerFileId: string;
   model: string;
   upstreamModel: string;
+  /** Text of its prices; null where its model has none. */
+  price: string | null;
   requests: number;
   reserved: { inputTokens: number; tokens: number; pico: bigint };
   /** The budgets that it was reserved in; null if none. */
@@ -75,9 +77,9 @@ export async function insertBatch(
       `with begun as (
          insert into chat.batches (id, tenant_id, user_id, user_digest, api_key_id, provider, key_id, own_key_id,
            input_file_id, provider_file_id, model, upstream_model, reserved_input_tokens, reserved_tokens, reserved_pico,
-           charges, run, days, due_at, requests, request_digest)
+           charges, run, days, due_at, requests, request_digest, price)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-           now() + make_interval(secs => $19 / 1000.0), $21, $22)
+           now() + make_interval(secs => $19 / 1000.0), $21, $22, $23)
          returning tenant_id
        )
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -86,7 +88,7 @@ export async function insertBatch(
         ...[id, tenantId, userId, batch.userDigest, batch.apiKeyId, key.provider, key.keyId, key.ownKeyId],
         ...[batch.inputFileId, batch.providerFileId, batch.model, batch.upstreamModel],
         ...[reserved.inputTokens, reserved.tokens, reserved.pico, charges, pgJson(run), batch.days],
-        ...[batch.creationMs, batch.holderId, batch.requests, requestDigest],
+        ...[batch.creationMs, batch.holderId, batch.requests, requestDigest, batch.price],
       ],
     );
     return null;

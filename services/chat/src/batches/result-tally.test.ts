@@ -8,9 +8,12 @@ it('charges a result that is too long to be read as the longest, at the price of
     providers: [{ name: 'local', kind: 'openai', base_url: 'http://localhost/v1' }],
     models: [{ id: 'm', provider: 'local', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
   });
-  const [model = null] = catalogue.models.values();
+  const [model] = catalogue.models.values();
+  if (model === undefined) throw new Error('the catalogue has one model');
+  const call = { at: new Date(), serviceTier: null, inBatch: true };
+  const price = new Pricing(catalogue, null).priceOf(model, call);
   const tally = new ResultTally({
-    ...{ pricing: new Pricing(catalogue, null), model, tenantId: 't', at: new Date() },
+    ...{ price, tenantId: 't' },
     ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
     format: { readWhole: () => Promise.reject(new Error('nothing is read')) },
   });

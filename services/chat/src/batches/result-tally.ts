@@ -1,7 +1,5 @@
 import type { Line } from '@gatehouse/kit/json-lines';
-import type { Model } from '../catalogue/catalogue.ts';
-import { capped, type Cost, type RunCost } from '../catalogue/price.ts';
-import type { Pricing } from '../catalogue/pricing.ts';
+import { capped, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
@@ -9,12 +7,9 @@ import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-part
 
 export interface TallyOptions {
   format: Pick<AnswerFormat, 'readWhole'>;
-  pricing: Pricing;
-  /** Null where the catalogue has no such model any more. */
-  model: Model | null;
+  /** Null where none is known. */
+  price: CallPrice | null;
   tenantId: string;
-  /** The time whose price counts. */
-  at: Date;
   /** The tokens of a prompt, where a result doesn't say. */
   inputTokensGuess: number;
   /** The most tokens of an answer, on average: those of one that is too long to be read. */
@@ -73,7 +68,7 @@ export class ResultTally {
   #count(usage: Usage): void {
     this.#answers += 1;
     this.#usage = sumUsage([this.#usage, usage]);
-    this.#charge(this.#costOf(usage));
+    this.#charge(costBy(this.#options.price, usage));
   }
 
   #charge(cost: Cost | null): void {
@@ -90,11 +85,6 @@ export class ResultTally {
     if (usage !== null) return usage;
     const output = await estimateTokens(answer);
     return withCounted(noUsage, { input: this.#options.inputTokensGuess, output });
-  }
-
-  #costOf(usage: Usage): Cost | null {
-    const { pricing, model, at } = this.#options;
-    return model === null ? null : pricing.costOf(model, usage, { at, serviceTier: null, inBatch: true });
   }
 }
 

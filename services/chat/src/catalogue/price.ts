@@ -59,8 +59,33 @@ export interface CostBounds {
 /** The prices of tools by the call, in pico-USD. */
 export type ToolPrices = Partial<Record<BilledTool, bigint>>;
 
+/** The prices that a call is charged by. */
+export interface CallPrice {
+  source: PriceSource;
+  version: string;
+  list: PriceList;
+  tools: ToolPrices;
+}
+
+/** The cost at any price of a call without tokens and without calls of tools. */
+const free: Cost = { costPico: 0n, source: null, version: null };
+
+/** The cost of a call. Null without a price, or when a class of its tokens or a tool that it called has none. */
+export function costBy(price: CallPrice | null, usage: Usage): Cost | null {
+  if (isFree(usage)) return free;
+  if (price === null) return null;
+  const ofTokens = costAt(price.list, usage);
+  const ofTools = toolCost(price.tools, usage.toolCalls ?? {});
+  if (ofTokens === null || ofTools === null) return null;
+  return { costPico: capped(ofTokens + ofTools), source: price.source, version: price.version };
+}
+
+export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
+  return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
+}
+
 /** The cost of calls of the provider's tools; null where one has no price. */
-export function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
+function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
   let sum = 0n;
   for (const tool of billedTools) {
     const count = calls[tool] ?? 0;

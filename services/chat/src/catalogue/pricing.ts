@@ -4,14 +4,14 @@ import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-pr
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
-  capped,
   completeRates,
-  costAt,
+  costBy,
   halved,
   highestOf,
+  isFree,
   mostCostAt,
   priceList,
-  toolCost,
+  type CallPrice,
   type Cost,
   type CostBounds,
   type PriceList,
@@ -42,8 +42,6 @@ interface PricedCall {
 
 /** The tier of an operator's price that holds for batches. Without it, they have half of the standard price. */
 const batchTier = 'batch';
-
-const free: Cost = { costPico: 0n, source: null, version: null };
 
 /** Public prices change by the day, and a few by the time of day, to the minute. */
 const validMs = 60_000;
@@ -87,7 +85,7 @@ export class Pricing {
     usage: Usage,
     call: PricedCall,
   ): Cost | null {
-    if (isFree(usage)) return free;
+    if (isFree(usage)) return costBy(null, usage);
     const named = this.#catalogue.find(attempt.model, null);
     const model = (named === undefined ? [] : deploymentsOf(named)).find(
       ({ provider, upstreamModel }) =>
@@ -98,15 +96,17 @@ export class Pricing {
   }
 
   /** The cost of a call. Null when a class of its tokens has no price in its tier, or a tool that it called has none. */
-  costOf(model: Model, usage: Usage, { at, serviceTier, inBatch = false }: PricedCall): Cost | null {
-    if (isFree(usage)) return free;
-    const { toolCalls = {} } = usage;
+  costOf(model: Model, usage: Usage, call: PricedCall): Cost | null {
+    return costBy(isFree(usage) ? null : this.priceOf(model, call), usage);
+  }
+
+  /** The prices of a call in its tier; null if its model has none. */
+  priceOf(model: Model, { at, serviceTier, inBatch = false }: PricedCall): CallPrice | null {
     const prices = this.#pricesOf(model, at);
-    const list = inBatch ? prices?.batch : prices?.lists.get(tierOf(serviceTier));
-    const ofTokens = list === undefined ? null : costAt(list, usage);
-    const ofTools = prices === null ? null : toolCost(prices.tools, toolCalls);
-    if (prices === null || ofTokens === null || ofTools === null) return null;
-    return { costPico: capped(ofTokens + ofTools), source: prices.source, version: prices.version };
+    if (prices === null) return null;
+    const { source, version, tools } = prices;
+    const list = inBatch ? prices.batch : prices.lists.get(tierOf(serviceTier));
+    return list === undefined ? null : { source, version, list, tools };
   }
 
   /**
@@ -138,10 +138,6 @@ export class Pricing {
     this.#looked.set(model, { minute, prices });
     return prices;
   }
-}
-
-function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): boolean {
-  return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
 }
 
 /** The operator's price of a model with its version: that of its entry, else that of the list. */

@@ -1,0 +1,79 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
+import { batchPace, begun, charged, ended, linesOf, reported, runOf, sdkFor } from './batch-client.ts';
+import { ChatHarness } from './chat-harness.ts';
+
+/** Batches are charged by the prices of their start, whatever becomes of the model. */
+
+interface Document {
+  models: { id: string; price?: unknown }[];
+}
+
+let harness: ChatHarness;
+let first: Document;
+beforeAll(async () => {
+  harness = await ChatHarness.start({ batchPace, catalogueEveryMs: 100 });
+  first = JSON.parse(await readFile(harness.modelsFile, 'utf8')) as Document;
+});
+afterEach(async () => {
+  harness.simulator.reset();
+  await write(first.models);
+});
+afterAll(() => harness.stop());
+
+const write = (models: Document['models']): Promise<void> =>
+  writeFile(harness.modelsFile, JSON.stringify({ ...first, models }));
+
+/** Resolves once the catalogue has the model, or has it no more. */
+const isThere = (id: string, status: number): Promise<void> =>
+  eventually(async () => expect((await harness.get(`/v1/models/${id}`)).status).toBe(status), 20_000);
+
+const marker = { id: 'marker', provider: 'simulator' };
+const others = (): Document['models'] => first.models.filter(({ id }) => id !== 'priced');
+const dearer = {
+  ...{ id: 'priced', provider: 'simulator' },
+  price: { input_per_mtok: '1000', output_per_mtok: '2000' },
+};
+
+it.each([
+  ['is gone', (): Document['models'] => others()],
+  ['costs a thousand times as much', (): Document['models'] => [...others(), dearer]],
+])('a batch whose model %s by its end costs what it would have cost at its start', async (_name, models) => {
+  harness.simulator.batches.held = true;
+  const tenantId = newId();
+  harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+  const client = sdkFor(harness, { tenantId });
+  const batch = await begun(client, linesOf([{ id: 'a' }, { id: 'b' }]));
+  await write([...models(), marker]);
+  await isThere('marker', 200);
+  harness.simulator.batches.finish('completed');
+  await ended(client, batch.id);
+  const { input, output } = reported(harness);
+  const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
+  const run = await harness.endedRun(runOf(batch.id));
+  expect(run).toMatchObject({ priced: true, cost_pico: String(cost), price_source: 'catalogue' });
+  await eventually(() => expect(charged(harness, tenantId)).toBe(cost), 10_000);
+  await write(first.models);
+  await isThere('marker', 404);
+});
+
+it('a batch whose model had no price at its start is charged by the one at its end', async () => {
+  harness.simulator.batches.held = true;
+  await write([...others(), { id: 'priced', provider: 'simulator' }, marker]);
+  await isThere('marker', 200);
+  const client = sdkFor(harness, { tenantId: newId() });
+  const batch = await begun(client, linesOf([{ id: 'a' }]));
+  await write([...others(), dearer]);
+  await isThere('marker', 404);
+  harness.simulator.batches.finish('completed');
+  await ended(client, batch.id);
+  const { input, output } = reported(harness);
+  const run = await harness.endedRun(runOf(batch.id));
+  expect(run).toMatchObject({
+    priced: true,
+    cost_pico: String(BigInt(input) * 500_000_000n + BigInt(output) * 1_000_000_000n),
+  });
+});
