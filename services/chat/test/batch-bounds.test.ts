@@ -6,7 +6,17 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import type OpenAI from 'openai';
-import { batchPace, begun, ended, linesOf, refusal, runOf, sdkFor, uploaded } from './batch-client.ts';
+import {
+  batchPace,
+  begun,
+  ended,
+  linesOf,
+  refusal,
+  runOf,
+  sdkFor,
+  slowUpload,
+  uploaded,
+} from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
 
 /** The most of everything that grows: lines, bytes, files, batches, tokens, and work beside that of others. */
@@ -25,30 +35,6 @@ const sdk = (principal: Partial<Principal>): OpenAI => sdkFor(harness, principal
 /** Lines that are as short as they can be. */
 function shortLines(count: number): string {
   return linesOf(Array.from({ length: count }, (_, n) => ({ id: String(n), body: { max_tokens: 1 } })));
-}
-
-/** Sends the beginning of an upload. `finish` sends the rest. */
-async function slowUpload(
-  principal: Partial<Principal>,
-): Promise<{ answer: Promise<Response>; finish: () => void }> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-  const writer = writable.getWriter();
-  const form = (part: string): Buffer => Buffer.from(part.replaceAll('\n', '\r\n'));
-  const answer = fetch(`${harness.url}/v1/files`, {
-    ...{ method: 'POST', body: readable, duplex: 'half' as const },
-    headers: {
-      'content-type': 'multipart/form-data; boundary=b',
-      'x-gatehouse-assertion': await harness.identity.assertion(makePrincipal(principal)),
-    },
-  });
-  void writer.write(form('--b\ncontent-disposition: form-data; name="purpose"\n\nbatch\n'));
-  void writer.write(form('--b\ncontent-disposition: form-data; name="file"; filename="x"\n\n'));
-  void writer.write(Buffer.from(linesOf([{ id: 'a' }])));
-  const finish = (): void => {
-    void writer.write(form('\n--b--\n'));
-    void writer.close();
-  };
-  return { answer, finish };
 }
 
 describe('a file', () => {
@@ -93,7 +79,7 @@ describe('a file', () => {
 
   it('is one of two that a tenant uploads at a time, which hold up no other tenant', async () => {
     const tenantId = newId();
-    const slow = [await slowUpload({ tenantId }), await slowUpload({ tenantId })];
+    const slow = [await slowUpload(harness, { tenantId }), await slowUpload(harness, { tenantId })];
     await eventually(async () =>
       expect(await refusal(uploaded(sdk({ tenantId }), linesOf([{ id: 'a' }])))).toMatchObject({
         ...{ status: 429, code: 'rate_limit_exceeded' },

@@ -101,3 +101,31 @@ export async function refusal(
   if (error instanceof APIError) return error;
   throw new Error(`no error of the API: ${String(error)}`);
 }
+
+/** Sends the beginning of an upload. `finish` sends the rest, and `leave` closes the connection. */
+export async function slowUpload(
+  harness: ChatHarness,
+  principal: Partial<Principal>,
+): Promise<{ answer: Promise<Response>; finish: () => void; leave: () => void }> {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const leaving = new AbortController();
+  // It fails once the client has left.
+  const send = (part: Buffer): void => void writer.write(part).catch(() => undefined);
+  const form = (part: string): Buffer => Buffer.from(part.replaceAll('\n', '\r\n'));
+  const answer = fetch(`${harness.url}/v1/files`, {
+    ...{ method: 'POST', body: readable, duplex: 'half' as const, signal: leaving.signal },
+    headers: {
+      'content-type': 'multipart/form-data; boundary=b',
+      'x-gatehouse-assertion': await harness.identity.assertion(makePrincipal(principal)),
+    },
+  });
+  send(form('--b\ncontent-disposition: form-data; name="purpose"\n\nbatch\n'));
+  send(form('--b\ncontent-disposition: form-data; name="file"; filename="x"\n\n'));
+  send(Buffer.from(linesOf([{ id: 'a' }])));
+  const finish = (): void => {
+    send(form('\n--b--\n'));
+    void writer.close();
+  };
+  return { answer, finish, leave: () => leaving.abort() };
+}

@@ -5,17 +5,25 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { batchPace, begun, charged, ended, linesOf, reported, runOf, sdkFor } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
+import { testCatalogue } from './test-catalogue.ts';
 
 /** Batches are charged by the prices of their start, whatever becomes of the model. */
 
 interface Document {
-  models: { id: string; price?: unknown }[];
+  models: { id: string }[];
 }
+
+const fleeting = (input: string, output: string) => ({
+  ...{ id: 'fleeting', provider: 'simulator' },
+  price: { input_per_mtok: input, output_per_mtok: output },
+});
 
 let harness: ChatHarness;
 let first: Document;
 beforeAll(async () => {
-  harness = await ChatHarness.start({ batchPace, catalogueEveryMs: 100 });
+  const { models } = await testCatalogue('http://127.0.0.1/v1', {});
+  const overrides = { batchPace, catalogueEveryMs: 100 };
+  harness = await ChatHarness.start(overrides, { models: [...models, fleeting('1', '2')] });
   first = JSON.parse(await readFile(harness.modelsFile, 'utf8')) as Document;
 });
 afterEach(async () => {
@@ -32,21 +40,19 @@ const isThere = (id: string, status: number): Promise<void> =>
   eventually(async () => expect((await harness.get(`/v1/models/${id}`)).status).toBe(status), 20_000);
 
 const marker = { id: 'marker', provider: 'simulator' };
-const others = (): Document['models'] => first.models.filter(({ id }) => id !== 'priced');
-const dearer = {
-  ...{ id: 'priced', provider: 'simulator' },
-  price: { input_per_mtok: '1000', output_per_mtok: '2000' },
-};
+const others = (): Document['models'] => first.models.filter(({ id }) => id !== 'fleeting');
+const raised = fleeting('1000', '2000');
+const line = (id: string) => ({ id, body: { model: 'fleeting' } });
 
 it.each([
   ['is gone', (): Document['models'] => others()],
-  ['costs a thousand times as much', (): Document['models'] => [...others(), dearer]],
+  ['costs a thousand times as much', (): Document['models'] => [...others(), raised]],
 ])('a batch whose model %s by its end costs what it would have cost at its start', async (_name, models) => {
   harness.simulator.batches.held = true;
   const tenantId = newId();
   harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
   const client = sdkFor(harness, { tenantId });
-  const batch = await begun(client, linesOf([{ id: 'a' }, { id: 'b' }]));
+  const batch = await begun(client, linesOf([line('a'), line('b')]));
   await write([...models(), marker]);
   await isThere('marker', 200);
   harness.simulator.batches.finish('completed');
@@ -62,11 +68,11 @@ it.each([
 
 it('a batch whose model had no price at its start is charged by the one at its end', async () => {
   harness.simulator.batches.held = true;
-  await write([...others(), { id: 'priced', provider: 'simulator' }, marker]);
+  await write([...others(), { id: 'fleeting', provider: 'simulator' }, marker]);
   await isThere('marker', 200);
   const client = sdkFor(harness, { tenantId: newId() });
-  const batch = await begun(client, linesOf([{ id: 'a' }]));
-  await write([...others(), dearer]);
+  const batch = await begun(client, linesOf([line('a')]));
+  await write([...others(), raised]);
   await isThere('marker', 404);
   harness.simulator.batches.finish('completed');
   await ended(client, batch.id);

@@ -32,7 +32,7 @@ const endedStatuses = ['completed', 'failed', 'expired', 'cancelled'];
 export class Batches {
   /** Whether batches stay in progress until `finish`; otherwise a batch ends when it is asked about. */
   held = false;
-  /** The time that an answer waits for after its request took effect, by method and path such as `POST files`. */
+  /** The promise that an answer waits for once its request took effect, by method and path such as `POST files`; a rejection cuts it. */
   answersAfter: (request: string) => Promise<unknown> | null = atOnce;
   readonly files = new Map<string, StoredFile>();
   readonly batches = new Map<string, Batch>();
@@ -64,7 +64,7 @@ export class Batches {
     const respond = (): void => exchange.respond(200, { 'content-type': 'application/json' }, text);
     const waits = this.answersAfter(name);
     if (waits === null) respond();
-    else void waits.then(respond);
+    else void waits.then(respond, () => exchange.cut());
   }
 
   #answerTo(
@@ -82,7 +82,10 @@ export class Batches {
       case 'POST files':
         return this.#upload(exchange, newId('file-'));
       case 'GET files':
-        return { object: 'list', data: [...this.files.values()].slice(0, limit).map(({ object }) => object) };
+        return page(
+          [...this.files.values()].map(({ object }) => object),
+          { limit, after },
+        );
       case 'GET files/id':
         return this.#file(id).object;
       case 'GET files/id/content':
@@ -93,11 +96,8 @@ export class Batches {
         return { id, object: 'file', deleted: true };
       case 'POST batches':
         return this.#create(exchange.record.body, newId('batch_'));
-      case 'GET batches': {
-        const all = [...this.batches.values()].reverse();
-        const from = after === null ? 0 : all.findIndex((batch) => batch.id === after) + 1;
-        return { object: 'list', data: all.slice(from, from + limit), has_more: from + limit < all.length };
-      }
+      case 'GET batches':
+        return page([...this.batches.values()], { limit, after });
       case 'GET batches/id': {
         const batch = this.#batch(id);
         if (batch.status === 'validating') batch.status = 'in_progress';
@@ -129,7 +129,8 @@ export class Batches {
     const content = valueOf('file');
     const purpose = valueOf('purpose');
     if (content === undefined || purpose === undefined) throw new RefusedRequest('The form lacks a field.');
-    return this.#keep({ id, purpose, content, filename: 'batch.jsonl' });
+    const [, filename = 'file'] = /filename="([^"]*)"/.exec(bytes.toString()) ?? [];
+    return this.#keep({ id, purpose, content, filename });
   }
 
   #keep({ id, content, ...fields }: JsonObject & { id: string; content: string }): JsonObject {
@@ -194,6 +195,16 @@ export class Batches {
 
 export function isOfBatches(path: string): boolean {
   return /^\/v1\/(files|batches)(\/|\?|$)/.test(path);
+}
+
+/** A page of a list, newest first. */
+function page(
+  objects: readonly (JsonObject & { id: string })[],
+  { limit, after }: { limit: number; after: string | null },
+): JsonObject {
+  const all = objects.toReversed();
+  const from = after === null ? 0 : all.findIndex(({ id }) => id === after) + 1;
+  return { object: 'list', data: all.slice(from, from + limit), has_more: from + limit < all.length };
 }
 
 function requestsIn({ content }: StoredFile): BatchRequest[] {

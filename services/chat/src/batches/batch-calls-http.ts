@@ -88,3 +88,11 @@ export function asAppError(error: unknown, key?: KeyName): unknown {
   const isOwnKeys = typeof key?.ownKeyId === 'string' && ownKeyRefusals.has(status);
   return (isOwnKeys ? new ProviderFailure('own_key', error.provider, { cause: error }) : error).toAppError();
 }
+
+/** Whether a provider has surely not taken a file or a batch. */
+export function isRefused(error: unknown): boolean {
+  if (!(error instanceof ProviderFailure)) return false;
+  const { kind, details } = error;
+  if (kind === 'unreachable' || kind === 'credentials') return true;
+  return kind === 'status' && (details.status ?? 500) < 500 && details.status !== 408;
+}

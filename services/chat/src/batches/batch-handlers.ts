@@ -23,6 +23,7 @@ import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-sett
 import {
   answering,
   asAppError,
+  isRefused,
   pageAfter,
   pageOf,
   resourcesOf,
@@ -350,12 +351,4 @@ async function begin(
     if (isRefused(error)) await voidBatch(pool, id);
     throw asAppError(error, batch.key);
   }
-}
-
-/** Whether a provider has surely not taken a batch. */
-function isRefused(error: unknown): boolean {
-  if (!(error instanceof ProviderFailure)) return false;
-  const { kind, details } = error;
-  if (kind === 'unreachable' || kind === 'credentials') return true;
-  return kind === 'status' && (details.status ?? 500) < 500 && details.status !== 408;
 }

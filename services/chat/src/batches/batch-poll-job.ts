@@ -32,6 +32,7 @@ import {
 import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 import { idIn, isEnded } from './openai-batch.ts';
+import { findListed } from './provider-list.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
 
@@ -79,8 +80,6 @@ const leaseMs = 60_000;
 const answerMs = 30_000;
 /** Longer results are not read. */
 const maxLineBytes = 32 * 1024 * 1024;
-/** Pages of a provider's batches in which one is looked for. */
-const maxPages = 20;
 
 /**
  * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
@@ -213,25 +212,14 @@ export class BatchPolling {
     }
   }
 
-  async #findAt(batch: LeasedBatch, resources: ProviderResources): Promise<Fields | null> {
-    // Clocks differ.
-    const since = batch.createdAt.getTime() / 1_000 - 60;
-    let after = '';
-    for (let page = 0; page < maxPages; page += 1) {
-      const path = `/batches?limit=100${after}`;
-      const { data } = await resources.json({ method: 'GET', path, signal: this.#deadline });
-      const objects = (Array.isArray(data) ? data : []) as Fields[];
-      const recent = objects.filter(({ created_at: at }) => typeof at !== 'number' || at >= since);
-      const own = recent.filter((object) => idIn(object, 'input_file_id') === batch.providerFileId);
+  #findAt(batch: LeasedBatch, resources: ProviderResources): Promise<Fields | null> {
+    const list = { path: '/batches?limit=100', since: batch.createdAt, signal: () => this.#deadline };
+    return findListed(resources, list, async (objects) => {
+      const own = objects.filter((object) => idIn(object, 'input_file_id') === batch.providerFileId);
       const ids = own.map((object) => idIn(object)).filter((id) => id !== null);
       const known = await knownIds(this.#options.pool, batch.key.provider, ids);
-      const found = own.find((object) => !known.has(idIn(object) ?? ''));
-      if (found !== undefined) return found;
-      const last = objects.at(-1);
-      if (last === undefined || recent.length < objects.length) return null;
-      after = `&after=${encodeURIComponent(idIn(last) ?? '')}`;
-    }
-    throw new Error('the provider has too many batches to find one');
+      return own.find((object) => !known.has(idIn(object) ?? ''));
+    });
   }
 
   async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {

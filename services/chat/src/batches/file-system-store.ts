@@ -1,4 +1,3 @@
-import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 
@@ -46,24 +45,49 @@ export type Within = (db: Queryable) => Promise<void>;
 
 export const nothingMore: Within = () => Promise.resolve();
 
-/** Writes a file, and what is `within` its transaction, unless the tenant has `most` already. Returns whether it did. */
-export async function insertFile(
+/**
+ * Writes a file whose upload begins, unless the tenant has `most` already. It is hidden, and looked for at its provider
+ * after `lookAfterMs` unless the upload has ended by then. Returns whether it was written.
+ */
+export async function beginFile(
   pool: Pool,
-  file: StoredFile,
-  { tenantId, userId, days, most, within }: Holder & { days: number; most: number; within: Within },
+  { id, key }: Pick<StoredFile, 'id' | 'key'>,
+  {
+    tenantId,
+    userId,
+    days,
+    most,
+    lookAfterMs,
+  }: Holder & { days: number; most: number; lookAfterMs: number },
 ): Promise<boolean> {
-  const { id, purpose, key, providerFileId, requests, content } = file;
   return withTransaction(pool, async (db) => {
     await lockTenant(db, tenantId);
     const { rowCount } = await db.query(
-      `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
-         requests, content, expires_at)
-       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(days => $11)
-       where (select count(*) from chat.files where tenant_id = $2) < $12`,
-      [
-        ...[id, tenantId, userId, purpose, key.provider, key.keyId, key.ownKeyId, providerFileId],
-        ...[requests, content, days, most],
-      ],
+      `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, content, expires_at,
+         deleted_at, due_at)
+       select $1, $2, $3, 'batch', $4, $5, $6, '', now() + make_interval(days => $7), now(),
+              now() + make_interval(secs => $9 / 1000.0)
+       where (select count(*) from chat.files where tenant_id = $2) < $8`,
+      [id, tenantId, userId, key.provider, key.keyId, key.ownKeyId, days, most, lookAfterMs],
+    );
+    return rowCount === 1;
+  });
+}
+
+/**
+ * Shows a file that its provider has, with what is `within` the transaction. Returns false, and does nothing, if it was
+ * deleted meanwhile, as with its user.
+ */
+export async function showFile(
+  pool: Pool,
+  { id, providerFileId, requests, content }: Omit<StoredFile, 'purpose' | 'key'>,
+  { tenantId, userId, within }: Holder & { within: Within },
+): Promise<boolean> {
+  return withTransaction(pool, async (db) => {
+    const { rowCount } = await db.query(
+      `update chat.files set provider_file_id = $4, requests = $5, content = $6, deleted_at = null, due_at = null
+       where id = $3 and tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and provider_file_id is null`,
+      [tenantId, userId, id, providerFileId, requests, content],
     );
     if (rowCount !== 1) return false;
     await within(db);
@@ -71,18 +95,22 @@ export async function insertFile(
   });
 }
 
+/** Ends an upload that the provider has no file of. */
+export async function dropUpload(pool: Pool, id: string): Promise<void> {
+  await pool.query('delete from chat.files where id = $1 and provider_file_id is null', [id]);
+}
+
+/** Ends an upload that the provider may have a file of, which is looked for in a minute. */
+export async function seekUpload(pool: Pool, id: string): Promise<void> {
+  await pool.query(
+    `update chat.files set due_at = now() + interval '1 minute' where id = $1 and provider_file_id is null`,
+    [id],
+  );
+}
+
 /** Sums over the rows of a tenant, and writes that depend on them, come one after the other. */
 export async function lockTenant(db: Queryable, tenantId: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`batches of ${tenantId}`]);
-}
-
-/** Whether a tenant has fewer than `most` files, with those whose copy at the provider is not deleted yet. */
-export async function hasRoom(pool: Pool, tenantId: string, most: number): Promise<boolean> {
-  const found = await pool.query<{ fits: boolean }>(
-    'select count(*) < $2 as fits from chat.files where tenant_id = $1',
-    [tenantId, most],
-  );
-  return only(found).fits;
 }
 
 /** Null for a file that is not there, or not the holder's. */
@@ -139,27 +167,41 @@ export interface HiddenFile {
   id: string;
   tenantId: string;
   key: KeyName;
-  providerFileId: string;
-  /** Failed attempts so far. */
+  /** Null after an upload whose end is not known. */
+  providerFileId: string | null;
+  createdAt: Date;
+  /** Attempts so far, with this one. */
+  tries: number;
+}
+
+interface HiddenRow {
+  id: string;
+  tenant_id: string;
+  provider: string;
+  key_id: string | null;
+  own_key_id: string | null;
+  provider_file_id: string | null;
+  created_at: Date;
   tries: number;
 }
 
 /** Takes hidden files that no batch under way needs, and sets when the next attempt comes should this one fail. */
 export async function takeHidden(pool: Pool, limit: number): Promise<HiddenFile[]> {
-  const { rows } = await pool.query<FileRow & { tenant_id: string; tries: number }>(
+  const { rows } = await pool.query<HiddenRow>(
     `update chat.files f set tries = tries + 1, due_at = now() + interval '1 minute' * power(4, least(tries, 6))
      where id = any (array(
        select id from chat.files d
        where deleted_at is not null and due_at <= now()
          and not exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null)
        order by due_at limit $1 for update skip locked))
-     returning ${columns}, tenant_id, tries`,
+     returning id, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries`,
     [limit],
   );
-  return rows.map((row) => {
-    const { id, key, providerFileId } = toFile(row);
-    return { id, key, providerFileId, tenantId: row.tenant_id, tries: row.tries };
-  });
+  return rows.map((row) => ({
+    ...{ id: row.id, tenantId: row.tenant_id, providerFileId: row.provider_file_id },
+    key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
+    ...{ createdAt: row.created_at, tries: row.tries },
+  }));
 }
 
 export async function deleteFile(pool: Pool, id: string): Promise<void> {

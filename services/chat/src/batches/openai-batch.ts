@@ -42,6 +42,11 @@ export function shownBatch(
   };
 }
 
+/** The name that a provider gets for a file, by which it is found there if its answer is lost. */
+export function nameAtProvider(id: string): string {
+  return `${objectId(filePrefix, id)}.jsonl`;
+}
+
 /** A file in its client's terms. */
 export function shownFile(object: Fields, { id, filename }: { id: string; filename?: string }): Fields {
   return { ...object, id: objectId(filePrefix, id), ...(filename !== undefined && { filename }) };

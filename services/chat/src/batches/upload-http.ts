@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
 import { leaving, tenantOf, type Call, type RawCall } from '@gatehouse/http/app';
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
@@ -8,19 +7,26 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Model } from '../catalogue/catalogue.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
-import type { ProviderResources } from '../providers/resources.ts';
+import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
-import { answering, asAppError, type BatchDependencies } from './batch-calls-http.ts';
+import { answering, asAppError, isRefused, type BatchDependencies } from './batch-calls-http.ts';
 import { batchTarget } from './batch-requests.ts';
-import { hasRoom, insertFile, type StoredFile, type Within } from './file-system-store.ts';
+import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store.ts';
 import { InputLines } from './input-lines-http.ts';
-import { idIn, shownFile } from './openai-batch.ts';
+import { idIn, nameAtProvider, shownFile } from './openai-batch.ts';
+import { UploadBody } from './upload-body-http.ts';
 import { UploadForm } from './upload-form-http.ts';
 
 /** Files of a tenant. */
 const mostFiles = 10_000;
 /** How long a provider may take to accept a key. */
 const keyMs = 30_000;
+/** From the first line to the provider's answer: more than a file of 200 MiB takes at 120 KiB a second. */
+const mostUploadMs = 30 * 60_000;
+/** From the end of the file to the answer. */
+const answerMs = 2 * 60_000;
+/** When an upload without an end is looked for at its provider: a replica has died. */
+const lookAfterMs = mostUploadMs + 5 * 60_000;
 
 /**
  * Passes a file on to its provider. A repeat with the same `Idempotency-Key` and file gets the first answer, once all of
@@ -51,20 +57,21 @@ async function upload(
   form: UploadForm,
   { call, response }: { call: UploadCall; response: ServerResponse },
 ): Promise<Fields> {
-  const { pool, catalogue, providers } = dependencies;
+  const { catalogue, providers } = dependencies;
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
   const settings = await dependencies.settings.getForKey(principal, call);
-  if (!(await hasRoom(pool, tenantId, mostFiles))) throw tooManyFiles();
   const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
   const lines = new InputLines(
     (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing }),
     tenantId,
   );
-  const body = new UploadBody(lines.checked(form.file()));
+  const id = newId();
+  const body = new UploadBody(lines.checked(form.file()), nameAtProvider(id));
   try {
     await body.begin();
-    return await passOn(dependencies, { lines, form, body }, { call, settings, signal: leaving(response) });
+    const upload = { lines, form, body, id };
+    return await passOn(dependencies, upload, { call, settings, left: leaving(response) });
   } finally {
     body.close();
   }
@@ -76,118 +83,95 @@ interface Upload {
   lines: InputLines;
   form: UploadForm;
   body: UploadBody;
+  /** Of the file. */
+  id: string;
 }
 
 async function passOn(
   dependencies: BatchDependencies,
-  { lines, form, body }: Upload,
-  { call, settings, signal }: { call: UploadCall; settings: KeySettings; signal: AbortSignal },
+  { lines, form, body, id }: Upload,
+  { call, settings, left }: { call: UploadCall; settings: KeySettings; left: AbortSignal },
 ): Promise<Fields> {
-  const { providers, sealed } = dependencies;
+  const { pool, providers, sealed } = dependencies;
   const { tenantId, userId } = tenantOf(call);
   const requests = lines.requests;
   if (requests === null) throw new Error('the first line names the model');
   const { target } = requests;
   const payer = { tenantId, ownKeys: target.ownKeys };
   const { resources, key } = await providers
-    .resourcesFor(requests.model, payer, AbortSignal.any([signal, AbortSignal.timeout(keyMs)]))
+    .resourcesFor(requests.model, payer, AbortSignal.any([left, AbortSignal.timeout(keyMs)]))
     .catch((error: unknown) => {
       throw asAppError(error);
     });
-  const answer = await resources
-    .json({
-      ...{ method: 'POST', path: '/files', body: body.stream, signal },
-      headers: { 'content-type': `multipart/form-data; boundary=${body.boundary}` },
-    })
-    .catch((error: unknown) => {
-      throw body.failure ?? asAppError(error, key);
-    });
-  const providerFileId = idIn(answer);
-  if (providerFileId === null) throw asAppError(new ProviderFailure('invalid', key.provider));
-  const id = newId();
+  const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
+  if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
+  const { answer, providerFileId } = await sent(dependencies, { id, key, resources, body, left });
   const object = { ...answer, filename: form.filename };
-  const file: StoredFile = {
-    ...{ id, purpose: 'batch', key, providerFileId, requests: JSON.stringify(requests.sum) },
-    content: sealed.seal(object, { id, tenantId }),
-  };
+  const content = sealed.seal(object, { id, tenantId });
+  const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
   const shown = shownFile(object, { id });
-  const holder = { tenantId, userId };
   const within = answering(dependencies, call, shown);
-  await keep(dependencies, file, { settings, holder, resources, within });
-  return shown;
+  if (await showFile(pool, file, { tenantId, userId, within })) return shown;
+  await deleteThere(dependencies, resources, providerFileId);
+  throw new AppError('service_unavailable', 'The file was deleted while it was uploaded.');
 }
 
-/** Stores a file that the provider has, or has it deleted there. */
-async function keep(
+interface Sending {
+  id: string;
+  key: KeyName;
+  resources: ProviderResources;
+  body: UploadBody;
+  left: AbortSignal;
+}
+
+/** Sends the form. If the provider may have the file without saying so, it is looked for there, and deleted. */
+async function sent(
   { pool, log }: BatchDependencies,
-  file: StoredFile,
-  {
-    settings,
-    holder,
-    resources,
-    within,
-  }: {
-    settings: KeySettings;
-    holder: { tenantId: string; userId: string | null };
-    resources: ProviderResources;
-    within: Within;
-  },
-): Promise<void> {
-  let isKept = false;
+  { id, key, resources, body, left }: Sending,
+): Promise<{ answer: Fields; providerFileId: string }> {
+  const headers = { 'content-type': `multipart/form-data; boundary=${body.boundary}` };
+  const signal = uploadSignal(body, left);
   try {
-    const bounds = { days: keptDays(settings), most: mostFiles };
-    isKept = await insertFile(pool, file, { ...holder, ...bounds, within });
-  } finally {
-    if (!isKept) {
-      const path = `/files/${encodeURIComponent(file.providerFileId)}`;
-      await resources
-        .json({ method: 'DELETE', path, signal: AbortSignal.timeout(10_000) })
-        .catch((err: unknown) => log.warn({ err }, 'failed to delete a file at a provider'));
-    }
+    const answer = await resources.json({ method: 'POST', path: '/files', body: body.stream, signal, headers });
+    const providerFileId = idIn(answer);
+    if (providerFileId === null) throw new ProviderFailure('invalid', key.provider);
+    return { answer, providerFileId };
+  } catch (error) {
+    const isNotThere = !body.whole.aborted || isRefused(error);
+    // Where this fails, the file is looked for later.
+    await (isNotThere ? dropUpload : seekUpload)(pool, id).catch((err: unknown) =>
+      log.warn({ err }, 'failed to end an upload'),
+    );
+    throw body.failure ?? asAppError(error, key);
   }
-  if (!isKept) throw tooManyFiles();
 }
 
-/** The form that a provider gets. */
-class UploadBody {
-  readonly boundary = `gatehouse-${newId()}`;
-  readonly stream: Readable;
-  /** Why the form broke off, if it did for a reason of the client. */
-  failure: unknown = null;
-  readonly #lines: AsyncGenerator<Buffer, void>;
-  #first: Buffer | null = null;
+/** Aborts when the client leaves before all of its file was passed on, and when the provider does not answer in time. */
+function uploadSignal({ whole }: UploadBody, left: AbortSignal): AbortSignal {
+  const stopping = new AbortController();
+  const stopBy = (signal: AbortSignal): void => stopping.abort(signal.reason);
+  const leave = (): void => {
+    if (!whole.aborted) stopBy(left);
+  };
+  if (left.aborted) leave();
+  left.addEventListener('abort', leave, { once: true });
+  whole.addEventListener('abort', () => {
+    const late = AbortSignal.timeout(answerMs);
+    late.addEventListener('abort', () => stopBy(late), { once: true });
+  });
+  return AbortSignal.any([stopping.signal, AbortSignal.timeout(mostUploadMs)]);
+}
 
-  constructor(lines: AsyncGenerator<Buffer, void>) {
-    this.#lines = lines;
-    this.stream = Readable.from(this.#form(), { objectMode: false });
-  }
-
-  /** Reads the first line, which decides the provider. */
-  async begin(): Promise<void> {
-    const { value } = await this.#lines.next();
-    this.#first = value ?? null;
-  }
-
-  /** Stops reading. */
-  close(): void {
-    this.stream.destroy();
-    // Not awaited: it settles once the client sends more.
-    this.#lines.return().catch(() => undefined);
-  }
-
-  async *#form(): AsyncGenerator<Buffer, void> {
-    const part = `--${this.boundary}\r\ncontent-disposition: form-data; name=`;
-    yield Buffer.from(`${part}"purpose"\r\n\r\nbatch\r\n`);
-    yield Buffer.from(`${part}"file"; filename="batch.jsonl"\r\ncontent-type: application/jsonl\r\n\r\n`);
-    if (this.#first !== null) yield this.#first;
-    try {
-      yield* this.#lines;
-    } catch (error) {
-      this.failure = error;
-      throw error;
-    }
-    yield Buffer.from(`\r\n--${this.boundary}--\r\n`);
-  }
+/** Deletes a file at a provider whose row was lost meanwhile. */
+async function deleteThere(
+  { log }: BatchDependencies,
+  resources: ProviderResources,
+  providerFileId: string,
+): Promise<void> {
+  const path = `/files/${encodeURIComponent(providerFileId)}`;
+  await resources
+    .json({ method: 'DELETE', path, signal: AbortSignal.timeout(10_000) })
+    .catch((err: unknown) => log.warn({ err }, 'failed to delete a file at a provider'));
 }
 
 function tooManyFiles(): AppError {

@@ -111,12 +111,20 @@ export class ProviderResources {
 
   #failureOf(cause: unknown, signal: AbortSignal): ProviderFailure {
     const { name } = this.#provider;
-    if (signal.aborted) return ProviderFailure.aborted(name, signal);
+    if (signal.aborted) return isTimeout(signal) ? late(name, signal) : ProviderFailure.aborted(name, signal);
     if (cause instanceof CredentialsError) return new ProviderFailure('credentials', name, { cause });
     const { code = '' } = Object(cause) as NodeJS.ErrnoException;
     if (timedOut.has(code)) return new ProviderFailure('timeout', name, { cause, code });
     return new ProviderFailure(unsent.has(code) ? 'unreachable' : 'connection', name, { cause, code });
   }
+}
+
+function isTimeout({ reason }: AbortSignal): boolean {
+  return reason instanceof DOMException && reason.name === 'TimeoutError';
+}
+
+function late(provider: string, { reason }: AbortSignal): ProviderFailure {
+  return new ProviderFailure('timeout', provider, { cause: reason });
 }
 
 const timedOut: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
