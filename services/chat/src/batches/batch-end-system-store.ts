@@ -39,7 +39,11 @@ export async function endBatch(
          expires_at = now() + make_interval(days => case when forgotten then 0 else days end)
        where id = $1 and lease_id = $2 and ended_at is null
        returning id, tenant_id, user_id, user_digest, charges, reserved_pico, created_at, days, provider, key_id,
-         own_key_id, forgotten
+         own_key_id, forgotten, input_file_id
+     ), freed as (
+       -- It had waited for this.
+       update chat.files set due_at = now() from ended
+       where chat.files.id = ended.input_file_id and chat.files.deleted_at is not null and tries = 0
      ), events as (
        insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
        select tenant_id, id, created_at, case when pg_current_xact_id() is not null then clock_timestamp() end,

@@ -1,4 +1,3 @@
-import { idArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
 import type { StartedRun } from '../runs/run-record.ts';
@@ -55,34 +54,6 @@ interface LeasedRow {
   failing_ms: number | null;
   polls: number;
   forgotten: boolean;
-}
-
-/** Tenants that one round looks at. */
-const tenantsAtOnce = 200;
-
-/** The next tenants with batches under way behind `after`, and of each the batch that is due longest, if one is. */
-export async function findDue(
-  pool: Pool,
-  { after, busy }: { after: string; busy: readonly string[] },
-): Promise<{ tenantId: string; id: string | null }[]> {
-  const { rows } = await pool.query<{ tenant_id: string; id: string | null }>(
-    `with recursive tenants as (
-       (select tenant_id, 1 as place from chat.batches where ended_at is null and tenant_id > $1
-        order by tenant_id limit 1)
-       union all
-       select n.tenant_id, place + 1 from tenants t cross join lateral (
-         select tenant_id from chat.batches where ended_at is null and tenant_id > t.tenant_id
-         order by tenant_id limit 1) n
-       where place < ${tenantsAtOnce}
-     )
-     select t.tenant_id, d.id from tenants t left join lateral (
-       select id from chat.batches b
-       where b.tenant_id = t.tenant_id and ended_at is null and due_at <= now() and b.tenant_id <> all ($2::uuid[])
-       order by due_at limit 1) d on true
-     order by t.tenant_id`,
-    [after, idArray(busy)],
-  );
-  return rows.map(({ tenant_id: tenantId, id }) => ({ tenantId, id }));
 }
 
 /** Takes a batch that is due, for `leaseMs`; null where another replica has it. */

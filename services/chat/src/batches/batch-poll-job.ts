@@ -1,6 +1,7 @@
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
-import { beforeFirst, newId } from '@gatehouse/kit/ids';
+import { newId } from '@gatehouse/kit/ids';
 import { linesOf } from '@gatehouse/kit/json-lines';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
@@ -20,7 +21,6 @@ import { inBatch } from './batch-requests.ts';
 import { batchEnd, outcomeOf, unreachable, type Outcome } from './batch-end.ts';
 import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
-  findDue,
   knownIds,
   leaseBatch,
   releaseBatch,
@@ -33,8 +33,10 @@ import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 import { idIn, isEnded } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
+import { ProviderTurns } from './provider-turns.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
+import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
 export interface BatchPollingOptions {
   pool: Pool;
@@ -74,8 +76,12 @@ export const usualPace: Pace = {
   giveUpMs: 72 * 3_600_000,
 };
 
-/** Batches that a replica works on at a time, each of another tenant. */
+/** Batches of one provider that a replica works on at a time, each of another tenant. */
 const slots = 4;
+/** Results that a replica reads at a time. */
+const readsInFlight = { perKey: 2, slots: 4, maxWaiting: slots };
+/** How long results may take: 200 MiB at 120 KiB a second. */
+const readMs = 30 * 60_000;
 const leaseMs = 60_000;
 const answerMs = 30_000;
 /** Longer results are not read. */
@@ -83,21 +89,31 @@ const maxLineBytes = 32 * 1024 * 1024;
 
 /**
  * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
- * and tenants take turns.
+ * and tenants take turns at each provider.
  */
 export class BatchPolling {
   readonly #options: BatchPollingOptions;
   readonly #pace: Pace;
   readonly #loop: BackgroundLoop;
   readonly #ended: Counter<'status'>;
-  /** By tenant. */
-  readonly #working = new Map<string, Promise<void>>();
-  #cursor: string = beforeFirst;
+  readonly #turns: ProviderTurns;
+  /** By provider: a result is in memory while it is read. */
+  readonly #reads = new FairQueue(readsInFlight);
 
   constructor({ pace = usualPace, ...options }: BatchPollingOptions) {
     this.#options = options;
     this.#pace = pace;
     this.#loop = new BackgroundLoop(() => this.#round());
+    const { pool } = options;
+    this.#turns = new ProviderTurns({
+      slots,
+      providers: () => waitingProviders(pool, 'batches'),
+      waiting: (provider, search) => waitingTenants(pool, 'batches', { provider, ...search }),
+      take: async ({ id }) => {
+        const batch = await leaseBatch(pool, id, { leaseId: newId(), leaseMs });
+        return batch === null ? null : () => this.#work(batch);
+      },
+    });
     this.#ended = new Counter({
       name: 'gatehouse_batches_ended_total',
       help: 'Batches that this replica has ended and priced, by the status of their runs',
@@ -113,32 +129,16 @@ export class BatchPolling {
   /** Gives what is under way to other replicas. */
   async stop(): Promise<void> {
     await this.#loop.stop();
-    await Promise.all(this.#working.values());
+    await this.#turns.stop();
   }
 
   async #round(): Promise<number> {
     try {
-      await this.#begin();
+      await this.#turns.begin();
     } catch (error) {
       this.#options.log.warn({ err: error }, 'failed to look for batches that are due');
     }
     return jittered(this.#pace.roundMs);
-  }
-
-  async #begin(): Promise<void> {
-    const { pool } = this.#options;
-    if (this.#working.size >= slots) return;
-    const tenants = await findDue(pool, { after: this.#cursor, busy: [...this.#working.keys()] });
-    this.#cursor = beforeFirst;
-    for (const { tenantId, id } of tenants) {
-      if (this.#working.size >= slots) return;
-      this.#cursor = tenantId;
-      if (id === null) continue;
-      const batch = await leaseBatch(pool, id, { leaseId: newId(), leaseMs });
-      if (batch === null) continue;
-      const work = this.#work(batch).finally(() => this.#working.delete(tenantId));
-      this.#working.set(tenantId, work);
-    }
   }
 
   async #work(batch: LeasedBatch): Promise<void> {
@@ -256,8 +256,9 @@ export class BatchPolling {
         (err: unknown) => this.#options.log.warn({ err, batch_id: batch.id }, 'failed to renew a lease'),
       );
     }, this.#pace.renewMs);
-    const signal = AbortSignal.any([this.#loop.signal, lost.signal]);
-    try {
+    const ending = AbortSignal.any([this.#loop.signal, lost.signal]);
+    const read = async (): Promise<void> => {
+      const signal = AbortSignal.any([ending, AbortSignal.timeout(readMs)]);
       const path = `/files/${encodeURIComponent(outputId)}/content`;
       const content = await resources.stream({ method: 'GET', path, signal });
       const tooLong = (): void => {
@@ -268,6 +269,9 @@ export class BatchPolling {
         signal.throwIfAborted();
         await tally.add(line);
       }
+    };
+    try {
+      await this.#reads.run(batch.key.provider, read, ending);
     } finally {
       clearInterval(renewing);
     }

@@ -1,4 +1,4 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { BackgroundLoop, jittered, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { ProviderFailure } from '../providers/provider-failure.ts';
@@ -9,9 +9,13 @@ import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 import { idIn, nameAtProvider } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
+import { ProviderTurns } from './provider-turns.ts';
+import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
-/** Files that one round deletes at providers. */
-const filesAtOnce = 20;
+/** Turns at one provider at a time, each of another tenant. */
+const slots = 4;
+/** Files that are deleted in one turn. */
+const filesOfTurn = 20;
 const rowsAtOnce = 200;
 /** Within about two days. Then the provider's own retention deletes the file. */
 const maxTries = 8;
@@ -29,51 +33,79 @@ export interface FileDeletionOptions {
   everyMs?: number | undefined;
 }
 
-/** Deletes files at providers that clients have deleted, or that have expired, and batches that ended long ago. */
+/**
+ * Deletes files at providers that clients have deleted, or that have expired, and batches that ended long ago. Tenants take
+ * turns at each provider.
+ */
 export class FileDeletion {
   readonly #options: FileDeletionOptions;
-  readonly #work: PeriodicWork;
-  readonly #stopping = new AbortController();
+  readonly #expiry: PeriodicWork;
+  readonly #loop: BackgroundLoop;
+  readonly #turns: ProviderTurns;
 
-  constructor({ everyMs = 30_000, ...options }: FileDeletionOptions) {
+  constructor(options: FileDeletionOptions) {
     this.#options = options;
-    const { log } = options;
-    const round = (): Promise<boolean> => this.#round();
-    this.#work = new PeriodicWork({ task: 'delete files of batches', log, everyMs, round });
+    const { log, pool, everyMs = 2_000 } = options;
+    this.#expiry = new PeriodicWork({
+      ...{ task: 'delete expired files and batches', log, everyMs: 15 * everyMs },
+      round: () => this.#expire(),
+    });
+    this.#loop = new BackgroundLoop(async () => {
+      await this.#turns.begin().catch((err: unknown) => log.warn({ err }, 'failed to look for files to delete'));
+      return jittered(everyMs);
+    });
+    this.#turns = new ProviderTurns({
+      slots,
+      providers: () => waitingProviders(pool, 'files'),
+      waiting: (provider, search) => waitingTenants(pool, 'files', { provider, ...search }),
+      take: (turn) => Promise.resolve(() => this.#deleteSome(turn)),
+    });
   }
 
   start(): void {
-    this.#work.start();
+    this.#expiry.start();
+    this.#loop.start(jittered(this.#options.everyMs ?? 2_000));
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#work.stop();
+    await Promise.all([this.#expiry.stop(), this.#loop.stop()]);
+    await this.#turns.stop();
   }
 
-  async #round(): Promise<boolean> {
+  async #expire(): Promise<boolean> {
     const { pool } = this.#options;
     const expired = await hideExpired(pool, rowsAtOnce);
     const ended = await deleteExpiredBatches(pool, rowsAtOnce);
-    const files = await takeHidden(pool, filesAtOnce);
-    for (const file of files) {
-      if (this.#stopping.signal.aborted) return false;
-      await this.#delete(file);
-    }
-    return files.length === filesAtOnce || expired === rowsAtOnce || ended === rowsAtOnce;
+    return expired === rowsAtOnce || ended === rowsAtOnce;
   }
 
-  async #delete(file: HiddenFile): Promise<void> {
+  /** One turn. It ends with the first failure: a provider that hangs must not hold up those that come next there. */
+  async #deleteSome(turn: { tenantId: string; provider: string }): Promise<void> {
     const { pool, log } = this.#options;
     try {
-      if (!(await this.#deleteThere(file))) return;
+      for (let count = 0; count < filesOfTurn && !this.#loop.signal.aborted; count += 1) {
+        const file = await takeHidden(pool, turn);
+        if (file === null) return;
+        if (!file.needed && !(await this.#delete(file))) return;
+      }
+    } catch (err) {
+      log.warn({ err, tenant_id: turn.tenantId }, 'failed to delete files of a tenant');
+    }
+  }
+
+  /** Returns whether the provider answered. */
+  async #delete(file: HiddenFile): Promise<boolean> {
+    const { pool, log } = this.#options;
+    try {
+      if (await this.#deleteThere(file)) await deleteFile(pool, file.id);
+      return true;
     } catch (err) {
       const isLast = file.tries >= maxTries;
       const about = { err, tenant_id: file.tenantId, provider: file.key.provider };
       log.warn(about, isLast ? 'gave up a file at a provider' : 'failed to delete a file at a provider');
-      if (!isLast) return;
+      if (isLast) await deleteFile(pool, file.id);
+      return false;
     }
-    await deleteFile(pool, file.id);
   }
 
   /** Returns whether the provider has no such file any more. */
@@ -104,7 +136,7 @@ export class FileDeletion {
   }
 
   get #deadline(): AbortSignal {
-    return AbortSignal.any([this.#stopping.signal, AbortSignal.timeout(answerMs)]);
+    return AbortSignal.any([this.#loop.signal, AbortSignal.timeout(answerMs)]);
   }
 }
 

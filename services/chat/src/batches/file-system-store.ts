@@ -172,6 +172,8 @@ export interface HiddenFile {
   createdAt: Date;
   /** Attempts so far, with this one. */
   tries: number;
+  /** Whether a batch under way needs it, so that it stays for now. */
+  needed: boolean;
 }
 
 interface HiddenRow {
@@ -183,25 +185,37 @@ interface HiddenRow {
   provider_file_id: string | null;
   created_at: Date;
   tries: number;
+  needed: boolean;
 }
 
-/** Takes hidden files that no batch under way needs, and sets when the next attempt comes should this one fail. */
-export async function takeHidden(pool: Pool, limit: number): Promise<HiddenFile[]> {
+/**
+ * Takes the file of a tenant at a provider that is due longest, and sets when the next attempt comes should this one
+ * fail; null if none is due.
+ */
+export async function takeHidden(
+  pool: Pool,
+  { tenantId, provider }: { tenantId: string; provider: string },
+): Promise<HiddenFile | null> {
   const { rows } = await pool.query<HiddenRow>(
-    `update chat.files f set tries = tries + 1, due_at = now() + interval '1 minute' * power(4, least(tries, 6))
-     where id = any (array(
-       select id from chat.files d
-       where deleted_at is not null and due_at <= now()
-         and not exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null)
-       order by due_at limit $1 for update skip locked))
-     returning id, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries`,
-    [limit],
+    `with taken as (
+       select id, exists (select from chat.batches b where b.input_file_id = d.id and b.ended_at is null) as needed
+       from chat.files d
+       where deleted_at is not null and provider = $2 and tenant_id = $1 and due_at <= now()
+       order by due_at limit 1 for update skip locked
+     )
+     update chat.files f set tries = tries + case when needed then 0 else 1 end,
+       due_at = now() + interval '1 minute' * case when needed then 1 else power(4, least(tries, 6)) end
+     from taken where f.id = taken.id
+     returning f.id, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries, needed`,
+    [tenantId, provider],
   );
-  return rows.map((row) => ({
+  const [row] = rows;
+  if (row === undefined) return null;
+  return {
     ...{ id: row.id, tenantId: row.tenant_id, providerFileId: row.provider_file_id },
     key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
-    ...{ createdAt: row.created_at, tries: row.tries },
-  }));
+    ...{ createdAt: row.created_at, tries: row.tries, needed: row.needed },
+  };
 }
 
 export async function deleteFile(pool: Pool, id: string): Promise<void> {

@@ -1,0 +1,81 @@
+import { beforeFirst } from '@gatehouse/kit/ids';
+
+/** Work of a tenant that waits at a provider. */
+export interface Waiting {
+  tenantId: string;
+  /** The id of what is due longest; null if nothing is. */
+  id: string | null;
+}
+
+export interface ProviderTurnsOptions {
+  /** Work at one provider at a time, each of another tenant. */
+  slots: number;
+  /** The providers at which work waits. */
+  providers: () => Promise<readonly string[]>;
+  /** Some tenants with work at a provider, behind `after` in the order of their ids, without those that are `busy`. */
+  waiting: (
+    provider: string,
+    search: { after: string; busy: readonly string[] },
+  ) => Promise<readonly Waiting[]>;
+  /** Takes what is due. Returns the work, which handles its errors; null where another replica has it. */
+  take: (due: { provider: string; tenantId: string; id: string }) => Promise<(() => Promise<void>) | null>;
+}
+
+interface Lane {
+  /** The tenant that had the last turn. */
+  last: string;
+  /** By tenant. */
+  working: Map<string, Promise<void>>;
+}
+
+/**
+ * Lets tenants take turns at each provider. Providers have slots of their own, so one that hangs holds up no other, and
+ * at one provider a tenant with much work holds up no other tenant.
+ */
+export class ProviderTurns {
+  readonly #options: ProviderTurnsOptions;
+  /** By provider. */
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(options: ProviderTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** Begins what is due, as far as there are slots. */
+  async begin(): Promise<void> {
+    const providers = await this.#options.providers();
+    for (const [provider, { working }] of this.#lanes)
+      if (working.size === 0 && !providers.includes(provider)) this.#lanes.delete(provider);
+    for (const provider of providers) await this.#beginAt(provider);
+  }
+
+  /** Resolves when all work that has begun is over. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#lanes.values()].flatMap(({ working }) => [...working.values()]));
+  }
+
+  async #beginAt(provider: string): Promise<void> {
+    const { slots, take } = this.#options;
+    const lane = this.#lanes.get(provider) ?? { last: beforeFirst, working: new Map() };
+    this.#lanes.set(provider, lane);
+    const { working } = lane;
+    if (working.size >= slots) return;
+    for (const { tenantId, id } of await this.#nextAt(provider, lane)) {
+      if (working.size >= slots) return;
+      lane.last = tenantId;
+      const work = id === null ? null : await take({ provider, tenantId, id });
+      if (work === null) continue;
+      working.set(
+        tenantId,
+        work().finally(() => working.delete(tenantId)),
+      );
+    }
+  }
+
+  async #nextAt(provider: string, { last, working }: Lane): Promise<readonly Waiting[]> {
+    const { waiting } = this.#options;
+    const busy = [...working.keys()];
+    const next = await waiting(provider, { after: last, busy });
+    return next.length > 0 || last === beforeFirst ? next : waiting(provider, { after: beforeFirst, busy });
+  }
+}

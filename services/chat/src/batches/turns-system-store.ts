@@ -1,0 +1,59 @@
+import { idArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Waiting } from './provider-turns.ts';
+
+/** Work at providers that waits in tables, for tenants that take turns. */
+
+/** The rows that wait, by the table. */
+const waitingRows = { batches: 'ended_at is null', files: 'deleted_at is not null' } as const;
+
+export type WaitingTable = keyof typeof waitingRows;
+
+/** More than a catalogue has. */
+const maxProviders = 1_000;
+/** Tenants that one round looks at. */
+const tenantsAtOnce = 200;
+
+/** The providers at which rows wait. */
+export async function waitingProviders(pool: Pool, table: WaitingTable): Promise<string[]> {
+  const waiting = waitingRows[table];
+  const { rows } = await pool.query<{ provider: string }>(
+    `with recursive providers as (
+       (select provider, 1 as place from chat.${table} where ${waiting} order by provider limit 1)
+       union all
+       select n.provider, place + 1 from providers p cross join lateral (
+         select provider from chat.${table} where ${waiting} and provider > p.provider order by provider limit 1) n
+       where place < ${maxProviders}
+     )
+     select provider from providers`,
+  );
+  return rows.map(({ provider }) => provider);
+}
+
+/** The next tenants with rows that wait at a provider behind `after`, and of each the row that is due longest, if one is. */
+export async function waitingTenants(
+  pool: Pool,
+  table: WaitingTable,
+  { provider, after, busy }: { provider: string; after: string; busy: readonly string[] },
+): Promise<Waiting[]> {
+  const waiting = waitingRows[table];
+  const { rows } = await pool.query<{ tenant_id: string; id: string | null }>(
+    `with recursive tenants as (
+       (select tenant_id, 1 as place from chat.${table} where ${waiting} and provider = $1 and tenant_id > $2
+        order by tenant_id limit 1)
+       union all
+       select n.tenant_id, place + 1 from tenants t cross join lateral (
+         select tenant_id from chat.${table} where ${waiting} and provider = $1 and tenant_id > t.tenant_id
+         order by tenant_id limit 1) n
+       where place < ${tenantsAtOnce}
+     )
+     select t.tenant_id, d.id from tenants t left join lateral (
+       select id from chat.${table}
+       where ${waiting} and provider = $1 and tenant_id = t.tenant_id and due_at <= now()
+         and tenant_id <> all ($3::uuid[])
+       order by due_at limit 1) d on true
+     order by t.tenant_id`,
+    [provider, after, idArray(busy)],
+  );
+  return rows.map(({ tenant_id: tenantId, id }) => ({ tenantId, id }));
+}
