@@ -177,7 +177,7 @@ const when: Record<ErrorCode, When> = {
     callsProvider,
     takesBody,
     at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
-    at('files.content'),
+    at('files.content', 'batches.cancel'),
   ),
   client_closed_request: never,
   internal: always,

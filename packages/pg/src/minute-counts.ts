@@ -3,7 +3,7 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTenant, type Pool } from './pool.ts';
 import { only } from './rows.ts';
 
-/** Requests of a tenant by which the gateway calls an address that the tenant chose. */
+/** Requests of a tenant by which the gateway calls another server, each by itself. */
 const callsPerMinute = 60;
 
 /** Counts such requests of each tenant by the minute, over all replicas. */
@@ -11,7 +11,7 @@ export class MinuteCounts {
   readonly #pool: Pool;
   readonly #table: string;
 
-  /** `pool` acts as `<service>_app`. The schema of `service` must have a table `minute_counts`. */
+  /** The schema of `service` must have a table `minute_counts`, which the role of `pool` may write. */
   constructor(pool: Pool, service: string) {
     this.#pool = pool;
     this.#table = `${service}.minute_counts`;

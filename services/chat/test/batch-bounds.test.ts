@@ -6,6 +6,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import type OpenAI from 'openai';
+import { toFile } from 'openai';
 import {
   batchPace,
   begun,
@@ -89,6 +90,63 @@ describe('a file', () => {
     for (const { finish } of slow) finish();
     for (const { answer } of slow) expect((await answer).status).toBe(200);
     expect((await uploaded(sdk({ tenantId }), linesOf([{ id: 'a' }]))).object).toBe('file');
+  });
+});
+
+describe('an upload', () => {
+  const fast = { minBytesPerSecond: 1, windowMs: 60_000, mostMs: 60_000 };
+
+  it.each([
+    ['slower than its pace', { ...fast, minBytesPerSecond: 10_000, windowMs: 1_200 }, 'too slowly'],
+    ['longer than it may', { ...fast, mostMs: 300 }, 'longer than'],
+  ])('that is %s ends with 408, and leaves nothing behind', async (_name, upload, message) => {
+    const paced = await ChatHarness.start({ batchPace: { ...batchPace, upload } });
+    const { answer, send } = await slowUpload(paced, { tenantId: newId() });
+    const sending = setInterval(() => send(Buffer.from('\n')), 100);
+    const response = await answer.finally(() => clearInterval(sending));
+    const { error } = (await response.json()) as { error: { code: string; message: string } };
+    expect([response.status, error.code]).toEqual([408, 'request_timeout']);
+    expect(error.message).toContain(message);
+    await eventually(async () => expect(await paced.rows('select 1 from chat.files')).toEqual([]));
+    expect(paced.simulator.batches.files.size).toBe(0);
+    await paced.stop();
+  });
+});
+
+describe('requests that call a provider', () => {
+  it('are 60 a minute of each kind, without heads and repeats', async () => {
+    const tenantId = newId();
+    const client = sdk({ tenantId, keyId: newId() });
+    const keyed = { headers: { 'Idempotency-Key': newId() } };
+    const upload = async () => {
+      const file = await toFile(Buffer.from(linesOf([{ id: 'a' }])), 'requests.jsonl');
+      return client.files.create({ file, purpose: 'batch' }, keyed);
+    };
+    const { id } = await upload();
+    harness.simulator.batches.held = true;
+    const batch = await begun(client, linesOf([{ id: 'a' }]));
+    // A minute that does not end during the test.
+    for (const kind of ['file_uploads', 'file_downloads', 'batch_cancellations'])
+      await harness.rows(
+        `insert into chat.minute_counts (tenant_id, kind, minute, count)
+         values ($1, $2, date_trunc('minute', now()) + interval '1 minute', 59)
+         on conflict (tenant_id, kind) do update set minute = excluded.minute, count = excluded.count`,
+        [tenantId, kind],
+      );
+    const limited = { status: 429, code: 'rate_limit_exceeded' };
+    const head = async () => {
+      const path = `${harness.url}/v1/files/${id}/content`;
+      const proof = await harness.identity.assertion(makePrincipal({ tenantId }));
+      return (await fetch(path, { method: 'HEAD', headers: { 'x-gatehouse-assertion': proof } })).status;
+    };
+    for (let n = 0; n < 3; n += 1) expect([(await upload()).id, await head()]).toEqual([id, 200]);
+    await uploaded(client, linesOf([{ id: 'b' }]));
+    expect(await refusal(uploaded(client, linesOf([{ id: 'b' }])))).toMatchObject(limited);
+    await client.files.content(id);
+    expect(await refusal(client.files.content(id))).toMatchObject(limited);
+    await client.batches.cancel(batch.id);
+    expect(await refusal(client.batches.cancel(batch.id))).toMatchObject(limited);
+    expect((await uploaded(sdk({ tenantId: newId() }), linesOf([{ id: 'a' }]))).object).toBe('file');
   });
 });
 

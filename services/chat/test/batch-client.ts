@@ -2,6 +2,7 @@ import type { Principal } from '@gatehouse/identity/principal';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import OpenAI, { APIError, toFile } from 'openai';
+import { usualPace } from '../src/batches/batch-poll-job.ts';
 import type { ChatHarness } from './chat-harness.ts';
 
 /** Faster than in production. */
@@ -13,6 +14,7 @@ export const batchPace = {
     longestPauseMs: 100,
     failurePauseMs: 50,
     giveUpMs: 3_600_000,
+    upload: usualPace.upload,
   },
 };
 
@@ -102,11 +104,16 @@ export async function refusal(
   throw new Error(`no error of the API: ${String(error)}`);
 }
 
-/** Sends the beginning of an upload. `finish` sends the rest, and `leave` closes the connection. */
+/** Sends the beginning of an upload. `send` sends more of it, `finish` its end, and `leave` closes the connection. */
 export async function slowUpload(
   harness: ChatHarness,
   principal: Partial<Principal>,
-): Promise<{ answer: Promise<Response>; finish: () => void; leave: () => void }> {
+): Promise<{
+  answer: Promise<Response>;
+  send: (part: Buffer) => void;
+  finish: () => void;
+  leave: () => void;
+}> {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   const leaving = new AbortController();
@@ -127,5 +134,5 @@ export async function slowUpload(
     send(form('\n--b--\n'));
     void writer.close();
   };
-  return { answer, finish, leave: () => leaving.abort() };
+  return { answer, send, finish, leave: () => leaving.abort() };
 }

@@ -3,6 +3,7 @@ import type { Idempotency } from '@gatehouse/audited-changes/idempotency';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Logger } from '@gatehouse/kit/log';
+import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { spentKey, wrongKey } from '../providers/key-status.ts';
@@ -23,6 +24,8 @@ export interface BatchDependencies {
   settings: TenantSettingsClient;
   sealed: SealedObjects;
   idempotency: Idempotency;
+  /** Requests by which a tenant makes the gateway call a provider. */
+  counts: MinuteCounts;
   log: Logger;
 }
 

@@ -113,6 +113,7 @@ async function cancel(dependencies: BatchHandlerDependencies, call: Call): Promi
   const { tenantId } = tenantOf(call);
   const batch = await found(dependencies, call);
   if (batch.ended) throw hasEnded();
+  await dependencies.counts.count(tenantId, 'batch_cancellations');
   const { id, key, providerBatchId } = batch;
   const resources = await resourcesOf(dependencies, key, call);
   const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;

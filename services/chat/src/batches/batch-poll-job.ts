@@ -36,6 +36,7 @@ import { findListed } from './provider-list.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
+import type { UploadPace } from './upload-form-http.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
 export interface BatchPollingOptions {
@@ -65,6 +66,7 @@ export interface Pace {
   failurePauseMs: number;
   /** A batch that could not be asked about for so long is given up. */
   giveUpMs: number;
+  upload: UploadPace;
 }
 
 export const usualPace: Pace = {
@@ -74,6 +76,7 @@ export const usualPace: Pace = {
   longestPauseMs: 60_000,
   failurePauseMs: 60_000,
   giveUpMs: 72 * 3_600_000,
+  upload: { minBytesPerSecond: 16 * 1024, windowMs: 60_000, mostMs: 30 * 60_000 },
 };
 
 /** Batches of one provider that a replica works on at a time, each of another tenant. */

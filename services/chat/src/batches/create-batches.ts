@@ -1,4 +1,5 @@
 import { Idempotency } from '@gatehouse/audited-changes/idempotency';
+import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
@@ -40,7 +41,9 @@ export function createBatches(
   const keyRing = config.SECRETS_KEYRING;
   // The system role writes the records too, as all rows of this service.
   const idempotency = new Idempotency({ service: 'chat', app: pool, system: pool, keyRing, log });
-  const dependencies = { ...options, sealed, idempotency, log, holderId: () => instance.id };
+  const counts = new MinuteCounts(pool, 'chat');
+  const shared = { ...options, sealed, idempotency, counts, log };
+  const dependencies = { ...shared, uploadPace: pace.upload, holderId: () => instance.id };
   const { firstPauseMs } = pace;
   const { rawHandlers, handlers } = fileHandlers(dependencies);
   return {

@@ -51,7 +51,9 @@ export class FileDeletion {
       round: () => this.#expire(),
     });
     this.#loop = new BackgroundLoop(async () => {
-      await this.#turns.begin().catch((err: unknown) => log.warn({ err }, 'failed to look for files to delete'));
+      await this.#turns
+        .begin()
+        .catch((err: unknown) => log.warn({ err }, 'failed to look for files to delete'));
       return jittered(everyMs);
     });
     this.#turns = new ProviderTurns({
@@ -116,7 +118,7 @@ export class FileDeletion {
     const resources = providers.resourcesOf(key, { tenantId, ownKeys });
     if (resources === null) throw new Error('the provider or the key of the file is gone');
     const id = file.providerFileId ?? (await this.#findUpload(file, resources));
-    // What was sent last may be on its way yet.
+    // The last bytes may be on their way yet.
     if (id === null) return file.tries >= looks;
     const path = `/files/${encodeURIComponent(id)}`;
     await resources.json({ method: 'DELETE', path, signal: this.#deadline }).catch((error: unknown) => {
@@ -126,7 +128,10 @@ export class FileDeletion {
   }
 
   /** The provider's id of a file whose upload had no end; null if there is none. */
-  async #findUpload({ id, createdAt: since }: HiddenFile, resources: ProviderResources): Promise<string | null> {
+  async #findUpload(
+    { id, createdAt: since }: HiddenFile,
+    resources: ProviderResources,
+  ): Promise<string | null> {
     const list = { path: uploadedFiles, since, signal: () => this.#deadline };
     const name = nameAtProvider(id);
     const found = await findListed(resources, list, (objects) =>

@@ -2,7 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { ListFiles } from '@gatehouse/contract/files';
 import { jsonLines } from '@gatehouse/contract/route';
-import { leaving, tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import {
+  leaving,
+  tenantOf,
+  type Call,
+  type Handler,
+  type RawCall,
+  type RawHandler,
+} from '@gatehouse/http/app';
 import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
 import { doorHeaders, sendJson } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';
@@ -12,25 +19,28 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { uuidIn } from '../shared/object-id.ts';
 import { asAppError, pageAfter, pageOf, resourcesOf, type BatchDependencies } from './batch-calls-http.ts';
 import { filePrefix } from './batch-ids.ts';
-import { findFile, hideFile, listFiles, type StoredFile } from './file-system-store.ts';
+import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-system-store.ts';
 import { shownFile } from './openai-batch.ts';
-import { answerUpload } from './upload-http.ts';
+import { answerUpload, type UploadDependencies } from './upload-http.ts';
 
 /** Files of a page: each is decrypted. A client that asks for more finds `has_more`. */
 const mostListed = 100;
-/** An upload has lines in memory, and a connection to the provider. */
-const uploadsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: tooMany('uploads') };
+/** An upload has a line in memory, and a connection to the provider. */
+const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads') };
+/** Each upload has one line at a time. */
+const checksInFlight = { perKey: 1, slots: 4, maxWaiting: uploadsInFlight.perKey };
 const readsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMany('downloads') };
 
 /** Files of batches, each for the tenant and the user that it was made for; others get a 404. */
-export function fileHandlers(dependencies: BatchDependencies): {
+export function fileHandlers(given: Omit<UploadDependencies, 'checks'>): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
 } {
+  const dependencies = { ...given, checks: new FairQueue(checksInFlight) };
   const { pool, sealed } = dependencies;
   const uploads = new FairQueue(uploadsInFlight);
   const reads = new FairQueue(readsInFlight);
-  const shown = ({ id, content }: StoredFile, tenantId: string): Fields =>
+  const shown = ({ id, content }: ListedFile, tenantId: string): Fields =>
     shownFile(sealed.open(content, { id, tenantId }), { id });
   return {
     rawHandlers: {
@@ -101,6 +111,11 @@ async function sendContent(
 ): Promise<void> {
   const file = await found(dependencies, call);
   const headers = { ...doorHeaders(call.requestId, call.dialect), 'content-type': jsonLines };
+  if (request.method === 'HEAD') {
+    response.writeHead(200, headers).end();
+    return;
+  }
+  await dependencies.counts.count(tenantOf(call).tenantId, 'file_downloads');
   const resources = await resourcesOf(dependencies, file.key, call);
   const path = `/files/${encodeURIComponent(file.providerFileId)}/content`;
   const content = await resources
@@ -109,11 +124,6 @@ async function sendContent(
       throw asAppError(error, file.key);
     });
   response.writeHead(200, headers);
-  if (request.method === 'HEAD') {
-    content.destroy();
-    response.end();
-    return;
-  }
   try {
     await pipeline(content, response);
   } catch (error) {

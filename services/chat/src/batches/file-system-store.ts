@@ -52,13 +52,7 @@ export const nothingMore: Within = () => Promise.resolve();
 export async function beginFile(
   pool: Pool,
   { id, key }: Pick<StoredFile, 'id' | 'key'>,
-  {
-    tenantId,
-    userId,
-    days,
-    most,
-    lookAfterMs,
-  }: Holder & { days: number; most: number; lookAfterMs: number },
+  { tenantId, userId, days, most, lookAfterMs }: Holder & { days: number; most: number; lookAfterMs: number },
 ): Promise<boolean> {
   return withTransaction(pool, async (db) => {
     await lockTenant(db, tenantId);
@@ -126,21 +120,24 @@ export async function findFile(
   return rows[0] === undefined ? null : toFile(rows[0]);
 }
 
+/** A file as lists have it. */
+export type ListedFile = Pick<StoredFile, 'id' | 'content'>;
+
 /** A page of the holder's files behind the one with the id `after`, if there is one. */
 export async function listFiles(
   pool: Pool,
   { tenantId, userId }: Holder,
   page: { after: string | null; limit: number; order: 'asc' | 'desc'; purpose: string | null },
-): Promise<StoredFile[]> {
+): Promise<ListedFile[]> {
   const { after, limit, order, purpose } = page;
   const beyond = order === 'asc' ? '>' : '<';
-  const { rows } = await pool.query<FileRow>(
-    `select ${columns} from chat.files
+  const { rows } = await pool.query<ListedFile>(
+    `select id, content from chat.files
      where ${ofHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
      order by id ${order} limit $5`,
     [tenantId, userId, after, purpose, limit],
   );
-  return rows.map(toFile);
+  return rows;
 }
 
 /** Hides a file, whose copy at the provider is deleted next. Returns false if there is none. */

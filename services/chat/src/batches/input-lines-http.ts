@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite, Share } from '../dialects/dialect.ts';
@@ -13,7 +14,7 @@ const maxLines = 50_000;
 const maxLineBytes = 8 * 1024 * 1024;
 const maxIdChars = 512;
 
-/** A line is in memory while it is checked; the sum is bounded by the uploads at a time. */
+/** The memory of lines is bounded by the uploads and the checks at a time. */
 const noShare: Share = { release: () => undefined };
 const unchanged: Omit<Rewrite, 'model'> = {
   // A seal may be another tenant's, and no thought is kept for a batch.
@@ -25,13 +26,18 @@ const unchanged: Omit<Rewrite, 'model'> = {
 export class InputLines {
   readonly #targetFor: (model: string, api: BatchKind['api']) => Target;
   readonly #tenantId: string;
+  readonly #checks: FairQueue;
   readonly #ids = new Set<string>();
   #sum: RequestSum | null = null;
 
   /** `targetFor`: finds the deployment of the first request's model. */
-  constructor(targetFor: (model: string, api: BatchKind['api']) => Target, tenantId: string) {
+  constructor(
+    targetFor: (model: string, api: BatchKind['api']) => Target,
+    { tenantId, checks }: { tenantId: string; checks: FairQueue },
+  ) {
     this.#targetFor = targetFor;
     this.#tenantId = tenantId;
+    this.#checks = checks;
   }
 
   /** The requests so far; null before the first. */
@@ -44,7 +50,8 @@ export class InputLines {
     for await (const line of linesOf(file, maxLineBytes)) {
       if (this.#ids.size >= maxLines)
         throw new AppError('invalid_value', `The file has more than ${maxLines} lines.`, { param: 'file' });
-      yield await this.#checked(line).catch((error: unknown) => {
+      const check = (): Promise<Buffer> => this.#checked(line);
+      yield await this.#checks.run(this.#tenantId, check).catch((error: unknown) => {
         throw named(error, line);
       });
     }

@@ -4,15 +4,24 @@ import { pipeline } from 'node:stream/promises';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { clientLeft } from '@gatehouse/http/body';
 import { streamBody } from '@gatehouse/http/body-stream';
+import type { PaceOptions } from '@gatehouse/http/pace-check';
 import { fingerprintHash, type StreamedFingerprint } from '@gatehouse/http/idempotency-key';
 import type { Principal } from '@gatehouse/identity/principal';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 
 /** Longer than any value of a field that is taken. */
 const maxFieldBytes = 64;
 const maxNameChars = 255;
 
+/** The pace that an upload keeps, so that it holds its slot for no longer than it needs. */
+export interface UploadPace extends Required<PaceOptions> {
+  /** From the first byte to the last. */
+  mostMs: number;
+}
+
 export interface UploadFormOptions {
+  pace: UploadPace;
   principal: Pick<Principal, 'keyId' | 'userId'>;
   /** In bytes. */
   limit: number;
@@ -28,6 +37,7 @@ export class UploadForm implements StreamedFingerprint {
   readonly #request: IncomingMessage;
   readonly #options: UploadFormOptions;
   readonly #fields = new Map<string, string>();
+  readonly #startedAt = monotonicMs();
   #known: Buffer | null = null;
 
   constructor(request: IncomingMessage, options: UploadFormOptions) {
@@ -47,12 +57,12 @@ export class UploadForm implements StreamedFingerprint {
 
   /** The bytes of the file. Throws a 400 for any other form, at its end at the latest. */
   async *file(): AsyncGenerator<Buffer, void> {
-    const { principal, limit } = this.#options;
+    const { principal, limit, pace } = this.#options;
     const stopping = new AbortController();
     const hash = fingerprintHash(principal, this.#request.url ?? '');
     const opened = Promise.withResolvers<Readable | null>();
     const parser = this.#parser((file) => opened.resolve(file));
-    const parsed = pipeline(Readable.from(streamBody(this.#request, limit)), parser, {
+    const parsed = pipeline(Readable.from(streamBody(this.#request, limit, pace)), parser, {
       signal: stopping.signal,
     });
     let file: Readable | null = null;
@@ -66,6 +76,7 @@ export class UploadForm implements StreamedFingerprint {
       if (file === null) throw missing('file');
       hash.update(JSON.stringify(this.filename));
       for await (const chunk of file as AsyncIterable<Buffer>) {
+        if (monotonicMs() - this.#startedAt > pace.mostMs) throw tooLong(pace);
         hash.update(chunk);
         yield chunk;
       }
@@ -123,6 +134,10 @@ export class UploadForm implements StreamedFingerprint {
     if (error instanceof AppError) return error;
     return this.#request.destroyed ? clientLeft() : badForm(error);
   }
+}
+
+function tooLong({ mostMs }: UploadPace): AppError {
+  return new AppError('request_timeout', `An upload must not take longer than ${mostMs / 60_000} minutes.`);
 }
 
 function missing(param: string): AppError {

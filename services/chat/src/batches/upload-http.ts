@@ -3,6 +3,7 @@ import { leaving, tenantOf, type Call, type RawCall } from '@gatehouse/http/app'
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';
+import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Model } from '../catalogue/catalogue.ts';
@@ -15,33 +16,34 @@ import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store
 import { InputLines } from './input-lines-http.ts';
 import { idIn, nameAtProvider, shownFile } from './openai-batch.ts';
 import { UploadBody } from './upload-body-http.ts';
-import { UploadForm } from './upload-form-http.ts';
+import { UploadForm, type UploadPace } from './upload-form-http.ts';
 
 /** Files of a tenant. */
 const mostFiles = 10_000;
 /** How long a provider may take to accept a key. */
 const keyMs = 30_000;
-/** From the first line to the provider's answer: more than a file of 200 MiB takes at 120 KiB a second. */
-const mostUploadMs = 30 * 60_000;
 /** From the end of the file to the answer. */
 const answerMs = 2 * 60_000;
-/** When an upload without an end is looked for at its provider: a replica has died. */
-const lookAfterMs = mostUploadMs + 5 * 60_000;
+/** After the longest upload, when one without an end is looked for at its provider: a replica has died. */
+const lookMs = 5 * 60_000;
+
+export interface UploadDependencies extends BatchDependencies {
+  uploadPace: UploadPace;
+  /** A line is in memory several times while it is checked. */
+  checks: FairQueue;
+}
 
 /**
  * Passes a file on to its provider. A repeat with the same `Idempotency-Key` and file gets the first answer, once all of
  * it has arrived.
  */
 export async function answerUpload(
-  dependencies: BatchDependencies,
-  {
-    request,
-    response,
-    call,
-  }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
+  dependencies: UploadDependencies,
+  { request, response, call }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
 ): Promise<Reply> {
   const { idempotency } = dependencies;
-  const form = new UploadForm(request, { principal: tenantOf(call), limit: call.route.bodyLimit });
+  const options = { principal: tenantOf(call), limit: call.route.bodyLimit };
+  const form = new UploadForm(request, { ...options, pace: dependencies.uploadPace });
   const keyed = streamedRequest(request, call, form);
   const work = async (claim: Claim | null): Promise<Reply> => ({
     body: await upload(dependencies, form, { call: { ...call, claim }, response }),
@@ -53,18 +55,19 @@ export async function answerUpload(
 
 /** Passes a file on while it arrives, line by line. The provider gets no whole file unless every line is right. */
 async function upload(
-  dependencies: BatchDependencies,
+  dependencies: UploadDependencies,
   form: UploadForm,
   { call, response }: { call: UploadCall; response: ServerResponse },
 ): Promise<Fields> {
   const { catalogue, providers } = dependencies;
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
+  await dependencies.counts.count(tenantId, 'file_uploads');
   const settings = await dependencies.settings.getForKey(principal, call);
   const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
   const lines = new InputLines(
     (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing }),
-    tenantId,
+    { tenantId, checks: dependencies.checks },
   );
   const id = newId();
   const body = new UploadBody(lines.checked(form.file()), nameAtProvider(id));
@@ -83,12 +86,12 @@ interface Upload {
   lines: InputLines;
   form: UploadForm;
   body: UploadBody;
-  /** Of the file. */
+  /** The id of the file. */
   id: string;
 }
 
 async function passOn(
-  dependencies: BatchDependencies,
+  dependencies: UploadDependencies,
   { lines, form, body, id }: Upload,
   { call, settings, left }: { call: UploadCall; settings: KeySettings; left: AbortSignal },
 ): Promise<Fields> {
@@ -103,6 +106,7 @@ async function passOn(
     .catch((error: unknown) => {
       throw asAppError(error);
     });
+  const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
   const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
   const { answer, providerFileId } = await sent(dependencies, { id, key, resources, body, left });
@@ -126,19 +130,28 @@ interface Sending {
 
 /** Sends the form. If the provider may have the file without saying so, it is looked for there, and deleted. */
 async function sent(
-  { pool, log }: BatchDependencies,
+  { pool, log, uploadPace }: UploadDependencies,
   { id, key, resources, body, left }: Sending,
 ): Promise<{ answer: Fields; providerFileId: string }> {
   const headers = { 'content-type': `multipart/form-data; boundary=${body.boundary}` };
-  const signal = uploadSignal(body, left);
+  const signal = AbortSignal.any([
+    uploadSignal(body, left),
+    AbortSignal.timeout(uploadPace.mostMs + answerMs),
+  ]);
   try {
-    const answer = await resources.json({ method: 'POST', path: '/files', body: body.stream, signal, headers });
+    const answer = await resources.json({
+      method: 'POST',
+      path: '/files',
+      body: body.stream,
+      signal,
+      headers,
+    });
     const providerFileId = idIn(answer);
     if (providerFileId === null) throw new ProviderFailure('invalid', key.provider);
     return { answer, providerFileId };
   } catch (error) {
     const isNotThere = !body.whole.aborted || isRefused(error);
-    // Where this fails, the file is looked for later.
+    // If this fails, the file is looked for later.
     await (isNotThere ? dropUpload : seekUpload)(pool, id).catch((err: unknown) =>
       log.warn({ err }, 'failed to end an upload'),
     );
@@ -159,7 +172,7 @@ function uploadSignal({ whole }: UploadBody, left: AbortSignal): AbortSignal {
     const late = AbortSignal.timeout(answerMs);
     late.addEventListener('abort', () => stopBy(late), { once: true });
   });
-  return AbortSignal.any([stopping.signal, AbortSignal.timeout(mostUploadMs)]);
+  return stopping.signal;
 }
 
 /** Deletes a file at a provider whose row was lost meanwhile. */
