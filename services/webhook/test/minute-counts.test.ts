@@ -49,17 +49,25 @@ it('a tenant sends 60 test events a minute at most, the owner as well, and other
   expect((await send(owner, owners)).status).toBe(202);
 });
 
-it('a tenant sends results again 60 times a minute at most', async () => {
+it('a tenant sends results again 60 times a minute at most, and repeats of the same request are not counted', async () => {
   const tenant = webhooks.makeTenant();
+  const as = { ...tenant.admin, keyId: newId() };
   const endpoint = await webhooks.makeEndpoint(tenant, {
     ...{ mode: 'async', callback_url: receiver.url('/again') },
   });
   const { body } = await webhooks.deliver(endpoint, { body: { input: 'again' } });
   await eventually(() => expect(receiver.at('/again')).toHaveLength(1));
   await hasSent(tenant.id, 'repeated_deliveries', 59);
-  const redeliver = () =>
-    webhooks.call('POST', `/v1/webhooks/calls/${body.call_id}/redeliver`, { as: tenant.admin, body: {} });
-  expect((await redeliver()).status).toBe(202);
+  const redeliver = (headers = {}) =>
+    webhooks.call('POST', `/v1/webhooks/calls/${body.call_id}/redeliver`, { as, body: {}, headers });
+  const keyed = { 'idempotency-key': newId() };
+  const first = await redeliver(keyed);
+  expect(first.status).toBe(202);
+  for (let n = 0; n < 3; n += 1) {
+    const again = await redeliver(keyed);
+    expect([again.status, again.body]).toEqual([202, first.body]);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+  }
   expect(await redeliver()).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded' } } });
   await eventually(() => expect(receiver.at('/again')).toHaveLength(2));
 });
