@@ -188,6 +188,37 @@ describe('batches under way', () => {
   });
 });
 
+describe('requests whose cost only the provider knows', () => {
+  it('are at most 5,000 of the batches under way where a budget counts', async () => {
+    harness.simulator.batches.held = true;
+    const tenantId = newId();
+    harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+    const client = sdk({ tenantId });
+    const picture = { type: 'image_url', image_url: { url: 'https://example.com/p.png' } };
+    const withPicture = { messages: [{ role: 'user', content: [picture] }] };
+    const text = (count: number) =>
+      linesOf(
+        Array.from({ length: count }, (_, n) => ({
+          id: String(n),
+          body: { max_tokens: 1, ...(n % 2 === 0 ? withPicture : { web_search_options: {} }) },
+        })),
+      );
+    expect(await refusal(begun(client, text(5_001)))).toMatchObject({
+      ...{ status: 400, code: 'invalid_value', param: 'input_file_id' },
+    });
+    await begun(client, text(3_000));
+    expect(await refusal(begun(client, text(2_001)))).toMatchObject({
+      ...{ status: 429, code: 'rate_limit_exceeded' },
+    });
+    // Others are measured, and without a budget nothing is reserved.
+    await begun(client, shortLines(2_001));
+    await begun(client, text(2_000));
+    const free = sdk({ tenantId: newId() });
+    await begun(free, text(5_001));
+    await harness.rows('delete from chat.batches');
+  });
+});
+
 describe('a large batch', () => {
   it('neither blocks the event loop nor holds up the batch of another tenant', async () => {
     const { batches } = harness.simulator;

@@ -61,6 +61,8 @@ const ofChat: BatchKind = { operation: 'chat', api: 'chat' };
 
 /** Batches of a tenant under way. */
 const mostBatches = 1_000;
+/** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
+const mostUnmeasured = 5_000;
 /** Batches under way may use as many tokens as requests in the day that a batch may take. */
 const minutesOfDay = 1_440n;
 /** How long a provider may take to answer. */
@@ -184,8 +186,10 @@ async function create(
     const reserved = await reserve(dependencies, { admission, payer, requests, model });
     const started = { call, settings, file, requests, model, admission, reserved, requestDigest };
     const batch = newBatch(dependencies, started);
-    const bounds = { batches: mostBatches, tokens: await tokenBounds(dependencies.limiter, payer) };
-    assertWithin(await insertBatch(dependencies.pool, batch, bounds), bounds);
+    const unmeasured = admission.charges === null ? null : mostUnmeasured;
+    const tokens = await tokenBounds(dependencies.limiter, payer);
+    const bounds = { batches: mostBatches, tokens, unmeasured };
+    assertWithin(await insertBatch(dependencies.pool, batch, bounds), batch, bounds);
     // The budgets hold it until it is charged.
     admission.release({ tokens: 0, costPico: reserved.pico });
     return await begin(dependencies, { batch, resources, call });
@@ -253,10 +257,12 @@ async function tokenBounds(limiter: Limiter, payer: Payer): Promise<OpenBounds['
 
 function assertWithin(
   exceeded: Awaited<ReturnType<typeof insertBatch>>,
+  { unmeasured }: NewBatch,
   { tokens }: OpenBounds,
 ): void {
   if (exceeded === null) return;
   if (exceeded === 'begun') throw stillPending();
+  if (exceeded === 'unmeasured') throw tooManyUnmeasured(unmeasured);
   if (exceeded === 'batches')
     throw new AppError('limit_reached', `A tenant may have ${mostBatches} batches under way.`);
   throw new AppError(
@@ -264,6 +270,15 @@ function assertWithin(
     `The batches under way of this ${exceeded === 'key' ? 'key' : 'tenant'} may use at most ${tokens[exceeded]} tokens: as many as its limit of tokens per minute allows in a day. Wait until some have ended, or send fewer requests.`,
     { headers: retryAfterHeaders(60_000) },
   );
+}
+
+function tooManyUnmeasured(count: number): AppError {
+  const message = `With a budget, the batches under way of a tenant may have ${mostUnmeasured} requests with attachments or with tools of the provider, whose cost only the provider knows.`;
+  return count > mostUnmeasured
+    ? new AppError('invalid_value', `${message} Divide the file.`, { param: 'input_file_id' })
+    : new AppError('rate_limit_exceeded', `${message} Wait until some have ended.`, {
+        headers: retryAfterHeaders(60_000),
+      });
 }
 
 interface Beginning {
@@ -294,6 +309,7 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
       holderId: dependencies.holderId(),
     },
     run: runOf(dependencies, id, beginning),
+    unmeasured: beginning.requests.unmeasured ?? 0,
     ...{ days: keptDays(settings), creationMs, requestDigest: beginning.requestDigest },
   };
 }

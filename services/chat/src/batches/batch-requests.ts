@@ -1,5 +1,6 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { ofOnePayer } from '../catalogue/payer.ts';
 import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from '../catalogue/target.ts';
@@ -35,6 +36,20 @@ export interface BatchRequests {
   most: { input: number; output: number; longest: number };
   /** Classes of tokens beside text. */
   classes: TokenClass[];
+  /** Requests whose cost only the provider knows. Missing in files of the release before. */
+  unmeasured?: number;
+}
+
+/** Tools that clients carry out themselves. All others are the provider's own. */
+const clientTools: ReadonlySet<unknown> = new Set(['function', 'custom']);
+
+/**
+ * Whether only the provider knows the cost of a request: how much it reads in pictures and files, and how often it calls
+ * its own tools, each for a fee.
+ */
+function isUnmeasured(request: CompletionRequest, { tools, web_search_options: search }: Fields): boolean {
+  if (isFields(search) || request.asked({}).attachments.count > 0) return true;
+  return listOf(tools).some((tool) => isFields(tool) && !clientTools.has(tool['type']));
 }
 
 /** The deployment for a batch, and its payer. */
@@ -98,6 +113,7 @@ export class RequestSum {
   #input = 0;
   #output = 0;
   #longest = 0;
+  #unmeasured = 0;
 
   constructor(target: Target, { model, url }: { model: string; url: string }) {
     this.#target = target;
@@ -105,8 +121,8 @@ export class RequestSum {
     this.#url = url;
   }
 
-  /** Throws a 400 for a request that differs from those before in model or URL. */
-  add(request: CompletionRequest, url: string): void {
+  /** Throws a 400 for a request that differs from those before in model or URL. `fields`: its members. */
+  add(request: CompletionRequest, url: string, fields: Fields): void {
     if (request.model !== this.#name)
       throw new AppError('invalid_value', 'All requests of a batch must have the same model.', {
         param: 'model',
@@ -126,6 +142,7 @@ export class RequestSum {
     this.#input += most.input;
     this.#output += most.output;
     this.#longest = Math.max(this.#longest, most.input);
+    if (isUnmeasured(request, fields)) this.#unmeasured += 1;
     for (const name of most.classes) this.#classes.add(name);
   }
 
@@ -145,6 +162,7 @@ export class RequestSum {
       count: this.#count,
       most: { input: this.#input, output: this.#output, longest: this.#longest },
       classes: [...this.#classes],
+      unmeasured: this.#unmeasured,
     };
   }
 }

@@ -1,4 +1,5 @@
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import type { StartedRun } from '../runs/run-record.ts';
@@ -28,16 +29,27 @@ export interface NewBatch extends Holder {
   days: number;
   /** How long the provider may take to say that it has the batch, before it is asked. */
   creationMs: number;
+  /** Requests whose cost only the provider knows. */
+  unmeasured: number;
   /** SHA-256 of its request with an `Idempotency-Key`; null without one. */
   requestDigest: Buffer | null;
 }
-
 
 /** Limits of a tenant's batches under way. */
 export interface OpenBounds {
   batches: number;
   /** The most tokens of all together, of the tenant and of the key; null without a limit. */
   tokens: { tenant: bigint | null; key: bigint | null };
+  /** Requests of all together whose cost only the provider knows; null without a budget. */
+  unmeasured: number | null;
+}
+
+/** Sums over the batches of a tenant under way. */
+interface OpenSums {
+  batches: string;
+  tokens: string;
+  of_key: string;
+  unmeasured: string;
 }
 
 /** A batch answers repeats of its request for so long. */
@@ -52,34 +64,41 @@ export async function insertBatch(
   pool: Pool,
   batch: NewBatch,
   bounds: OpenBounds,
-): Promise<'batches' | 'tenant' | 'key' | 'begun' | null> {
+): Promise<'batches' | 'tenant' | 'key' | 'unmeasured' | 'begun' | null> {
   const { id, tenantId, userId, key, reserved, run, requestDigest } = batch;
   const charges = batch.charges === null ? null : JSON.stringify(batch.charges);
   return withTransaction(pool, async (db) => {
     await lockTenant(db, tenantId);
     if (requestDigest !== null) {
-      const begun = await db.query(`select id from chat.batches where ${ofRequest}`, [tenantId, requestDigest]);
+      const begun = await db.query(`select id from chat.batches where ${ofRequest}`, [
+        tenantId,
+        requestDigest,
+      ]);
       if (begun.rows.length > 0) return 'begun';
     }
-    const { rows } = await db.query<{ batches: string; tokens: string; of_key: string }>(
+    const { rows } = await db.query<OpenSums>(
       `select count(*) as batches, coalesce(sum(reserved_tokens), 0) as tokens,
-              coalesce(sum(reserved_tokens) filter (where api_key_id = $2), 0) as of_key
+              coalesce(sum(reserved_tokens) filter (where api_key_id = $2), 0) as of_key,
+              coalesce(sum(unmeasured), 0) as unmeasured
        from chat.batches where tenant_id = $1 and ended_at is null`,
       [tenantId, batch.apiKeyId],
     );
-    const [{ batches, tokens, of_key: ofKey } = { batches: '0', tokens: '0', of_key: '0' }] = rows;
+    const { batches, tokens, of_key: ofKey, unmeasured } = only({ rows });
     const exceeds = (sum: string, most: bigint | null): boolean =>
       most !== null && BigInt(sum) + BigInt(reserved.tokens) > most;
     if (Number(batches) >= bounds.batches) return 'batches';
     if (exceeds(tokens, bounds.tokens.tenant)) return 'tenant';
     if (exceeds(ofKey, bounds.tokens.key)) return 'key';
+    const { unmeasured: own } = batch;
+    if (own > 0 && bounds.unmeasured !== null && Number(unmeasured) + own > bounds.unmeasured)
+      return 'unmeasured';
     await db.query(
       `with begun as (
          insert into chat.batches (id, tenant_id, user_id, user_digest, api_key_id, provider, key_id, own_key_id,
            input_file_id, provider_file_id, model, upstream_model, reserved_input_tokens, reserved_tokens, reserved_pico,
-           charges, run, days, due_at, requests, request_digest, price)
+           charges, run, days, due_at, requests, request_digest, price, unmeasured)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-           now() + make_interval(secs => $19 / 1000.0), $21, $22, $23)
+           now() + make_interval(secs => $19 / 1000.0), $21, $22, $23, $24)
          returning tenant_id
        )
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -88,7 +107,7 @@ export async function insertBatch(
         ...[id, tenantId, userId, batch.userDigest, batch.apiKeyId, key.provider, key.keyId, key.ownKeyId],
         ...[batch.inputFileId, batch.providerFileId, batch.model, batch.upstreamModel],
         ...[reserved.inputTokens, reserved.tokens, reserved.pico, charges, pgJson(run), batch.days],
-        ...[batch.creationMs, batch.holderId, batch.requests, requestDigest, batch.price],
+        ...[batch.creationMs, batch.holderId, batch.requests, requestDigest, batch.price, batch.unmeasured],
       ],
     );
     return null;

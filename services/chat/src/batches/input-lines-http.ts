@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
+import { isFields } from '@gatehouse/kit/fields';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite, Share } from '../dialects/dialect.ts';
@@ -71,7 +72,7 @@ export class InputLines {
     return readPart(body, tenantId, () => {
       const request = dialects[kind.api].readRequest(kind.operation, body, parsed);
       this.#sum ??= new RequestSum(this.#targetFor(request.model, kind.api), { model: request.model, url });
-      this.#sum.add(request, url);
+      this.#sum.add(request, url, isFields(parsed) ? parsed : {});
       const { upstreamModel, reasoning: reasons } = this.#sum.model;
       const rewrite = { ...unchanged, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
