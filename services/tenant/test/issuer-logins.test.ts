@@ -1,82 +1,35 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import type { Service } from '@gatehouse/shell/service';
-import { ForgingIssuer, type TokenClaims } from './forging-issuer.ts';
+import type { ForgingIssuer, TokenClaims } from './forging-issuer.ts';
 import { IssuerBrowser, type Page } from './issuer-browser.ts';
-import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+import { IssuerGround } from './issuer-ground.ts';
+import type { TenantServiceUnderTest } from './tenant-service.ts';
 
+let ground: IssuerGround;
 let issuer: ForgingIssuer;
 let other: ForgingIssuer;
 let tenants: TenantServiceUnderTest;
 let replica: Service;
-let folder: string;
-const places: Record<string, TestTenant> = {};
 
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'issuers-'));
-  [issuer, other] = [await ForgingIssuer.start(), await ForgingIssuer.start()];
-  const file = path.join(folder, 'issuers.yaml');
-  const mappings = `
-      - { group: engineers, tenant: acme, role: user }
-      - { group: admins, tenant: acme, role: admin }
-      - { group: both, tenant: acme, role: user, scopes: [chat] }
-      - { group: both, tenant: zeta, role: user }
-      - { group: ghosts, tenant: nowhere, role: user }
-      - { claim: { name: department, value: R&D }, tenant: zeta, role: user }`;
-  const one = (name: string, url: string): string => `
-  - name: ${name}
-    issuer: ${url}
-    client_id: gatehouse
-    client_secret_env: OIDC_SECRET
-    owner_groups: [platform]
-    mappings:${mappings}`;
-  await writeFile(file, `issuers:${one('main', issuer.url)}${one('other', other.url)}`);
-  tenants = await TenantServiceUnderTest.start({
-    settings: {
-      ...{ PUBLIC_URL: 'https://gateway.example.com', EGRESS_ALLOW: '127.0.0.1' },
-      ...{ OIDC_ISSUERS: file, OIDC_SECRET: 's3cret' },
-    },
-  });
-  replica = await tenants.startReplica();
-  for (const slug of ['acme', 'zeta']) places[slug] = await tenants.makeTenant({ slug });
+  ground = await IssuerGround.start();
+  ({ tenants, replica } = ground);
+  ({ main: issuer, other } = ground.issuers);
 });
-afterAll(async () => {
-  await replica.stop();
-  await tenants.stop();
-  await issuer.stop();
-  await other.stop();
-  await rm(folder, { recursive: true });
-});
-afterEach(() => {
-  for (const one of [issuer, other]) Object.assign(one, { claims: {}, tokenError: null, away: false });
-});
+afterAll(() => ground.stop());
+afterEach(() => ground.mend());
 
 /** Keys are fetched again after a second. */
 const aSecond = (): Promise<void> => sleep(1_200);
 
 /** The path of the answer that a browser brings back from the page of an issuer. */
-function answerTo(begun: Page, from = issuer, name = 'main', fields: Record<string, string> = {}): string {
-  const { searchParams } = new URL(begun.location);
-  const query = new URLSearchParams({
-    ...{ code: from.code(begun.location), state: searchParams.get('state') ?? '', iss: from.url },
-    ...fields,
-  });
-  return `/login/oidc/${name}/callback?${query.toString()}`;
-}
-
-let people = 0;
+const answerTo = (begun: Page, from = issuer, name = 'main', fields: Record<string, string> = {}): string =>
+  ground.answerTo(begun, { from: from === other ? 'other' : 'main', name, fields });
 
 /** As a new person, unless the claims name one. */
 async function logIn(claims: TokenClaims = {}, browser = new IssuerBrowser(tenants), returnTo = '/app/keys') {
-  people += 1;
-  issuer.claims = { sub: `person-${people}`, ...claims };
-  const begun = await browser.visit(`/login/oidc/main?return_to=${encodeURIComponent(returnTo)}`);
-  expect(begun.status).toBe(303);
-  const answer = await browser.visit(answerTo(begun));
-  return { browser, answer };
+  return ground.logIn(claims, { browser, returnTo });
 }
 
 describe('a login by an issuer', () => {
@@ -103,7 +56,7 @@ describe('a login by an issuer', () => {
     expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
     const [audit] = await tenants.rows<{ count: string }>(
       `select count(*) from tenant.audit_log where tenant_id = $1 and action = any($2)`,
-      [places['acme']?.id, ['session.created', 'api_key.created']],
+      [ground.acme.id, ['session.created', 'api_key.created']],
     );
     expect(Number(audit?.count)).toBeGreaterThanOrEqual(2);
     expect(await tenants.rows('select refresh_token from tenant.logins where refresh_token is null')).toEqual(
@@ -175,8 +128,7 @@ describe('a login by an issuer', () => {
   it('ends with the key of the person, and cannot be used to rotate it', async () => {
     const { browser } = await logIn({ sub: 'fay' });
     const id = (await browser.principal())?.id ?? '';
-    const as = places['acme']?.admin;
-    if (as === undefined) throw new Error('there is no tenant');
+    const as = ground.acme.admin;
     const body = { overlap_seconds: 0 };
     expect(await tenants.call('POST', `/v1/api-keys/${id}/rotate`, { as, body })).toMatchObject({
       status: 409,

@@ -1,36 +1,26 @@
-import type { Changes, RecordChange } from '@gatehouse/audited-changes/changes';
+import type { Changes } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
-import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUse } from '../keys/last-use.ts';
-import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-http.ts';
-import { issuerLoginHandlers } from './issuer-login-handlers.ts';
-import { IssuerLogins } from './issuer-login.ts';
+import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-logins.ts';
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
-import { LoginStates } from './login-state.ts';
-import { LoginSystemStore } from './login-system-store.ts';
-import { LoginSecrets } from './login.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
 import { SessionSystemStore } from './session-system-store.ts';
 
-export interface SessionsOptions {
-  config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
+export interface SessionsOptions extends Pick<IssuerLoginsOptions, 'config' | 'system' | 'recordChange'> {
   app: Pool;
-  system: Pool;
   changes: Changes;
-  recordChange: RecordChange;
 }
 
 const deletion = { everyMs: 60_000, batch: 1_000 };
@@ -41,8 +31,7 @@ export function createSessions(
   { config, app, system, changes, recordChange }: SessionsOptions,
 ) {
   const { log } = shell;
-  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
-  const { issuers, parts: waysOut } = makeIssuers(shell, config);
+  const { PUBLIC_URL: publicUrl } = config;
   const keys = new ApiKeySystemStore(system);
   const ofAll = new SessionSystemStore(system);
   const sessions = new SessionChangeStore({ app, system, record: recordChange });
@@ -64,38 +53,24 @@ export function createSessions(
   );
   const cookie = new HostCookie(sessionCookie, publicUrl);
   const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
-  const ofIssuers = new LoginSystemStore(system);
-  const loginKeys = new LoginKeySystemStore(system, recordChange);
-  const states = new LoginStates(keyRing);
-  const issuerLogins = new IssuerLogins({
-    secrets: new LoginSecrets(keyRing),
-    logins: ofIssuers,
-    keepOnly: (person, rights, from) => loginKeys.keepOnly(person, rights, from),
-    openSession: (session, from) => sessions.openForPerson(session, from),
+  const ofIssuers = createIssuerLogins(shell, {
+    ...{ config, system, recordChange, sessions, browsers, refusals },
   });
+  const { issuers } = ofIssuers;
   return {
     handlers: sessionHandlers({ sessions: new SessionStore(app), ofAll, changes }),
     rawHandlers: {
-      ...loginHandlers({ logins, issuers: [...issuers.keys()], browsers, refusals }),
-      ...issuerLoginHandlers({
-        ...{ issuers, states, browsers, refusals, log, logins: issuerLogins },
-        cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
-      }),
+      ...loginHandlers({ logins, issuers, browsers, refusals }),
+      ...ofIssuers.rawHandlers,
     },
     rpcs: { authenticateSession: authenticateSession({ sessions: ofAll, lastUse }) },
     parts: [
-      ...[...waysOut, refusals, lastUse, lastUseOfKeys],
+      ...[refusals, lastUse, lastUseOfKeys, ...ofIssuers.parts],
       new PeriodicWork({
         task: 'delete ended sessions',
         log,
         everyMs: deletion.everyMs,
         round: async () => (await ofAll.deleteEnded(deletion.batch)) === deletion.batch,
-      }),
-      new PeriodicWork({
-        task: 'delete old logins',
-        log,
-        everyMs: deletion.everyMs,
-        round: async () => (await ofIssuers.deleteOld(deletion.batch)) === deletion.batch,
       }),
     ],
   };

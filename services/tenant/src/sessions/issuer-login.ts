@@ -1,20 +1,15 @@
 import { hash, randomBytes } from 'node:crypto';
 import { tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { grantsOf, isGrants, nameOf, type Claims, type Grant, type GrantProblem } from '../issuers/grants.ts';
+import { nameOf, type Claims, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
-import type { Rights } from '../keys/rights.ts';
 import type { OpenedSession } from './key-login.ts';
-import type { Login, LoginSecrets, NewLogin, TenantOfLogin } from './login.ts';
+import type { Login, LoginSecrets, NewLogin } from './login.ts';
 import { newLoginState, type LoginState } from './login-state.ts';
+import { isPlaces, type PersonPlaces, type Place } from './person-places.ts';
 import { newSessionToken, type From, type PersonSession, type Session } from './session.ts';
-
-/** A grant in a tenant that there is. */
-export interface Place extends Grant {
-  tenantId: string | null;
-}
 
 /** The end of a request of a browser that logs in by an issuer. */
 export type LoginEnd =
@@ -33,10 +28,8 @@ export interface IssuerLoginDependencies {
     findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
     useChoice: (id: string) => Promise<boolean>;
     useState: (stateSha256: Buffer) => Promise<boolean>;
-    findTenants: (slugs: readonly string[]) => Promise<TenantOfLogin[]>;
   };
-  /** Revokes the keys of a person that have other rights. */
-  keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
+  places: PersonPlaces;
   openSession: (session: PersonSession, from: From) => Promise<Session>;
 }
 
@@ -92,31 +85,17 @@ export class IssuerLogins {
     return { kind: 'opened', opened: await this.#open(issuer, login, { place, claims }, from) };
   }
 
-  /**
-   * The places of a person by the mappings of now, at least one. Rights that the person no longer has are taken away.
-   * Throws `tenant_suspended` if no tenant among them is active.
-   */
+  /** The places of a person in active tenants, at least one. Throws `tenant_suspended` if there is none. */
   async #placesOf(
     { settings }: Issuer,
-    { iss, sub }: Person,
+    person: Person,
     claims: Claims,
     from: From,
   ): Promise<readonly Place[] | GrantProblem> {
-    const granted = grantsOf(claims, settings);
-    const grants = isGrants(granted) ? granted : [];
-    const slugs = grants.flatMap(({ tenant }) => tenant ?? []);
-    const tenants = new Map((await this.#options.logins.findTenants(slugs)).map((one) => [one.slug, one]));
-    const places = grants.flatMap((grant): Place[] => {
-      if (grant.tenant === null) return [{ ...grant, tenantId: null }];
-      const tenant = tenants.get(grant.tenant);
-      return tenant === undefined ? [] : [{ ...grant, tenantId: tenant.id }];
-    });
-    await this.#options.keepOnly({ iss, sub }, places, from);
-    if (!isGrants(granted)) return granted;
-    if (places.length === 0) return { kind: 'no_tenant', tenants: slugs };
-    const active = places.filter(({ tenant }) => tenant === null || tenants.get(tenant)?.status === 'active');
-    if (active.length === 0)
-      throw tenantNotActive(tenants.get(places[0]?.tenant ?? '')?.status ?? 'suspended');
+    const places = await this.#options.places.settle(settings, person, claims, from);
+    if (!isPlaces(places)) return places;
+    const active = places.filter(({ tenantStatus }) => (tenantStatus ?? 'active') === 'active');
+    if (active.length === 0) throw tenantNotActive(places[0]?.tenantStatus ?? 'suspended');
     return active;
   }
 
@@ -159,10 +138,6 @@ export class IssuerLogins {
     );
     return { session: { ...session, tenantSlug: place.tenant }, token };
   }
-}
-
-function isPlaces(given: readonly Place[] | GrantProblem): given is readonly Place[] {
-  return Array.isArray(given);
 }
 
 /** An issuer that is away says nothing about the person. */

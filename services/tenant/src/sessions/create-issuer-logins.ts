@@ -1,0 +1,69 @@
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { sessionCookie } from '@gatehouse/contract/sessions';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { HostCookie } from '@gatehouse/kit/host-cookie';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Refusals } from '@gatehouse/public-access/refusals';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { Shell } from '@gatehouse/shell/shell';
+import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
+import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
+import type { BrowserSessions } from './browser-session-http.ts';
+import { issuerLoginHandlers } from './issuer-login-handlers.ts';
+import { IssuerLogins } from './issuer-login.ts';
+import { LoginStates } from './login-state.ts';
+import { LoginSystemStore } from './login-system-store.ts';
+import { LoginSecrets } from './login.ts';
+import { PersonPlaces } from './person-places.ts';
+import type { SessionChangeStore } from './session-change-store.ts';
+
+export interface IssuerLoginsOptions {
+  config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
+  system: Pool;
+  recordChange: RecordChange;
+  sessions: SessionChangeStore;
+  browsers: BrowserSessions;
+  refusals: Refusals;
+}
+
+const deletion = { everyMs: 60_000, batch: 1_000 };
+
+/** Sessions of people who log in at OpenID Connect issuers. */
+export function createIssuerLogins(
+  shell: Shell,
+  { config, system, recordChange, sessions, browsers, refusals }: IssuerLoginsOptions,
+) {
+  const { log } = shell;
+  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
+  const { issuers, parts: waysOut } = makeIssuers(shell, config);
+  const logins = new LoginSystemStore(system);
+  const keys = new LoginKeySystemStore(system, recordChange);
+  const secrets = new LoginSecrets(keyRing);
+  const places = new PersonPlaces({
+    findTenants: (slugs) => logins.findTenants(slugs),
+    keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
+  });
+  const issuerLogins = new IssuerLogins({
+    ...{ secrets, places, logins },
+    openSession: (session, from) => sessions.openForPerson(session, from),
+  });
+  return {
+    /** Their names. */
+    issuers: [...issuers.keys()],
+    rawHandlers: {
+      ...issuerLoginHandlers({
+        ...{ issuers, browsers, refusals, log, logins: issuerLogins, states: new LoginStates(keyRing) },
+        cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
+      }),
+    },
+    parts: [
+      ...waysOut,
+      new PeriodicWork({
+        task: 'delete old logins',
+        log,
+        everyMs: deletion.everyMs,
+        round: async () => (await logins.deleteOld(deletion.batch)) === deletion.batch,
+      }),
+    ],
+  };
+}
