@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { eventually } from '@gatehouse/test/eventually';
 import { CertifiedIssuer } from './certified-issuer.ts';
 import { IssuerBrowser } from './issuer-browser.ts';
+import { publicUrl } from './issuer-ground.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
-
-const publicUrl = 'https://gateway.example.com';
 
 let issuer: CertifiedIssuer;
 let tenants: TenantServiceUnderTest;
@@ -45,6 +45,22 @@ it('logs in at a certified issuer, by code and PKCE', async () => {
   const answer = await browser.visit(await issuer.logIn(begun.location));
   expect([answer.status, answer.location]).toEqual([303, '/app/']);
   expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
+});
+
+it('asks the certified issuer again, until the person has left the group', async () => {
+  const browser = new IssuerBrowser(tenants);
+  const begun = await browser.visit('/login/oidc/certified');
+  await browser.visit(await issuer.logIn(begun.location));
+  const due = () => tenants.rows('update tenant.logins set look_at = now() where sub = $1 returning id', ['ada']);
+  await due();
+  await eventually(async () => {
+    const rows = await tenants.rows('select 1 from tenant.logins where look_at < now()');
+    expect(rows).toEqual([]);
+  });
+  expect(await browser.principal()).toBeDefined();
+  issuer.groups = [];
+  await due();
+  await eventually(async () => expect(await browser.principal()).toBeUndefined());
 });
 
 it('shows the groups that the certified issuer sent to a person without a mapping', async () => {

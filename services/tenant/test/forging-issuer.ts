@@ -16,9 +16,16 @@ export class ForgingIssuer {
   /** Answers of the token endpoint in place of tokens, and of all endpoints while it is away. */
   tokenError: string | null = null;
   away = false;
-  /** The nonces of the codes that it has given out. */
+  /** The nonces of the codes that it has given out and that were not exchanged. */
   readonly #nonces = new Map<string, string>();
-  readonly #usedCodes = new Set<string>();
+  /** The claims of renewed tokens of a person by `sub`, over those of the login; null for a renewal without ID token. */
+  readonly renewals = new Map<string, TokenClaims | null>();
+  /** People whose refresh tokens are good no more. */
+  readonly revoked = new Set<string>();
+  /** Answers of the token endpoint wait for it. */
+  held: Promise<void> | null = null;
+  /** The claims of the login that a refresh token is of. Each is good once. */
+  readonly #refreshTokens = new Map<string, TokenClaims>();
   /** Members of the metadata, over the usual ones. */
   metadata: Record<string, unknown> = {};
 
@@ -104,20 +111,41 @@ export class ForgingIssuer {
 
   async #token(form: URLSearchParams): Promise<[number, unknown]> {
     this.calls.push(form);
+    await this.held;
     if (this.tokenError !== null) return [400, { error: this.tokenError }];
+    const claims = form.get('grant_type') === 'refresh_token' ? this.#renew(form) : this.#exchange(form);
+    return claims === undefined ? [400, { error: 'invalid_grant' }] : [200, await this.#tokensOf(claims)];
+  }
+
+  #exchange(form: URLSearchParams): TokenClaims | undefined {
     const code = form.get('code') ?? '';
-    if (form.get('grant_type') === 'authorization_code') {
-      if (this.#usedCodes.has(code) || !this.#nonces.has(code)) return [400, { error: 'invalid_grant' }];
-      this.#usedCodes.add(code);
-    }
+    const nonce = this.#nonces.get(code);
+    this.#nonces.delete(code);
+    if (nonce === undefined) return undefined;
+    return { sub: 'ada', nonce, name: 'Ada Lovelace', groups: ['engineers'], ...this.claims };
+  }
+
+  #renew(form: URLSearchParams): TokenClaims | undefined {
+    const token = form.get('refresh_token') ?? '';
+    const claims = this.#refreshTokens.get(token);
+    this.#refreshTokens.delete(token);
+    return claims === undefined || this.revoked.has(String(claims['sub'])) ? undefined : claims;
+  }
+
+  async #tokensOf(claims: TokenClaims): Promise<Record<string, unknown>> {
     const now = Math.floor(Date.now() / 1_000);
+    const renewed = this.renewals.get(String(claims['sub']));
     const idToken = await this.sign({
-      ...{ iss: this.url, aud: 'gatehouse', sub: 'ada', iat: now, exp: now + 300 },
-      ...{ nonce: this.#nonces.get(code), name: 'Ada Lovelace', groups: ['engineers'] },
-      ...this.claims,
+      ...{ iss: this.url, aud: 'gatehouse', iat: now, exp: now + 300 },
+      ...claims,
+      ...renewed,
     });
-    const tokens = { access_token: 'access', token_type: 'bearer', id_token: idToken, expires_in: 300 };
-    return [200, { ...tokens, refresh_token: `refresh-${Math.random()}` }];
+    const refreshToken = `refresh-${Math.random()}`;
+    this.#refreshTokens.set(refreshToken, claims);
+    return {
+      ...{ access_token: 'access', token_type: 'bearer', expires_in: 300, refresh_token: refreshToken },
+      ...(renewed !== null && { id_token: idToken }),
+    };
   }
 }
 

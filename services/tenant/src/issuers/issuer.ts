@@ -31,6 +31,14 @@ export interface ConfirmedLogin {
   refreshToken: string | null;
 }
 
+/** The tokens that an issuer gives for a refresh token. */
+export interface RenewedTokens {
+  /** Null where the old one stays good. */
+  refreshToken: string | null;
+  /** Null where the issuer confirms no more than that the login stands (OpenID Connect Core, 12.2). */
+  idToken: string | null;
+}
+
 export interface IssuerOptions {
   settings: IssuerSettings;
   egress: Egress;
@@ -100,6 +108,29 @@ export class Issuer {
       const claims = await this.#verify(idToken, config, findKey, { maxTokenAge: 0 });
       if (claims['nonce'] !== checks.nonce) throw new IssuerError('refused', 'The nonce differs.');
       return confirmed(claims, idToken, tokens.refresh_token ?? null);
+    } catch (error) {
+      throw issuerError(error);
+    }
+  }
+
+  /** Asks the issuer whether a login stands. Throws {@link IssuerError}. */
+  async renew(refreshToken: string): Promise<RenewedTokens> {
+    const { config } = await this.#find();
+    try {
+      const tokens = await client.refreshTokenGrant(config, refreshToken);
+      return { refreshToken: tokens.refresh_token ?? null, idToken: tokens.id_token ?? null };
+    } catch (error) {
+      throw issuerError(error);
+    }
+  }
+
+  /** The members of a renewed ID token of a person. Throws {@link IssuerError}. */
+  async claimsOf(idToken: string, sub: string): Promise<Claims> {
+    const { config, findKey } = await this.#find();
+    try {
+      const claims = await this.#verify(idToken, config, findKey, { maxTokenAge: 0 });
+      if (claims['sub'] !== sub) throw new IssuerError('refused', 'The token is for another person.');
+      return claims;
     } catch (error) {
       throw issuerError(error);
     }

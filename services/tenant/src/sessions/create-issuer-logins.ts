@@ -11,6 +11,8 @@ import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
 import type { BrowserSessions } from './browser-session-http.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
 import { IssuerLogins } from './issuer-login.ts';
+import { LoginLookSystemStore } from './login-look-system-store.ts';
+import { LoginLooks } from './login-looks.ts';
 import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
@@ -26,6 +28,8 @@ export interface IssuerLoginsOptions {
   refusals: Refusals;
 }
 
+/** No client has caused the end of a session. */
+const noClient = { clientIp: null, requestId: null };
 const deletion = { everyMs: 60_000, batch: 1_000 };
 
 /** Sessions of people who log in at OpenID Connect issuers. */
@@ -37,6 +41,7 @@ export function createIssuerLogins(
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const logins = new LoginSystemStore(system);
+  const looks = new LoginLookSystemStore(system);
   const keys = new LoginKeySystemStore(system, recordChange);
   const secrets = new LoginSecrets(keyRing);
   const places = new PersonPlaces({
@@ -58,6 +63,10 @@ export function createIssuerLogins(
     },
     parts: [
       ...waysOut,
+      new LoginLooks({
+        ...{ issuers, secrets, places, log, logins: looks },
+        endSessions: (ids) => sessions.endOfLogins(ids, noClient),
+      }),
       new PeriodicWork({
         task: 'delete old logins',
         log,

@@ -1,6 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Login, NewLogin, TenantOfLogin } from './login.ts';
+import { lookMinutes, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
 
 /** Logins by issuers, before and after their tenant is known. */
@@ -16,9 +16,13 @@ export class LoginSystemStore {
     const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
     await this.#pool.query(
       `insert into tenant.logins
-         (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15))`,
-      [id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
+         (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),
+         case when $8::bytea is not null then now() + make_interval(mins => $10) end)`,
+      [
+        ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
+        lookMinutes.next,
+      ],
     );
   }
 

@@ -19,6 +19,21 @@ export interface NewLogin extends Login {
   choiceSha256: Buffer | null;
 }
 
+/** A login whose person the issuer is asked about again. */
+export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
+  refreshToken: Buffer;
+  /** The number of the look. */
+  looks: number;
+  /** Whether it has an open session. */
+  isOpen: boolean;
+}
+
+/**
+ * Minutes until an issuer is asked about a person again, until another replica may ask in place of one that is gone, and
+ * for which sessions go on while the issuer gives no answer. The first look comes after the time to choose a tenant.
+ */
+export const lookMinutes = { next: 12, claim: 2, grace: 60 } as const;
+
 export interface TenantOfLogin {
   id: string;
   slug: string;

@@ -13,6 +13,7 @@ import {
   countNewSessions,
   endOldestSessions,
   endSession,
+  endSessionsOfLogins,
   insertSession,
   lockSessions,
 } from './session-statements.ts';
@@ -66,10 +67,22 @@ export class SessionChangeStore {
   async end({ id, tenantId }: Pick<Session, 'id' | 'tenantId'>, from: From): Promise<void> {
     await this.#change(tenantId, async (db) => {
       const ended = await endSession(db, id);
-      if (ended === null) return;
-      const by = circumstancesOf(ended, from);
-      await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
+      await this.#recordEnds(db, ended === null ? [] : [ended], from);
     });
+  }
+
+  /** Ends the sessions of logins, in all tenants: the issuer no longer confirms them. */
+  async endOfLogins(loginIds: readonly string[], from: From): Promise<void> {
+    await withTransaction(this.#options.system, async (db) => {
+      await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
+    });
+  }
+
+  async #recordEnds(db: Queryable, ended: readonly Session[], from: From): Promise<void> {
+    for (const session of ended) {
+      const by = circumstancesOf(session, from);
+      await this.#options.record(db, auditEntryOf(sessionChange('session.ended', session), by));
+    }
   }
 
   async #open(db: Queryable, session: NewSession, from: From): Promise<Session> {

@@ -71,3 +71,13 @@ export async function endSession(db: Queryable, id: string): Promise<Session | n
   );
   return rows[0] ?? null;
 }
+
+/** Ends the open sessions of logins. Returns those that it ended. */
+export async function endSessionsOfLogins(db: Queryable, loginIds: readonly string[]): Promise<Session[]> {
+  const { rows } = await db.query<Session>(
+    `update tenant.sessions set ends_at = now() where login_id = any($1) and ends_at > now()
+     returning ${sessionColumns}`,
+    [loginIds],
+  );
+  return rows;
+}

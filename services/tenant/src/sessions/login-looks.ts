@@ -1,0 +1,132 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
+import type { Issuer } from '../issuers/issuer.ts';
+import type { LoginSecrets, LoginToLookAt } from './login.ts';
+import type { PersonPlaces } from './person-places.ts';
+
+export interface LoginLooksDependencies {
+  issuers: ReadonlyMap<string, Issuer>;
+  secrets: LoginSecrets;
+  places: PersonPlaces;
+  logins: {
+    /** Takes logins of an issuer whose look is due, so that no other replica looks at them for two minutes. */
+    claim: (issuer: string, limit: number) => Promise<LoginToLookAt[]>;
+    /** Replaces the refresh token. False if another replica has taken the login over. */
+    keepRefreshToken: (login: LoginToLookAt, sealed: Buffer) => Promise<boolean>;
+    /** Ends the look. The sealed ID token is null if the issuer sent none. */
+    finish: (login: LoginToLookAt, idToken: Buffer | null) => Promise<void>;
+    /** Logins with open sessions that the issuer has not confirmed for longer than the grace. */
+    findOverdue: (issuer: string, limit: number) => Promise<string[]>;
+    /** The names of issuers that logins have. */
+    findIssuers: () => Promise<string[]>;
+  };
+  /** Ends the sessions of logins. */
+  endSessions: (loginIds: readonly string[]) => Promise<void>;
+  log: Logger;
+}
+
+/**
+ * The calls of one issuer under way, on one replica. One round takes 0.1 s and the issuer's answer, so that a replica
+ * looks at 5,000 sessions in twelve minutes if answers take half a second.
+ */
+const atOnce = 4;
+const everyMs = 5_000;
+const overdueAtOnce = 200;
+/** No client caused a look. */
+const from = { clientIp: null, requestId: null };
+
+/**
+ * Asks issuers again about people who have open sessions. Each issuer has a loop of its own, so that one that hangs holds
+ * up no other. An issuer that is away changes nothing until the grace is over.
+ */
+export class LoginLooks {
+  readonly #options: LoginLooksDependencies;
+  readonly #loops: PeriodicWork[];
+
+  constructor(options: LoginLooksDependencies) {
+    this.#options = options;
+    const { issuers, log } = options;
+    this.#loops = [...issuers.values()].map(
+      (issuer) =>
+        new PeriodicWork({
+          ...{ task: `look at logins of ${issuer.settings.name}`, log, everyMs },
+          round: () => this.#round(issuer),
+        }),
+    );
+    const gone = { task: 'end sessions of issuers that are not set', log, everyMs };
+    this.#loops.push(new PeriodicWork({ ...gone, round: () => this.#endOfGone() }));
+  }
+
+  start(): void {
+    for (const loop of this.#loops) loop.start();
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.#loops.map((loop) => loop.stop()));
+  }
+
+  async #round(issuer: Issuer): Promise<boolean> {
+    const { name } = issuer.settings;
+    const claimed = await this.#options.logins.claim(name, atOnce);
+    const open = claimed.filter(({ isOpen }) => isOpen);
+    const looked = await Promise.all(open.map((login) => this.#look(issuer, login)));
+    // One login may fail for a reason of its own.
+    const isAway = looked.length > 0 && !looked.includes(true);
+    return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
+  }
+
+  /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
+  async #look(issuer: Issuer, login: LoginToLookAt): Promise<boolean> {
+    const { endSessions, log } = this.#options;
+    const fields = { issuer: issuer.settings.name, login: login.id };
+    try {
+      await this.#renew(issuer, login);
+      return true;
+    } catch (error) {
+      const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
+      if (!(error instanceof IssuerError) || error.failure === 'away') {
+        log.warn({ ...fields, ...reason }, 'failed to look at a login');
+        return false;
+      }
+      log.info({ ...fields, ...reason }, 'an issuer no longer confirms a login');
+    }
+    await endSessions([login.id]);
+    return true;
+  }
+
+  async #renew(issuer: Issuer, login: LoginToLookAt): Promise<void> {
+    const { secrets, logins, places } = this.#options;
+    const { id, iss, sub, refreshToken } = login;
+    const renewed = await issuer.renew(secrets.open(id, 'refresh_token', refreshToken));
+    // First of all: the issuer takes the old one no longer.
+    const isOurs =
+      renewed.refreshToken === null ||
+      (await logins.keepRefreshToken(login, secrets.seal(id, 'refresh_token', renewed.refreshToken)));
+    if (!isOurs) return;
+    const { idToken } = renewed;
+    if (idToken !== null) {
+      const claims = await issuer.claimsOf(idToken, sub);
+      await places.settle(issuer.settings, { iss, sub }, claims, from);
+    }
+    await logins.finish(login, idToken === null ? null : secrets.seal(id, 'id_token', idToken));
+  }
+
+  async #endOfGone(): Promise<boolean> {
+    const { logins, issuers } = this.#options;
+    const gone = (await logins.findIssuers()).filter((name) => !issuers.has(name));
+    let isMore = false;
+    for (const name of gone) isMore = (await this.#endOverdue(name)) || isMore;
+    return isMore;
+  }
+
+  /** True when there may be more. */
+  async #endOverdue(issuer: string): Promise<boolean> {
+    const overdue = await this.#options.logins.findOverdue(issuer, overdueAtOnce);
+    if (overdue.length > 0) {
+      this.#options.log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
+      await this.#options.endSessions(overdue);
+    }
+    return overdue.length === overdueAtOnce;
+  }
+}
