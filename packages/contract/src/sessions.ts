@@ -187,12 +187,21 @@ export const pageRoutes: readonly Route[] = [
     summary: 'The form of the choice among tenants: logs in',
   }),
   route({
+    id: 'login.oidc.logout',
+    method: 'POST',
+    path: '/login/oidc/{issuer}/backchannel-logout',
+    service: 'tenant',
+    access: { kind: 'ticket', headers: [] },
+    response: { status: 200, shape: null },
+    summary: 'The issuer reports that it has ended a session, or all sessions of a person',
+  }),
+  route({
     id: 'logout',
     method: 'POST',
     path: '/logout',
     service: 'tenant',
     access: { kind: 'ticket', headers: fromBrowser },
     response: { status: 303, shape: null },
-    summary: 'Ends the session of the browser, and leads to the page for login',
+    summary: 'Ends the session of the browser, and leads to the page for logout of its issuer, or for login',
   }),
 ];

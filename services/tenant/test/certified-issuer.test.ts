@@ -2,14 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
-import { CertifiedIssuer } from './certified-issuer.ts';
+import { CertifiedIssuer, type AtIssuer } from './certified-issuer.ts';
 import { IssuerBrowser } from './issuer-browser.ts';
 import { publicUrl } from './issuer-ground.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let issuer: CertifiedIssuer;
 let tenants: TenantServiceUnderTest;
+let replica: Service;
 let folder: string;
 
 beforeAll(async () => {
@@ -31,9 +33,11 @@ beforeAll(async () => {
       ...{ OIDC_ISSUERS: file, OIDC_SECRET: 'a-secret-of-the-client' },
     },
   });
+  replica = await tenants.startReplica();
   await tenants.makeTenant({ slug: 'acme' });
 });
 afterAll(async () => {
+  await replica.stop();
   await tenants.stop();
   await issuer.stop();
   await rm(folder, { recursive: true });
@@ -47,11 +51,42 @@ it('logs in at a certified issuer, by code and PKCE', async () => {
   expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
 });
 
+it('logs out at the certified issuer too, which ends all sessions of that session at the issuer', async () => {
+  const atIssuer: AtIssuer = new Map();
+  const [leaving, beside] = [new IssuerBrowser(tenants), new IssuerBrowser(tenants)];
+  const elsewhere = new IssuerBrowser(tenants);
+  const logIn = async (browser: IssuerBrowser, cookies: AtIssuer): Promise<void> => {
+    const begun = await browser.visit('/login/oidc/certified');
+    await browser.visit(await issuer.logIn(begun.location, cookies));
+  };
+  await logIn(leaving, atIssuer);
+  await logIn(beside, atIssuer);
+  await logIn(elsewhere, new Map());
+  const answers: number[] = [];
+  issuer.report = async (path, form) => {
+    const { status } = await leaving.visit(path, {
+      method: 'POST',
+      form: Object.fromEntries(form),
+      at: replica,
+    });
+    answers.push(status);
+    return new Response(null, { status });
+  };
+  const left = await leaving.visit('/logout', { method: 'POST' });
+  const url = (left.headers.get('refresh') ?? '').replace('0; url=', '');
+  expect(await beside.principal()).toBeDefined();
+  expect(await issuer.logOut(url, atIssuer)).toBe('/login');
+  expect(answers).toEqual([200]);
+  expect(await beside.principal()).toBeUndefined();
+  expect(await elsewhere.principal()).toBeDefined();
+});
+
 it('asks the certified issuer again, until the person has left the group', async () => {
   const browser = new IssuerBrowser(tenants);
   const begun = await browser.visit('/login/oidc/certified');
   await browser.visit(await issuer.logIn(begun.location));
-  const due = () => tenants.rows('update tenant.logins set look_at = now() where sub = $1 returning id', ['ada']);
+  const due = () =>
+    tenants.rows('update tenant.logins set look_at = now() where sub = $1 returning id', ['ada']);
   await due();
   await eventually(async () => {
     const rows = await tenants.rows('select 1 from tenant.logins where look_at < now()');

@@ -12,6 +12,7 @@ import type { Claims } from './grants.ts';
 import { guardedFetch } from './guarded-fetch.ts';
 import { IssuerError, issuerError } from './issuer-error.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
+import { logoutOf, type IssuerLogout } from './logout-token.ts';
 
 /** The values that bind an answer of the issuer to the browser that asked. */
 export interface LoginChecks {
@@ -65,6 +66,10 @@ const algorithms = ['RS', 'PS', 'ES'].flatMap((kind) => [256, 384, 512].map((bit
 /** Keys are fetched again for a token of an unknown key, but not for each of a flood of such tokens. */
 const keys = { cooldownDuration: 1_000, cacheMaxAge: 10 * 60_000, timeoutDuration: 8_000 };
 const maxTokenLength = 256 * 1024;
+/** Reports of logouts are sent at once; a used one is known for an hour. */
+const maxLogoutSeconds = 300;
+/** A longer ID token doesn't fit into a URL everywhere. Without it, the issuer asks the person. */
+const maxHintLength = 4_096;
 
 /** One OpenID Connect issuer. Its metadata and keys are cached; an hour is short beside their life. */
 export class Issuer {
@@ -133,6 +138,31 @@ export class Issuer {
       return claims;
     } catch (error) {
       throw issuerError(error);
+    }
+  }
+
+  /** Verifies a logout token. Throws {@link IssuerError}. */
+  async verifyLogout(token: string): Promise<IssuerLogout> {
+    const { config, findKey } = await this.#find();
+    try {
+      return logoutOf(await this.#verify(token, config, findKey, { maxTokenAge: maxLogoutSeconds }));
+    } catch (error) {
+      throw issuerError(error);
+    }
+  }
+
+  /** The page where a person logs out at the issuer. Null if it has none, or can't be reached to name it. */
+  async logoutUrl(idToken: string): Promise<string | null> {
+    try {
+      const { config } = await this.#find();
+      if (config.serverMetadata().end_session_endpoint === undefined) return null;
+      const { href, protocol } = client.buildEndSessionUrl(config, {
+        post_logout_redirect_uri: `${this.#options.publicUrl}/login`,
+        ...(idToken.length <= maxHintLength && { id_token_hint: idToken }),
+      });
+      return protocol === 'https:' || protocol === 'http:' ? href : null;
+    } catch {
+      return null;
     }
   }
 

@@ -8,9 +8,11 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { Shell } from '@gatehouse/shell/shell';
 import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
+import { backchannelLogoutHandlers } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-http.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
 import { IssuerLogins } from './issuer-login.ts';
+import { IssuerLogouts } from './issuer-logouts.ts';
 import { LoginLookSystemStore } from './login-look-system-store.ts';
 import { LoginLooks } from './login-looks.ts';
 import { LoginStates } from './login-state.ts';
@@ -52,14 +54,21 @@ export function createIssuerLogins(
     ...{ secrets, places, logins },
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
+  const issuerLogouts = new IssuerLogouts({
+    ...{ issuers, secrets, log },
+    findLogin: (id) => logins.find(id),
+    endSessions: (logout, from) => sessions.endAtIssuer(logout, from),
+  });
   return {
     /** Their names. */
     issuers: [...issuers.keys()],
+    issuerLogouts,
     rawHandlers: {
       ...issuerLoginHandlers({
         ...{ issuers, browsers, refusals, log, logins: issuerLogins, states: new LoginStates(keyRing) },
         cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
       }),
+      ...backchannelLogoutHandlers({ issuers, issuerLogouts, refusals, log }),
     },
     parts: [
       ...waysOut,

@@ -56,11 +56,11 @@ export function createSessions(
   const ofIssuers = createIssuerLogins(shell, {
     ...{ config, system, recordChange, sessions, browsers, refusals },
   });
-  const { issuers } = ofIssuers;
+  const { issuers, issuerLogouts } = ofIssuers;
   return {
     handlers: sessionHandlers({ sessions: new SessionStore(app), ofAll, changes }),
     rawHandlers: {
-      ...loginHandlers({ logins, issuers, browsers, refusals }),
+      ...loginHandlers({ logins, issuers, issuerLogouts, browsers, refusals }),
       ...ofIssuers.rawHandlers,
     },
     rpcs: { authenticateSession: authenticateSession({ sessions: ofAll, lastUse }) },

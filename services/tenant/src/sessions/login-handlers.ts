@@ -11,14 +11,16 @@ import { validate } from '@gatehouse/kit/validate';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import { fromOf, targetOf, type BrowserSessions } from './browser-session-http.ts';
+import type { IssuerLogouts } from './issuer-logouts.ts';
 import type { KeyLogin, OpenedSession } from './key-login.ts';
-import { loggedInPage, loginPage } from './login-page.ts';
+import { loggedInPage, loggedOutPage, loginPage } from './login-page.ts';
 import { showCurrent } from './session.ts';
 
 export interface LoginDependencies {
   logins: KeyLogin;
   /** The names of the issuers that people can log in at. */
   issuers: readonly string[];
+  issuerLogouts: IssuerLogouts;
   browsers: BrowserSessions;
   refusals: Refusals;
 }
@@ -84,10 +86,18 @@ class BrowserLogin {
   }
 
   async logOut(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
-    const { browsers } = this.#options;
+    const { browsers, issuerLogouts } = this.#options;
     browsers.checkOrigin(request);
-    await browsers.end(request, call);
-    sendBrowserTo(response, call.requestId, { location: '/login', cookies: [browsers.clearedCookie()] });
+    const ended = await browsers.end(request, call);
+    const page = ended === null ? null : await issuerLogouts.pageOf(ended);
+    const cookie = browsers.clearedCookie();
+    if (page === null) {
+      sendBrowserTo(response, call.requestId, { location: '/login', cookies: [cookie] });
+      return;
+    }
+    // Browsers don't let a form of a page lead to another host by a redirect.
+    const headers = { 'set-cookie': cookie, refresh: `0; url=${page.url}` };
+    sendPage(response, call.requestId, { status: 200, html: loggedOutPage(page), headers });
   }
 
   /** Null for a key that is not valid. A session that the browser has ends. */

@@ -1,4 +1,5 @@
 import { escaped, htmlPage } from '@gatehouse/public-access/page';
+import type { IssuerPage } from './issuer-logouts.ts';
 import type { NamedSession } from './session.ts';
 
 export interface LoginPage {
@@ -33,5 +34,13 @@ export function loggedInPage({ name, tenantSlug, role }: NamedSession): string {
     'You are logged in',
     `<p>${escaped(name)}, with the role ${escaped(role)} of ${escaped(place)}.</p>
 <form method="post" action="/logout"><button type="submit">Log out</button></form>`,
+  );
+}
+
+/** The page of a person who has logged out here, on the way to the issuer. */
+export function loggedOutPage({ issuer, url }: IssuerPage): string {
+  return htmlPage(
+    'You are logged out',
+    `<p><a href="${escaped(url)}">Log out at ${escaped(issuer)} too</a></p>`,
   );
 }

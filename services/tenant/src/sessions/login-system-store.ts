@@ -1,5 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Pool } from '@gatehouse/pg/pool';
+import { useToken } from './login-statements.ts';
 import { lookMinutes, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
 
@@ -57,12 +58,7 @@ export class LoginSystemStore {
 
   /** Uses the state of a login up. False if it was used, on whatever replica. */
   async useState(stateSha256: Buffer): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `insert into tenant.used_tokens (token_sha256, expires_at) values ($1, now() + interval '1 hour')
-       on conflict do nothing`,
-      [stateSha256],
-    );
-    return rowCount === 1;
+    return useToken(this.#pool, stateSha256);
   }
 
   /** The tenants of these slugs that there are. */

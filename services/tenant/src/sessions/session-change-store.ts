@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newKeyText } from '@gatehouse/identity/key-text';
@@ -5,10 +6,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { IssuerLogout } from '../issuers/logout-token.ts';
 import { insertApiKey } from '../keys/api-key-statements.ts';
 import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
+import { closeLogins, useToken } from './login-statements.ts';
 import {
   countNewSessions,
   endOldestSessions,
@@ -75,6 +78,16 @@ export class SessionChangeStore {
   async endOfLogins(loginIds: readonly string[], from: From): Promise<void> {
     await withTransaction(this.#options.system, async (db) => {
       await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
+    });
+  }
+
+  /** Ends the sessions of a logout that an issuer reports. False for a report that was used, on whatever replica. */
+  async endAtIssuer(logout: IssuerLogout, from: From): Promise<boolean> {
+    return withTransaction(this.#options.system, async (db) => {
+      if (!(await useToken(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return false;
+      const loginIds = await closeLogins(db, logout);
+      await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
+      return true;
     });
   }
 

@@ -1,0 +1,28 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import type { IssuerLogout } from '../issuers/logout-token.ts';
+
+/** Uses a random value up, for an hour. False if it was used, on whatever replica. */
+export async function useToken(db: Queryable, sha256: Buffer): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into tenant.used_tokens (token_sha256, expires_at) values ($1, now() + interval '1 hour')
+     on conflict do nothing`,
+    [sha256],
+  );
+  return rowCount === 1;
+}
+
+/** Ends the choices and looks of the logins that a logout names. Returns the ids of these logins. */
+export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<string[]> {
+  const { rows } = await (sid === null
+    ? db.query<{ id: string }>(
+        `update tenant.logins set choice_sha256 = null, look_at = null
+         where iss = $1 and sub = $2 returning id`,
+        [iss, sub],
+      )
+    : db.query<{ id: string }>(
+        `update tenant.logins set choice_sha256 = null, look_at = null
+         where iss = $1 and sid = $2 and sub = coalesce($3, sub) returning id`,
+        [iss, sid, sub],
+      ));
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,208 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import type { Service } from '@gatehouse/shell/service';
+import type { TokenClaims } from './forging-issuer.ts';
+import type { Page } from './issuer-browser.ts';
+import { IssuerGround } from './issuer-ground.ts';
+
+let ground: IssuerGround;
+beforeAll(async () => {
+  ground = await IssuerGround.start();
+  ground.issuers.other.metadata = { end_session_endpoint: undefined };
+});
+afterAll(() => ground.stop());
+afterEach(() => ground.mend());
+
+const seconds = (): number => Math.floor(Date.now() / 1_000);
+const event = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** A logout token; `claims` are over those of a good one. */
+function tokenOf(claims: TokenClaims, from: 'main' | 'other' = 'main'): Promise<string> {
+  const now = seconds();
+  const good = { iss: ground.issuers.main.url, aud: 'gatehouse', iat: now, exp: now + 120, jti: newId() };
+  return ground.issuers[from].sign({ ...good, events: { [event]: {} }, ...claims }, 'logout+jwt');
+}
+
+/** The issuer sends a logout token to a replica. */
+function report(token: string, at: Service = ground.replica): Promise<Page> {
+  const form = { logout_token: token };
+  return ground.browser().visit('/login/oidc/main/backchannel-logout', { method: 'POST', form, at });
+}
+
+describe('a logout at the gateway', () => {
+  it('ends the session and leads to the issuer, which leads back to the page for login', async () => {
+    const { browser } = await ground.logIn({ sid: newId() });
+    const token = browser.session ?? '';
+    const answer = await browser.visit('/logout', { method: 'POST' });
+    expect([answer.status, browser.session]).toEqual([200, undefined]);
+    const url = new URL((answer.headers.get('refresh') ?? '').replace(/^0; url=/, ''));
+    expect(url.href).toMatch(new RegExp(`^${ground.issuers.main.url}/logout\\?`));
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'gatehouse',
+      post_logout_redirect_uri: 'https://gateway.example.com/login',
+      id_token_hint: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+    });
+    expect(answer.text).toContain('Log out at main too');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    browser.cookies.set('__Host-gatehouse', token);
+    expect(await browser.principal()).toBeUndefined();
+  });
+
+  it('leads to no address that the request names', async () => {
+    const { browser } = await ground.logIn();
+    const answer = await browser.visit('/logout?post_logout_redirect_uri=https://evil.example.com', {
+      ...{ method: 'POST', form: { post_logout_redirect_uri: 'https://evil.example.com' } },
+    });
+    expect(answer.status).toBe(400);
+    const form = await browser.visit('/logout', {
+      ...{ method: 'POST', form: { post_logout_redirect_uri: 'https://evil.example.com' } },
+    });
+    expect(`${form.headers.get('refresh')} ${form.text}`).not.toContain('evil');
+  });
+
+  it('at an issuer without a page for logout ends at the page for login', async () => {
+    const { browser } = await ground.logIn({}, { at: 'other' });
+    const answer = await browser.visit('/logout', { method: 'POST' });
+    expect([answer.status, answer.location]).toEqual([303, '/login']);
+    expect(await browser.principal()).toBeUndefined();
+  });
+
+  it('sends no ID token that is too long for a URL', async () => {
+    const { browser } = await ground.logIn({ department: 'x'.repeat(5_000) });
+    const answer = await browser.visit('/logout', { method: 'POST' });
+    const url = new URL((answer.headers.get('refresh') ?? '').replace(/^0; url=/, ''));
+    expect([...url.searchParams.keys()].toSorted()).toEqual(['client_id', 'post_logout_redirect_uri']);
+  });
+});
+
+describe('a logout that an issuer reports', () => {
+  it('ends the sessions of that session at the issuer, on all replicas, with a line in the audit log', async () => {
+    const [sid, sub] = [newId(), newId()];
+    const one = await ground.logIn({ sub, sid });
+    const beside = await ground.logIn({ sub, sid });
+    const elsewhere = await ground.logIn({ sub, sid: newId() });
+    const keyId = (await one.browser.principal())?.id;
+    const answer = await report(await tokenOf({ sid }));
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(await one.browser.principal()).toBeUndefined();
+    expect(await beside.browser.principal()).toBeUndefined();
+    expect(await elsewhere.browser.principal()).toBeDefined();
+    const audit = await ground.tenants.rows(
+      `select client_ip as "clientIp" from tenant.audit_log where action = 'session.ended' and actor_key_id = $1`,
+      [keyId],
+    );
+    expect(audit).toEqual([{ clientIp: '192.0.2.7' }, { clientIp: '192.0.2.7' }]);
+  });
+
+  it('ends all sessions of a person, in all tenants, and of no other person', async () => {
+    const sub = newId();
+    const one = await ground.logIn({ sub });
+    const two = await ground.logIn({ sub, groups: ['engineers', 'platform'] });
+    await two.browser.visit('/login/oidc/main/choice', { method: 'POST', form: { tenant: '' } });
+    expect(await two.browser.principal()).toMatchObject({ role: 'owner' });
+    const other = await ground.logIn();
+    const atOther = await ground.logIn({ sub }, { at: 'other' });
+    expect((await report(await tokenOf({ sub }))).status).toBe(200);
+    expect(await one.browser.principal()).toBeUndefined();
+    expect(await two.browser.principal()).toBeUndefined();
+    expect(await other.browser.principal()).toBeDefined();
+    expect(await atOther.browser.principal()).toBeDefined();
+  });
+
+  it('of a session of another person ends nothing', async () => {
+    const sid = newId();
+    const { browser } = await ground.logIn({ sid });
+    expect((await report(await tokenOf({ sid, sub: 'mallory' }))).status).toBe(200);
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('ends the choice among tenants', async () => {
+    const sub = newId();
+    const { browser } = await ground.logIn({ sub, groups: ['both'] });
+    await report(await tokenOf({ sub }));
+    const chosen = await browser.visit('/login/oidc/main/choice', {
+      ...{ method: 'POST', form: { tenant: 'acme' } },
+    });
+    expect([chosen.status, browser.session]).toEqual([400, undefined]);
+  });
+
+  it('counts once, on two replicas at once', async () => {
+    const sub = newId();
+    await ground.logIn({ sub });
+    const token = await tokenOf({ sub });
+    const answers = await Promise.all([report(token), report(token, ground.tenants.service)]);
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400]);
+    const { browser } = await ground.logIn({ sub });
+    expect((await report(token)).status).toBe(400);
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it.each<[string, () => TokenClaims]>([
+    ['the name of another issuer', () => ({ iss: ground.issuers.other.url })],
+    ['another audience', () => ({ aud: 'another-client' })],
+    ['a second audience', () => ({ aud: ['gatehouse', 'another-client'] })],
+    ['no time of issue', () => ({ iat: undefined })],
+    ['a time of issue ten minutes ago', () => ({ iat: seconds() - 600 })],
+    ['a time of issue in ten minutes', () => ({ iat: seconds() + 600 })],
+    ['an end before two minutes', () => ({ exp: seconds() - 120 })],
+    ['no end', () => ({ exp: undefined })],
+    ['no events', () => ({ events: undefined })],
+    ['another event', () => ({ events: { 'http://schemas.openid.net/event/other': {} } })],
+    ['an event that is no object', () => ({ events: { [event]: true } })],
+    ['a nonce', () => ({ nonce: 'n' })],
+    ['no id', () => ({ jti: undefined })],
+    ['neither session nor person', () => ({ sub: undefined })],
+    ['a person that is no text', () => ({ sub: 1 })],
+  ])('by a token with %s has no effect', async (_name, claims) => {
+    const { browser, sub } = await ground.logIn();
+    const answer = await report(await tokenOf({ sub, ...claims() }));
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([400, 'no-store']);
+    expect(JSON.parse(answer.text)).toEqual({
+      error: 'invalid_request',
+      error_description: expect.any(String),
+    });
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('by a token that another issuer has signed, or none, has no effect', async () => {
+    const { browser, sub } = await ground.logIn();
+    const [, payload = ''] = (await tokenOf({ sub })).split('.');
+    const header = Buffer.from('{"alg":"none"}').toString('base64url');
+    for (const token of [await tokenOf({ sub }, 'other'), `${header}.${payload}.`, 'x', ''])
+      expect((await report(token)).status).toBe(400);
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('by a request without one token has no effect', async () => {
+    const path = '/login/oidc/main/backchannel-logout';
+    const token = await tokenOf({ sub: newId() });
+    for (const form of [{}, { token }, { logout_token: `${token}${'x'.repeat(16_384)}` }]) {
+      const answer = await ground.browser().visit(path, { method: 'POST', form });
+      expect([answer.status, JSON.parse(answer.text)]).toMatchObject([400, { error: 'invalid_request' }]);
+    }
+    const bare = await ground.browser().visit(path, { method: 'POST' });
+    expect(bare.status).toBe(400);
+    const unknown = await ground.browser().visit('/login/oidc/nobody/backchannel-logout', {
+      ...{ method: 'POST', form: { logout_token: token } },
+    });
+    expect(unknown.status).toBe(404);
+  });
+
+  it('while the keys of the issuer are unavailable fails, and works by the same token later', async () => {
+    const { browser, sub } = await ground.logIn();
+    await sleep(1_200);
+    await ground.issuers.main.rotate();
+    ground.issuers.main.away = true;
+    const token = await tokenOf({ sub });
+    const answer = await report(token, ground.tenants.service);
+    expect([answer.status, JSON.parse(answer.text)]).toMatchObject([
+      400,
+      { error: 'temporarily_unavailable' },
+    ]);
+    expect(await browser.principal()).toBeDefined();
+    ground.issuers.main.away = false;
+    expect((await report(token, ground.tenants.service)).status).toBe(200);
+    expect(await browser.principal()).toBeUndefined();
+  });
+});
