@@ -32,8 +32,15 @@ function environmentOf(
       passwords: Object.fromEntries(services.map((service) => [service, `password-${service}`])),
     },
     modelsFile: '/models.yaml',
+    issuerSecrets: ['LOGIN_SECRET'],
     url: 'http://127.0.0.1:8080',
-    caller: { PATH: '/bin', OTEL_SERVICE: 'x', OPENAI_API_KEY: 'sk-secret', PGPASSWORD: 'p' },
+    caller: {
+      PATH: '/bin',
+      OTEL_SERVICE: 'x',
+      OPENAI_API_KEY: 'sk-secret',
+      PGPASSWORD: 'p',
+      LOGIN_SECRET: 'of-client',
+    },
     provider,
     kafkaBrokers,
   });
@@ -93,6 +100,11 @@ describe('the environment of a service', () => {
     expect(environmentOf('edge-1')).not.toHaveProperty('SECRETS_KEYRING');
     expect(environmentOf('edge-1')).not.toHaveProperty('DATABASE_URL');
     expect(environmentOf('agent-1')['SECRETS_KEYRING']).toBe('local:key');
+  });
+
+  it('gives secrets of issuers to tenant alone, and to chat with the rest', () => {
+    expect(environmentOf('tenant-1')['LOGIN_SECRET']).toBe('of-client');
+    for (const name of ['edge-1', 'agent-1']) expect(environmentOf(name)).not.toHaveProperty('LOGIN_SECRET');
   });
 
   it("gives chat the caller's whole environment, for the catalogue may name any variable", () => {

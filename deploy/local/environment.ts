@@ -11,6 +11,8 @@ export interface EnvironmentOptions {
   secrets: LocalSecrets;
   database: DatabaseOptions;
   modelsFile: string;
+  /** Variables of the caller with secrets of OpenID Connect issuers. */
+  issuerSecrets: readonly string[];
   /** URL for clients. */
   url: string;
   /** The environment of the supervisor. */
@@ -62,12 +64,13 @@ export function sharedEnvironment(caller: Environment): Record<string, string> {
 export function serviceEnvironment(replica: Replica, options: EnvironmentOptions): Record<string, string> {
   const { services: run, ports } = replica;
   const { secrets } = options;
-  const any = (fact: 'models' | 'keyRing'): boolean => run.some((service) => service[fact]);
+  const any = (fact: 'models' | 'keyRing' | 'issuers'): boolean => run.some((service) => service[fact]);
   const own = run.map((service) => ownSettings(service, run.length > 1, options));
   return {
     DRAIN_TIMEOUT_MS: drainTimeoutMs,
     DRAIN_DELAY_MS: hasSiblings(replica, options.replicas) ? drainDelayMs : '0',
     ...(any('models') ? { ...pick(options.caller, () => true), ...options.provider } : {}),
+    ...(any('issuers') ? pick(options.caller, (name) => options.issuerSecrets.includes(name)) : {}),
     ...sharedEnvironment(options.caller),
     ...peerAddresses(options.replicas),
     HOST: loopback,

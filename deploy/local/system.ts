@@ -10,6 +10,7 @@ import { serviceEnvironment, sharedEnvironment, type EnvironmentOptions } from '
 import { GatewayClient } from './gateway-client.ts';
 import { stopKafkaLeftover } from './kafka-leftover.ts';
 import { startKafka } from './kafka.ts';
+import { issuerSecretsIn } from './issuer-secrets.ts';
 import { lockState } from './lock.ts';
 import { heapLimit } from './heap-limit.ts';
 import type { LogStream } from './log-stream.ts';
@@ -117,11 +118,13 @@ export class LocalSystem {
     const replicas = await planReplicas(settings);
     const url = `http://${loopback}:${settings.port}`;
     const { caller } = this.#options;
+    const issuerSecrets = await issuerSecretsIn(caller['OIDC_ISSUERS']);
     const environment = {
       replicas,
       secrets,
       database,
       modelsFile: settings.modelsFile,
+      issuerSecrets,
       url,
       caller,
       provider,
