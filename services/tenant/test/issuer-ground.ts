@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Service } from '@gatehouse/shell/service';
-import { ForgingIssuer, type TokenClaims } from './forging-issuer.ts';
+import { ForgingIssuer, type TokenClaims } from '@gatehouse/test/forging-issuer';
 import { IssuerBrowser, type Page } from './issuer-browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import type { Service } from '@gatehouse/shell/service';
-import type { ForgingIssuer, TokenClaims } from './forging-issuer.ts';
+import type { ForgingIssuer, TokenClaims } from '@gatehouse/test/forging-issuer';
 import { IssuerBrowser, type Page } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import type { TenantServiceUnderTest } from './tenant-service.ts';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/shell/service';
-import type { TokenClaims } from './forging-issuer.ts';
+import type { TokenClaims } from '@gatehouse/test/forging-issuer';
 import type { Page } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 

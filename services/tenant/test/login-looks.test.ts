@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import type { TokenClaims } from './forging-issuer.ts';
+import type { TokenClaims } from '@gatehouse/test/forging-issuer';
 import { IssuerGround } from './issuer-ground.ts';
 
 let ground: IssuerGround;
