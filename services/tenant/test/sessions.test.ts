@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Route } from '@gatehouse/contract/route';
-import { routes } from '@gatehouse/contract/routes';
 import { createLogger } from '@gatehouse/kit/log';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { createHash } from 'node:crypto';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { SessionSystemStore } from '../src/sessions/session-system-store.ts';
+import { Browser, cookieOf, ownPage, type Sent, type Shown } from './browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const publicUrl = 'https://gateway.example.com';
@@ -25,56 +24,11 @@ beforeAll(async () => {
 });
 afterAll(() => tenants.stop());
 
-const ownPage = { 'sec-fetch-site': 'same-origin' };
 let networks = 0;
 
-interface Sent {
-  cookie?: string;
-  headers?: Record<string, string>;
-  method?: string;
-  body?: unknown;
-  form?: Record<string, string>;
-  network?: string;
-}
-
-function textOf({ form, body }: Sent): string | null {
-  if (form !== undefined) return new URLSearchParams(form).toString();
-  return body === undefined ? null : JSON.stringify(body);
-}
-
-/** The headers of a browser that the edge passes on to a route. */
-function passed(headers: Record<string, string>, route: Route | undefined): Record<string, string> {
-  const names = route?.access.kind === 'ticket' ? route.access.headers : [];
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name)));
-}
-
-/** A request of a browser, as the edge passes it on. */
-async function browse(path: string, { cookie, headers = ownPage, method = 'POST', ...sent }: Sent = {}) {
-  const route = routes.find((one) => one.path === path.split('?')[0] && one.method === method);
-  const body = textOf(sent);
-  const type = sent.form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
-  const response = await fetch(`http://127.0.0.1:${tenants.service.httpPort}${path}`, {
-    ...{ method, redirect: 'manual' },
-    headers: {
-      'x-gatehouse-assertion': await (await tenants.identity.signer('edge')).anonymous(route?.id ?? ''),
-      'x-gatehouse-client-ip': sent.network ?? '192.0.2.1',
-      ...(body === null ? {} : { 'content-type': type }),
-      ...passed({ ...(cookie !== undefined && { cookie }), ...headers }, route),
-    },
-    body,
-  });
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
-
-const cookieOf = (headers: Headers): string => (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+const browse = (path: string, sent?: Sent): Promise<Shown> => new Browser(tenants).browse(path, sent);
+const logIn = (key: string, cookie?: string): Promise<string> => new Browser(tenants).logIn(key, cookie);
 const tokenOf = (cookie: string): string => cookie.split('=')[1] ?? '';
-
-/** Logs in with a key; returns the cookie. */
-async function logIn(key: string, cookie?: string): Promise<string> {
-  const answer = await browse('/login/key', { body: { key }, ...(cookie === undefined ? {} : { cookie }) });
-  expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
-  return cookieOf(answer.headers);
-}
 
 async function authenticate(cookie: string) {
   const tokenSha256 = createHash('sha256').update(tokenOf(cookie)).digest();
