@@ -19,8 +19,8 @@ const rooms = {
     'batches',
   ],
   tenant: [
-    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'provider-keys', 'tenants', 'audit', 'deletions'],
-    'transfers',
+    ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
+    ...['audit', 'deletions', 'transfers'],
   ],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],
   agent: [
@@ -192,7 +192,7 @@ module.exports = {
       comment: 'nothing imports an entry file',
       severity: 'error',
       from: {},
-      to: { path: '^services/[^/]+/src/(main|migrate|bootstrap)\\.ts$' },
+      to: { path: '^services/[^/]+/src/(main|migrate|bootstrap|login-link)\\.ts$' },
     },
     only('pg', `^(packages/pg|deploy/local|test)/|${tests}`, 'SQL goes through packages/pg'),
     only(

@@ -34,6 +34,13 @@ export default {
     'services/*': {
       entry: ['src/{main,migrate,bootstrap,service,config}.ts', 'test/**/*.test.ts', 'src/**/*.test.ts'],
     },
+    'services/tenant': {
+      entry: [
+        'src/{main,migrate,bootstrap,login-link,service,config}.ts',
+        'test/**/*.test.ts',
+        'src/**/*.test.ts',
+      ],
+    },
     'services/chat': {
       entry: [
         'src/{main,migrate,bootstrap,service,config}.ts',

@@ -93,6 +93,7 @@ export default defineConfig({
         '**/src/main.ts',
         '**/src/migrate.ts',
         '**/src/bootstrap.ts',
+        '**/src/login-link.ts',
         '**/src/prices-diff.ts',
         'deploy/**/*.ts',
         'test/**/*.ts',

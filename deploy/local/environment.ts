@@ -46,6 +46,7 @@ const passedNames = new Set([
   'ZALO_API_URL',
   'ZALO_OAUTH_URL',
   'CORS_ORIGINS',
+  'CLI_KEY_TTL',
   'BODY_BYTES_PER_TENANT',
   'BODY_BYTES_PER_PROCESS',
   'UNREAD_TIMEOUT_MS',

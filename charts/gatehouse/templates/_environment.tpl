@@ -95,6 +95,10 @@
 - name: PUBLIC_URL
   value: {{ .root.Values.publicUrl | quote }}
 {{- end }}
+{{- if and (or .service.composed (eq .name "tenant")) .root.Values.cliKeyTtl }}
+- name: CLI_KEY_TTL
+  value: {{ .root.Values.cliKeyTtl | quote }}
+{{- end }}
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { version } from '@gatehouse/kit/version';
 import { examplesOf } from './examples.ts';
 import { keyHeadersAt } from '../src/dialects.ts';
-import { formData, jsonLines, MiB } from '../src/route.ts';
+import { formData, jsonLines, MiB, urlEncoded } from '../src/route.ts';
 import { apiRoutes, type Access, type Route } from '../src/routes.ts';
 import { openApiPath, parametersOf, sharedParameters } from './parameters.ts';
 import { linesContent } from './json-lines.ts';
@@ -14,11 +14,12 @@ const about = [
   'One API for the models of many providers, for many tenants. Use any OpenAI client with this base URL and a key of',
   'the gateway.',
   '',
-  "All errors have the same shape, except for clients of Anthropic's and Google's APIs, which get errors in theirs. Ids",
-  'are UUIDs, times are RFC 3339 in UTC with milliseconds, money is decimal text in USD. To read a list page by page,',
-  'set `limit`, and set `cursor` to the `next_cursor` of the previous page. Unknown fields and query parameters are',
-  'rejected, except in requests that are passed to a provider and in lists of models. Every response has an',
-  '`x-request-id`. A request for a WebSocket returns 426 on every path.',
+  "All errors have the same shape, except for clients of Anthropic's and Google's APIs, which get errors in theirs, and",
+  'for logins of programs, which have those of OAuth. Ids are UUIDs, times are RFC 3339 in UTC with milliseconds, money',
+  'is decimal text in USD. To read a list page by page, set `limit`, and set `cursor` to the `next_cursor` of the',
+  'previous page. Unknown fields and query parameters are rejected, except in requests that are passed to a provider, in',
+  'lists of models and in logins of programs. Every response has an `x-request-id`. A request for a WebSocket returns 426',
+  'on every path.',
   '',
   'Request bodies must not be encoded (`Content-Encoding`). Web pages of other origins can call endpoints that take a',
   'tenant key if the operator allows their origin (CORS), but never with credentials.',
@@ -162,15 +163,17 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
   const bodies = Object.entries(examplesOf(route)).map(
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
   );
+  const content = {
+    schema: schemas.of(shape, 'input'),
+    examples: Object.fromEntries(bodies),
+  };
   return {
-    description: `At most ${bodyLimit / MiB} MiB`,
+    description: `At most ${bodyLimit < MiB ? `${bodyLimit / 1024} KiB` : `${bodyLimit / MiB} MiB`}`,
     // A body that may be `{}` may be omitted.
     required: !shape.safeParse({}).success || z.globalRegistry.get(shape)?.['minProperties'] === 1,
     content: {
-      [shape === route.bodyForm ? formData : 'application/json']: {
-        schema: schemas.of(shape, 'input'),
-        examples: Object.fromEntries(bodies),
-      },
+      [shape === route.bodyForm ? formData : 'application/json']: content,
+      ...(route.takesForm === true && { [urlEncoded]: content }),
     },
   };
 }

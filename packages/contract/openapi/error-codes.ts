@@ -1,5 +1,6 @@
 import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
 import { keyHeadersAt } from '../src/dialects.ts';
+import type { OAuthErrorCode } from '../src/oauth.ts';
 import { takesSession } from '../src/route.ts';
 import type { Route } from '../src/routes.ts';
 
@@ -199,10 +200,31 @@ const when: Record<ErrorCode, When> = {
 /** Statuses that the HTTP server returns before routing, with the code `invalid_http`. */
 const invalidHttp = [400, 431];
 
+/** Codes of errors that are returned before the handler of a route, or instead of it. */
+const beforeHandler: ReadonlySet<ErrorCode> = new Set([
+  ...(['method_not_allowed', 'request_timeout', 'payload_too_large', 'unsupported_media_type'] as const),
+  ...(['rate_limit_exceeded', 'internal', 'bad_gateway', 'service_unavailable', 'service_timeout'] as const),
+]);
+
+/** OAuth's codes at the statuses that its handlers use. */
+const oauthStatuses: Readonly<Record<number, readonly OAuthErrorCode[]>> = {
+  413: ['invalid_request'],
+  415: ['invalid_request'],
+  429: ['slow_down'],
+  500: ['server_error'],
+  503: ['temporarily_unavailable'],
+};
+
 /** The codes that a route may return, by status. */
 export function errorsOf(route: Route): Map<number, string[]> {
-  const codes = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
+  const { oauthErrors } = route;
+  const known = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
+  const codes = oauthErrors === undefined ? known : known.filter((code) => beforeHandler.has(code));
   const errors: Map<number, string[]> = Map.groupBy(codes, statusOf);
+  const ofOAuth: typeof oauthStatuses =
+    oauthErrors === undefined ? {} : { ...oauthStatuses, 400: oauthErrors };
+  for (const [status, more] of Object.entries(ofOAuth))
+    errors.set(Number(status), [...(errors.get(Number(status)) ?? []), ...more]);
   for (const status of invalidHttp) errors.set(status, [...(errors.get(status) ?? []), 'invalid_http']);
   return errors;
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { DialectName } from '../src/dialects.ts';
 import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } from '../src/error-body.ts';
+import { oauthErrorBody } from '../src/oauth.ts';
 import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
@@ -229,6 +230,7 @@ function errorSchema(
     ...(early ? [errorBody] : []),
     ...dialects.map((name) => errorShapes[name]),
     ...(isKept ? [providerErrorBody] : []),
+    ...(route.oauthErrors === undefined ? [] : [oauthErrorBody]),
   ]);
   const [first, ...others] = [...shapes].map((shape) => schemas.named(shape, 'output', 'an error'));
   return first !== undefined && others.length === 0 ? first : { anyOf: [first, ...others] };

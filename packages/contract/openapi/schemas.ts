@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { patternsBesideFormats } from '../src/fields.ts';
 import * as errorBody from '../src/error-body.ts';
 import * as mcpAuth from '../src/mcp-auth.ts';
+import * as oauth from '../src/oauth.ts';
 import { resources } from '../src/routes.ts';
 
 export type JsonObject = Record<string, unknown>;
 
 /** Modules with shapes: each exported shape becomes a component of that name. */
-const modules: readonly JsonObject[] = [...resources, errorBody, mcpAuth];
+const modules: readonly JsonObject[] = [...resources, errorBody, oauth, mcpAuth];
 
 /** `createAgent` → `CreateAgent`. */
 const componentName = (exported: string): string => exported.charAt(0).toUpperCase() + exported.slice(1);

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { DialectName } from './dialects.ts';
+import type { OAuthErrorCode } from './oauth.ts';
 import { isAtOrUnder, isOperatorSurface } from './operator-surface.ts';
 import type { Scope } from './scopes.ts';
 import type { ServiceName } from './services.ts';
@@ -86,6 +87,10 @@ export interface Route {
   bodyLines?: z.ZodType;
   /** Fields of a body that is a form with a file, which edge and service stream; the handler validates them. */
   bodyForm?: z.ZodObject;
+  /** Whether the body may be a form (`application/x-www-form-urlencoded`) in place of JSON, as OAuth has it. */
+  takesForm?: true;
+  /** The codes of errors in OAuth's shape; absent for routes whose errors have that of a dialect. */
+  oauthErrors?: readonly OAuthErrorCode[];
   /** Query parameters; if absent, every parameter is rejected. */
   query?: z.ZodObject;
   response: RouteResponse;
@@ -113,6 +118,9 @@ export const MiB = 1024 * 1024;
 
 /** The content type of a form with a file (RFC 7578). */
 export const formData = 'multipart/form-data';
+
+/** The content type of a form without files (WHATWG URL). */
+export const urlEncoded = 'application/x-www-form-urlencoded';
 
 /** The content type of JSON lines. */
 export const jsonLines = 'application/x-ndjson';

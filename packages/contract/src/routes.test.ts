@@ -36,7 +36,7 @@ describe('the route table', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');
       expect(path).toMatch(
-        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|app|login|logout)?(\/|$)/,
+        /^\/(internal\/v1\/owner|v1|v1beta|openai|health|api\/hello|openapi\.json|api-docs|app|login|logout|device)?(\/|$)/,
       );
     }
   });
@@ -92,10 +92,21 @@ describe('the route table', () => {
     }
   });
 
-  it('gives each body its limit: 200 MiB to files of batches, 64 to imports, 32 to the messages API, 20 to other completions, 4 to documents, 256 KiB to messages of channels, 1 to the rest, nothing where none is read', () => {
-    for (const { id, access, passThrough, body, bodyLines, bodyForm, bodyLimit, method } of routes) {
+  it('gives each body its limit: 200 MiB to files of batches, 64 to imports, 32 to the messages API, 20 to other completions, 4 to documents, 256 KiB to messages of channels, 4 KiB to logins of programs, 1 to the rest, nothing where none is read', () => {
+    for (const {
+      id,
+      access,
+      passThrough,
+      body,
+      bodyLines,
+      bodyForm,
+      bodyLimit,
+      method,
+      takesForm,
+    } of routes) {
       const isSigned = access.kind === 'signed';
-      const ofBody = { 'memory.documents.put': 4, 'webhooks.message': 1 / 4 }[id] ?? 1;
+      const ofOther = takesForm === true ? 1 / 256 : 1;
+      const ofBody = { 'memory.documents.put': 4, 'webhooks.message': 1 / 4 }[id] ?? ofOther;
       const ofCompletion = id.startsWith('messages.') ? 32 : 20;
       const gathered = passThrough ? ofCompletion : body === undefined && !isSigned ? 0 : ofBody;
       const streamed = bodyForm !== undefined ? 200 : bodyLines !== undefined ? 64 : gathered;
@@ -116,9 +127,10 @@ describe('the route table', () => {
   });
 
   it('refuses unknown fields in every body and query that it describes', () => {
-    // The query of a callback is made by the provider, and clients of other APIs send theirs.
+    // The query of a callback is made by the provider, and clients of other APIs and of OAuth send theirs.
     const ours = routes.filter(
-      ({ id, dialects, passThrough }) => !id.endsWith('.callback') && dialects === undefined && !passThrough,
+      ({ id, dialects, passThrough, oauthErrors }) =>
+        !id.endsWith('.callback') && dialects === undefined && !passThrough && oauthErrors === undefined,
     );
     for (const { body, query } of ours) {
       for (const shape of [body, query].filter((candidate) => candidate !== undefined)) {

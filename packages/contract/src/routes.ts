@@ -8,12 +8,14 @@ import * as channelMessages from './channel-messages.ts';
 import * as chat from './chat.ts';
 import { consoleRoutes } from './console.ts';
 import * as cookies from './cookies.ts';
+import * as deviceLogins from './device-logins.ts';
 import * as files from './files.ts';
 import * as gemini from './gemini.ts';
 import * as graph from './graph.ts';
 import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
+import * as loginLinks from './login-links.ts';
 import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
 import * as messages from './messages.ts';
@@ -59,6 +61,7 @@ export const resources = [
   usage,
   keys,
   sessions,
+  deviceLogins,
   providerKeys,
   users,
   limits,
@@ -87,6 +90,8 @@ export const routes: readonly Route[] = [
   ...channelConsents.pageRoutes,
   ...mcpServers.pageRoutes,
   ...sessions.pageRoutes,
+  ...deviceLogins.pageRoutes,
+  ...loginLinks.pageRoutes,
   ...consoleRoutes,
   ...webRoutes,
 ];

@@ -63,7 +63,7 @@ const example: Session = {
 };
 
 /** Browsers say by these where a request comes from, and which session they have. */
-const fromBrowser = ['cookie', 'origin', 'sec-fetch-site'];
+export const fromBrowser = ['cookie', 'origin', 'sec-fetch-site'];
 
 export const routes: readonly Route[] = [
   route({

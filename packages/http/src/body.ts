@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Route } from '@gatehouse/contract/routes';
-import { formData, jsonLines } from '@gatehouse/contract/route';
+import { formData, jsonLines, urlEncoded } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
@@ -187,7 +187,7 @@ export function isJson(contentType: string | undefined): boolean {
 
 /** Whether a `content-type` header means the fields of a form. */
 export function isForm(contentType: string | undefined): boolean {
-  return mediaType(contentType) === 'application/x-www-form-urlencoded';
+  return mediaType(contentType) === urlEncoded;
 }
 
 /** A content type without its parameters. */
@@ -212,20 +212,24 @@ export function checkBodySize(request: IncomingMessage, { bodyLimit }: Pick<Rout
   if ((announcedBytes(request) ?? 0) > bodyLimit) throw tooLarge(bodyLimit);
 }
 
+type BodyRoute = Pick<Route, 'bodyLimit' | 'bodyLines' | 'bodyForm' | 'takesForm'>;
+
 /**
  * Throws 413 or 415 if the headers show a body that is too large, of another content type than that of the route, or
  * encoded. The size of a chunked body is checked as it arrives.
  */
 export function checkBodyHeaders(
   request: IncomingMessage,
-  { bodyLimit, bodyLines, bodyForm }: Pick<Route, 'bodyLimit' | 'bodyLines' | 'bodyForm'>,
+  { bodyLimit, bodyLines, bodyForm, takesForm }: BodyRoute,
 ): void {
   if (!hasBody(request)) return;
   checkBodySize(request, { bodyLimit });
   const type = request.headers['content-type'];
   const streamed = bodyLines !== undefined ? jsonLines : bodyForm !== undefined ? formData : null;
   const [fits, expected] =
-    streamed === null ? [isJson(type), 'application/json'] : [mediaType(type) === streamed, streamed];
+    streamed === null
+      ? [isJson(type) || (takesForm === true && isForm(type)), 'application/json']
+      : [mediaType(type) === streamed, streamed];
   if (!fits) throw new AppError('unsupported_media_type', `The request body must be ${expected}.`);
   const encoding = request.headers['content-encoding']?.trim() ?? '';
   if (encoding !== '' && encoding.toLowerCase() !== 'identity') {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { problemsOf } from '@gatehouse/test/settings-problems';
 import { z } from 'zod';
-import { addresses, milliseconds, parseConfig, port } from './config.ts';
+import { addresses, duration, milliseconds, parseConfig, port } from './config.ts';
 
 const someSettings = { PORT: port, LEVEL: z.enum(['info', 'debug']).default('info'), KEY: z.string() };
 
@@ -33,6 +33,16 @@ describe('settings', () => {
         ['65535', 65_535],
       ],
       ['-1', '65536', '80.5', 'http', '80 81'],
+    ],
+    [
+      'a duration',
+      duration({ from: '15m', to: '2d' }),
+      [
+        ['15m', 900],
+        [' 12h ', 43_200],
+        ['2d', 172_800],
+      ],
+      ['14m', '49h', '3d', '12', 'h', '1.5h', '-1h', '12 h', '1e3m', '9999999d'],
     ],
     [
       'milliseconds',

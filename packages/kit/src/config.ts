@@ -22,6 +22,24 @@ export const port = z.coerce.number().int().min(0).max(65_535);
 
 export const milliseconds = z.coerce.number().int().min(0);
 
+const unitSeconds = { m: 60, h: 3_600, d: 86_400 } as const;
+
+function secondsOf(text: string): number | null {
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  return unit === undefined ? null : Number(count) * unitSeconds[unit as keyof typeof unitSeconds];
+}
+
+/** Minutes, hours or days as a text such as `12h`, within bounds; in seconds. */
+export function duration({ from, to }: { from: string; to: string }) {
+  return z
+    .string()
+    .transform((text) => secondsOf(text.trim()) ?? Number.NaN)
+    .refine(
+      (seconds) => seconds >= (secondsOf(from) ?? 0) && seconds <= (secondsOf(to) ?? 0),
+      `must be such as 90m, 12h or 7d, from ${from} to ${to}`,
+    );
+}
+
 /** Addresses of a peer: a list of `host:port`, or `dns:///name:port`. */
 export const addresses = z
   .string()

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { addresses, ConfigError, parseConfig } from '@gatehouse/kit/config';
+import { addresses, ConfigError, duration, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
@@ -24,6 +24,8 @@ const settings = z.object({
   ...egressSettings,
   /** The operator's file of OpenID Connect issuers. Without it, people log in with keys alone. */
   OIDC_ISSUERS: z.string().optional(),
+  /** How long the key of a program lives that a person confirms by a code, unless it is renewed. */
+  CLI_KEY_TTL: duration({ from: '15m', to: '30d' }).default(12 * 3_600),
 });
 
 export interface TenantConfig extends Readonly<z.output<typeof settings>> {
@@ -53,6 +55,15 @@ function issuersIn(
 }
 
 const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });
+
+const loginLinkSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL });
+
+/** Settings of the command that makes a link which logs in once. */
+export function loadLoginLinkConfig(
+  environment: Record<string, string | undefined>,
+): Readonly<z.output<typeof loginLinkSettings>> {
+  return parseConfig(loginLinkSettings, environment);
+}
 
 /** Settings of the command that creates the first owner key. */
 export function loadBootstrapConfig(

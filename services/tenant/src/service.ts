@@ -9,14 +9,14 @@ import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAudit } from './audit/create-audit.ts';
 import { migrations, type TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
-import { deletionTasks } from './deletions/deletion-tasks.ts';
+import { createDeviceLogins } from './device-logins/create-device-logins.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createPeers } from './shared/peers.ts';
 import { createTenants } from './tenants/create-tenants.ts';
-import { transferTask } from './transfers/carry-out-job.ts';
+import { tasks } from './tasks.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
@@ -38,7 +38,6 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { participants, memory, chat, raise } = createPeers(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
-  const tasks = { ...deletionTasks, transfer: transferTask };
   const jobs = new Jobs({ service: 'tenant', tasks, system, log });
   const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
@@ -46,13 +45,14 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, changes, raise, isTenant });
   const sessions = createSessions(shell, { config, app, system, changes, recordChange });
+  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system, recordChange });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },
   });
   const { parts, ...served } = joined([
-    ...[audit, providerKeys, tenants, keys, sessions, limits, deletions, transfers],
+    ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
   ]);
   const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };

@@ -95,18 +95,20 @@ describe('the role tenant_app', () => {
 });
 
 describe('the role tenant_system', () => {
-  it('deletes nothing and changes nothing of a key but its use and its end', async () => {
+  it('deletes no key but those of programs, and changes no rights of a key', async () => {
     const system = poolAs('tenant_system');
     try {
       for (const text of [
-        'delete from tenant.api_keys',
         'delete from tenant.tenants',
         `update tenant.api_keys set scopes = '{}'`,
-        `update tenant.api_keys set secret_sha256 = sha256('')`,
+        `update tenant.api_keys set confirmed_by = null`,
+        `update tenant.api_keys set role = 'admin'`,
         'update tenant.tenants set id = gen_random_uuid()',
       ]) {
         await expect(system.query(text)).rejects.toMatchObject({ code: '42501' });
       }
+      const { rowCount } = await system.query('delete from tenant.api_keys');
+      expect(rowCount).toBe(0);
     } finally {
       await system.end();
     }

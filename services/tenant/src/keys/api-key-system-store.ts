@@ -20,6 +20,8 @@ export interface KeyToAuthenticate extends Credentials {
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
+  /** The key whose session confirmed it, where it was made for a command line. */
+  confirmedBy: string | null;
   expiresAt: Date | null;
   /** Whether the last noted use is more than a minute ago. */
   lastUseIsStale: boolean;
@@ -53,7 +55,7 @@ export class ApiKeySystemStore {
     const { rows } = await this.#pool.query<KeyToAuthenticate>(
       `select
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
-         k.user_id as "userId", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
+         k.user_id as "userId", k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
          k.revoked_at is not null as revoked,
          coalesce(k.expires_at <= now(), false) as expired,
@@ -75,15 +77,15 @@ export class ApiKeySystemStore {
   }
 
   /**
-   * Calls `raise` once for each active key of a tenant that expires within a week, for up to `limit` of them. Returns
-   * how many there were.
+   * Calls `raise` once for each active key of a tenant that expires within a week, for up to `limit` of them; those of
+   * command lines always do. Returns how many there were.
    */
   async raiseExpiring(limit: number, raise: RaiseAlert): Promise<number> {
     return withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<ExpiringKey>(
         `with due as (
            select id from tenant.api_keys
-           where tenant_id is not null and revoked_at is null and expiry_alert_for is distinct from expires_at
+           where tenant_id is not null and revoked_at is null and confirmed_by is null and expiry_alert_for is distinct from expires_at
              and expires_at > now() and expires_at <= now() + interval '7 days'
            order by expires_at limit $1 for update skip locked)
          update tenant.api_keys k set expiry_alert_for = expires_at from due where k.id = due.id
@@ -173,11 +175,15 @@ interface OwnerKey {
   expires: boolean;
 }
 
-/** The active owner keys but those of logins, which an issuer can take away; locked against revocation by other transactions. */
+/**
+ * The active owner keys but those of logins, which an issuer can take away, and of programs, which end with another.
+ * Locked against revocation by other transactions.
+ */
 async function lockActiveOwnerKeys(db: Queryable): Promise<OwnerKey[]> {
   const { rows } = await db.query<OwnerKey>(
     `select id, expires_at is not null as expires from tenant.api_keys
-     where role = 'owner' and iss is null and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     where role = 'owner' and iss is null and confirmed_by is null
+       and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id for update`,
   );
   return rows;

@@ -44,7 +44,8 @@ function rejectionOf(verdict: Verdict): Rejection {
 
 function showKey(key: KeyToAuthenticate) {
   return {
-    id: key.id,
+    // A program acts for the key whose session confirmed it, so that both share limits, budgets and the audit log.
+    id: key.confirmedBy ?? key.id,
     tenantId: key.tenantId ?? '',
     tenantSlug: key.tenantSlug ?? '',
     tenantStatus: key.tenantStatus ?? '',

@@ -2,7 +2,8 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
-import { batchedFinder } from '@gatehouse/kit/batched';
+import { Batched, batchedFinder } from '@gatehouse/kit/batched';
+import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -13,6 +14,8 @@ import { BrowserSessions } from './browser-session-http.ts';
 import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-logins.ts';
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
+import { loginLinkHandlers } from './login-link-handlers.ts';
+import { LoginTicketSystemStore } from './login-ticket-system-store.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
@@ -53,25 +56,31 @@ export function createSessions(
   );
   const cookie = new HostCookie(sessionCookie, publicUrl);
   const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
+  const tickets = new LoginTicketSystemStore(system);
+  const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
   const ofIssuers = createIssuerLogins(shell, {
     ...{ config, system, recordChange, sessions, browsers, refusals },
   });
   const { issuers, issuerLogouts } = ofIssuers;
   return {
+    /** For other rooms whose pages people see in a session. */
+    doors: { browsers, refusals },
     handlers: sessionHandlers({ sessions: new SessionStore(app), ofAll, changes }),
     rawHandlers: {
       ...loginHandlers({ logins, issuers, issuerLogouts, browsers, refusals }),
+      ...loginLinkHandlers({ logins, browsers, refusals, take: (hash) => taken.get(hash) }),
       ...ofIssuers.rawHandlers,
     },
     rpcs: { authenticateSession: authenticateSession({ sessions: ofAll, lastUse }) },
     parts: [
       ...[refusals, lastUse, lastUseOfKeys, ...ofIssuers.parts],
-      new PeriodicWork({
-        task: 'delete ended sessions',
-        log,
-        everyMs: deletion.everyMs,
-        round: async () => (await ofAll.deleteEnded(deletion.batch)) === deletion.batch,
-      }),
+      deleting('delete ended sessions', (limit) => ofAll.deleteEnded(limit), log),
+      deleting('delete old login links', (limit) => tickets.deleteOld(limit), log),
     ],
   };
+}
+
+function deleting(task: string, some: (limit: number) => Promise<number>, log: Logger): PeriodicWork {
+  const { everyMs, batch } = deletion;
+  return new PeriodicWork({ task, log, everyMs, round: async () => (await some(batch)) === batch });
 }

@@ -17,6 +17,8 @@ export interface LoginKey extends Credentials {
   role: Role;
   scopes: readonly Scope[];
   userId: string | null;
+  /** The key whose session confirmed it, where it was made for a command line. */
+  confirmedBy: string | null;
   lastUseIsStale: boolean;
 }
 
@@ -46,11 +48,17 @@ export class KeyLogin {
   /** Null for a text that is no valid key. */
   async find(text: string): Promise<AcceptedKey | null> {
     const parsed = parseKeyText(text);
-    const key = parsed === null ? null : await this.#options.findKey(parsed.keyId);
-    const givenSecretSha256 = parsed?.secretSha256 ?? Buffer.alloc(0);
-    return key !== null && judge(key, givenSecretSha256) === 'accepted'
-      ? { ...key, givenSecretSha256 }
-      : null;
+    return parsed === null ? null : this.accept(parsed.keyId, parsed.secretSha256);
+  }
+
+  /**
+   * Null for a key that is not valid or has another secret, and for that of a command line: with a session it could
+   * confirm further ones, which would outlive it. `keyId`: the public half of its text.
+   */
+  async accept(keyId: string, givenSecretSha256: Buffer): Promise<AcceptedKey | null> {
+    const key = await this.#options.findKey(keyId);
+    if (key === null || key.confirmedBy !== null) return null;
+    return judge(key, givenSecretSha256) === 'accepted' ? { ...key, givenSecretSha256 } : null;
   }
 
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */

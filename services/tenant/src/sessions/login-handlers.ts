@@ -25,6 +25,7 @@ export interface LoginDependencies {
   refusals: Refusals;
 }
 
+const refusedKey = 'The API key is malformed, unknown, expired or revoked, or that of a command line.';
 export const maxFormBytes = 4_096;
 
 /** `/login`, `/login/key` and `/logout`: browsers with and without a session. */
@@ -51,9 +52,7 @@ class BrowserLogin {
     const body = validate(keyLogin, parseJson(await readBody(request, call.route.bodyLimit)), 'body');
     const opened = await this.#logIn(request, call, body.key);
     if (opened === null)
-      throw new AppError('invalid_api_key', 'The API key is malformed, unknown, expired or revoked.', {
-        headers: { [credentialRefusedHeader]: 'true' },
-      });
+      throw new AppError('invalid_api_key', refusedKey, { headers: { [credentialRefusedHeader]: 'true' } });
     sendJson(response, 200, showCurrent(opened.session), {
       ...{ 'cache-control': 'no-store', [requestIdHeader]: call.requestId },
       'set-cookie': browsers.cookieOf(opened),
@@ -80,7 +79,7 @@ class BrowserLogin {
     }
     const html = loginPage({
       ...{ returnTo: target, issuers },
-      problem: 'The key is malformed, unknown, expired or revoked.',
+      problem: refusedKey,
     });
     sendPage(response, call.requestId, { status: 401, html, headers: { [credentialRefusedHeader]: 'true' } });
   }

@@ -1,0 +1,86 @@
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { Batched, batchedFinder } from '@gatehouse/kit/batched';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Refusals } from '@gatehouse/public-access/refusals';
+import type { Shell } from '@gatehouse/shell/shell';
+import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
+import type { BrowserSessions } from '../sessions/browser-session-http.ts';
+import { deviceHandlers } from './device-handlers.ts';
+import { DeviceLoginSystemStore } from './device-login-system-store.ts';
+import type { NewDeviceLogin } from './device-login.ts';
+import { DeviceLogins } from './device-logins.ts';
+import { ProgramKeySystemStore } from './program-key-system-store.ts';
+
+export interface DeviceLoginsOptions {
+  system: Pool;
+  recordChange: RecordChange;
+  browsers: BrowserSessions;
+  refusals: Refusals;
+  config: { PUBLIC_URL: string; CLI_KEY_TTL: number };
+}
+
+/** Renewals and revocations of one tenant, so that it can't occupy all database connections. */
+const changesInFlight = { perKey: 2, maxWaiting: 64 };
+const deletion = { everyMs: 60_000, batch: 1_000 };
+
+/** Keys that people give to programs on their machines by a code. */
+export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
+  const { system, recordChange, browsers, refusals, config } = options;
+  const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
+  const waiting = new DeviceLoginSystemStore(system);
+  const keys = new ProgramKeySystemStore(system, recordChange);
+  const allKeys = new ApiKeySystemStore(system);
+  // Requests without a key, however many, take one connection each.
+  const inserted = new Batched((logins: readonly NewDeviceLogin[]) => waiting.insert(logins));
+  const polls = new Batched((ids: readonly string[]) => waiting.notePolls(ids));
+  const turns = new FairQueue(changesInFlight);
+  const logins = new DeviceLogins({
+    insert: (login) => inserted.get(login),
+    findPolled: batchedFinder(
+      (hashes) => waiting.findPolled(hashes),
+      ({ deviceSha256 }) => deviceSha256,
+    ),
+    notePoll: (id) => polls.get(id),
+    findWaiting: batchedFinder(
+      (hashes) => waiting.findWaiting(hashes),
+      ({ userSha256 }) => userSha256,
+    ),
+    decide: (id, sessionId) => waiting.decide(id, sessionId),
+    findKey: batchedFinder(
+      (ids) => allKeys.findToAuthenticate(ids),
+      ({ keyId }) => keyId,
+    ),
+    keys,
+    inTurn: (tenantId, work) => turns.run(tenantId, work),
+    count: (clientIp) => refusals.count(clientIp),
+    ...{ ttlSeconds, publicUrl },
+  });
+  return {
+    rawHandlers: deviceHandlers({ logins, browsers, log, ttl: hoursAndMinutes(ttlSeconds) }),
+    parts: [
+      new PeriodicWork({
+        task: 'delete old logins of programs',
+        log,
+        everyMs: deletion.everyMs,
+        round: async () => (await waiting.deleteOld(deletion.batch)) === deletion.batch,
+      }),
+      new PeriodicWork({
+        task: 'delete ended keys of programs',
+        log,
+        everyMs: 60 * deletion.everyMs,
+        round: async () => (await keys.deleteEnded(deletion.batch)) === deletion.batch,
+      }),
+    ],
+  };
+}
+
+function hoursAndMinutes(seconds: number): string {
+  const minutes = Math.round(seconds / 60);
+  const parts = [
+    [Math.floor(minutes / 60), 'hours'],
+    [minutes % 60, 'minutes'],
+  ] as const;
+  return parts.flatMap(([count, unit]) => (count === 0 ? [] : [`${count} ${unit}`])).join(' ');
+}

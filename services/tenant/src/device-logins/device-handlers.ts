@@ -1,0 +1,135 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  deviceGrant,
+  getToken,
+  refreshGrant,
+  revokeToken,
+  startDeviceLogin,
+} from '@gatehouse/contract/device-logins';
+import type { RawCall, RawHandler } from '@gatehouse/http/app';
+import { clientIpOf } from '@gatehouse/http/client-ip';
+import { tenantNotActive } from '@gatehouse/kit/errors';
+import type { Logger } from '@gatehouse/kit/log';
+import { queryObject } from '@gatehouse/kit/validate';
+import { endPage } from '@gatehouse/public-access/consent-page';
+import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
+import { fromOf, queryOf, type BrowserSessions } from '../sessions/browser-session-http.ts';
+import { formOf } from '../sessions/login-handlers.ts';
+import type { FoundSession } from '../sessions/session-system-store.ts';
+import type { DeviceLogins } from './device-logins.ts';
+import { codePage, decisionPage } from './device-page.ts';
+import { OAuthError } from './oauth-error.ts';
+import { oauthHandler } from './oauth-http.ts';
+
+export interface DeviceDependencies {
+  logins: DeviceLogins;
+  browsers: BrowserSessions;
+  log: Logger;
+  /** The longest lifetime of a key, for people. */
+  ttl: string;
+}
+
+/** `/login/device`, `/login/token`, `/login/revoke` for programs, and the page `/device` for people. */
+export function deviceHandlers(dependencies: DeviceDependencies): Record<string, RawHandler> {
+  const { logins, log } = dependencies;
+  const page = new DevicePage(dependencies);
+  return {
+    'login.device': oauthHandler(startDeviceLogin, log, ({ client_id: id }, from) => logins.start(id, from)),
+    'login.token': oauthHandler(getToken, log, (fields, from) => {
+      const { grant_type: grant, device_code: code, refresh_token: key } = fields;
+      if (grant === deviceGrant) return logins.poll(given(code, 'device_code'), from);
+      if (grant === refreshGrant) return logins.renew(given(key, 'refresh_token'), from);
+      throw new OAuthError('unsupported_grant_type', 'The grant_type is not supported.');
+    }),
+    'login.revoke': oauthHandler(revokeToken, log, async ({ token }, from) => {
+      await logins.revoke(token, from);
+      return {};
+    }),
+    'device.page': (request, response, call) => page.show(request, response, call),
+    'device.form': (request, response, call) => page.decide(request, response, call),
+  };
+}
+
+function given(value: string | undefined, name: string): string {
+  if (value === undefined) throw new OAuthError('invalid_request', `Missing required field: ${name}.`);
+  return value;
+}
+
+const unknownCode = 'No program waits with this code. Check it, or start the program again.';
+
+/** Shows people who have a session which program waits for them, and takes their decision. */
+class DevicePage {
+  readonly #options: DeviceDependencies;
+
+  constructor(options: DeviceDependencies) {
+    this.#options = options;
+  }
+
+  /** Uses nothing up, so that a preview of the link is safe. */
+  async show(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
+    const session = await this.#sessionOf(request);
+    const code = queryObject(queryOf(request))['user_code'];
+    if (session === null) {
+      leadToLogin(response, call, code);
+      return;
+    }
+    if (code === undefined) sendPage(response, call.requestId, { status: 200, html: codePage() });
+    else await this.#showProgram(request, response, call, { session, code });
+  }
+
+  async decide(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
+    const { logins, browsers } = this.#options;
+    browsers.checkOrigin(request);
+    const fields = await formOf(request);
+    const code = fields.get('user_code') ?? '';
+    const session = await this.#sessionOf(request);
+    if (session === null) {
+      leadToLogin(response, call, code);
+      return;
+    }
+    const decision = fields.get('decision');
+    // The person may have logged in as somebody else since they saw the page.
+    if (fields.get('session') !== session.id || (decision !== 'allow' && decision !== 'deny')) {
+      await this.#showProgram(request, response, call, { session, code });
+      return;
+    }
+    const program = await logins.find(code, fromOf(request, call));
+    const isAllowed = decision === 'allow';
+    if (program === null || !(await logins.decide(program.id, isAllowed ? session.id : null))) {
+      sendPage(response, call.requestId, { status: 404, html: codePage(unknownCode) });
+      return;
+    }
+    const html = isAllowed
+      ? endPage('Allowed', 'The program has its key in a few seconds. You can close this page.')
+      : endPage('Denied', 'The program gets no key. You can close this page.');
+    sendPage(response, call.requestId, { status: 200, html });
+  }
+
+  async #showProgram(
+    request: IncomingMessage,
+    response: ServerResponse,
+    call: RawCall,
+    { session, code }: { session: FoundSession; code: string },
+  ): Promise<void> {
+    const { logins, ttl } = this.#options;
+    const program = await logins.find(code, fromOf(request, call));
+    const html =
+      program === null
+        ? codePage(unknownCode)
+        : decisionPage({ program, session, clientIp: clientIpOf(request), ttl });
+    sendPage(response, call.requestId, { status: program === null ? 404 : 200, html });
+  }
+
+  /** Throws `tenant_suspended`. */
+  async #sessionOf(request: IncomingMessage): Promise<FoundSession | null> {
+    const session = await this.#options.browsers.find(request);
+    const status = session?.tenantStatus ?? null;
+    if (status !== null && status !== 'active') throw tenantNotActive(status);
+    return session;
+  }
+}
+
+function leadToLogin(response: ServerResponse, call: RawCall, code: string | undefined): void {
+  const page = code === undefined ? '/device' : `/device?user_code=${encodeURIComponent(code.slice(0, 64))}`;
+  sendBrowserTo(response, call.requestId, { location: `/login?return_to=${encodeURIComponent(page)}` });
+}

@@ -1,0 +1,112 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import {
+  deviceLoginLife,
+  mostDeviceLogins,
+  type NewDeviceLogin,
+  type WaitingProgram,
+} from './device-login.ts';
+
+/** A login as a program that polls finds it. */
+export interface PolledLogin {
+  id: string;
+  /** Hexadecimal. */
+  deviceSha256: string;
+  state: 'waiting' | 'allowed' | 'denied' | 'expired';
+  /** Whether the poll before was less than the interval ago, by a second of tolerance. */
+  isEarly: boolean;
+}
+
+/** A login that a person may decide on, with the hexadecimal hash of its code. */
+export type FoundProgram = WaitingProgram & { userSha256: string };
+
+/** Whether the poll before is long enough ago. A second of tolerance, because clocks and networks differ. */
+const isDue = `coalesce(polled_at <= now() - interval '${deviceLoginLife.intervalSeconds - 1} seconds', true)`;
+
+/** Logins of programs, which belong to no tenant before a person has confirmed them. */
+export class DeviceLoginSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Inserts logins with one statement. False for those beyond {@link mostDeviceLogins}, and for a code that is taken. */
+  async insert(logins: readonly NewDeviceLogin[]): Promise<boolean[]> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, client_ip, expires_at)
+       select id, device_sha256, user_sha256, client_id, client_ip, now() + make_interval(mins => $6)
+       from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[])
+         as given (id, device_sha256, user_sha256, client_id, client_ip)
+       where (select count(*) from tenant.device_logins) < $7
+       on conflict do nothing returning id`,
+      [
+        logins.map(({ id }) => id),
+        logins.map(({ deviceSha256 }) => deviceSha256),
+        logins.map(({ userSha256 }) => userSha256),
+        logins.map(({ clientId }) => clientId),
+        logins.map(({ clientIp }) => clientIp),
+        ...[deviceLoginLife.minutes, mostDeviceLogins],
+      ],
+    );
+    const inserted = new Set(rows.map(({ id }) => id));
+    return logins.map(({ id }) => inserted.has(id));
+  }
+
+  /** By the hexadecimal hashes of the codes that programs keep. */
+  async findPolled(hashes: readonly string[]): Promise<PolledLogin[]> {
+    const { rows } = await this.#pool.query<PolledLogin>(
+      `select id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
+         case when expires_at <= now() then 'expired' when decided_at is null then 'waiting'
+           when session_id is null then 'denied' else 'allowed' end as state
+       from tenant.device_logins where device_sha256 = any($1)`,
+      [hashes.map((hash) => Buffer.from(hash, 'hex'))],
+    );
+    return rows;
+  }
+
+  /** Notes polls. False for those after another one, of whatever replica, that was noted within the interval. */
+  async notePolls(ids: readonly string[]): Promise<boolean[]> {
+    // Replicas lock rows in one order.
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `update tenant.device_logins set polled_at = now() where id = any(array(
+         select id from tenant.device_logins where id = any($1) and ${isDue} order by id for update))
+       returning id`,
+      [ids],
+    );
+    const noted = new Set(rows.map(({ id }) => id));
+    // One of several in the same batch.
+    return ids.map((id) => noted.delete(id));
+  }
+
+  /** The undecided logins by the hexadecimal hashes of the codes that people read. */
+  async findWaiting(hashes: readonly string[]): Promise<FoundProgram[]> {
+    const { rows } = await this.#pool.query<FoundProgram>(
+      `select id, encode(user_sha256, 'hex') as "userSha256", client_id as "clientId", client_ip as "clientIp",
+         created_at as "createdAt"
+       from tenant.device_logins where user_sha256 = any($1) and decided_at is null and expires_at > now()`,
+      [hashes.map((hash) => Buffer.from(hash, 'hex'))],
+    );
+    return rows;
+  }
+
+  /** Allows a login in a session, or denies it without one. False if it was decided or has expired. */
+  async decide(id: string, sessionId: string | null): Promise<boolean> {
+    const { rowCount } = await this.#pool.query(
+      `update tenant.device_logins set decided_at = now(), session_id = $2
+       where id = $1 and decided_at is null and expires_at > now()`,
+      [id, sessionId],
+    );
+    return rowCount === 1;
+  }
+
+  /** Deletes up to `limit` logins that expired more than two minutes ago; returns how many. */
+  async deleteOld(limit: number): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.device_logins where id = any(array(
+         select id from tenant.device_logins where expires_at < now() - interval '2 minutes' limit $1))`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  }
+}

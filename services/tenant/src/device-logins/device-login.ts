@@ -1,0 +1,69 @@
+import { hash, randomBytes } from 'node:crypto';
+
+/** How long a program waits for a person at most, and how often it polls. */
+export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
+
+/** The most programs that wait at once, of all networks: 8 MB. */
+export const mostDeviceLogins = 20_000;
+
+/** The most keys that the sessions of one key have given to programs and that are valid; the oldest end first. */
+export const mostKeysOfKey = 20;
+
+/** How long the text before a renewal stays valid. Claude Code asks its `apiKeyHelper` every 5 minutes. */
+export const renewalOverlapSeconds = 600;
+
+/** How long a key is renewed after the person has confirmed it: then the person logs in and confirms again. */
+export const longestRenewalDays = 30;
+
+/** The shortest time between two renewals of a key. */
+export const leastRenewalSeconds = 60;
+
+/** The values of a new login. It holds the hashes of its codes, never the codes. */
+export interface NewDeviceLogin {
+  id: string;
+  deviceSha256: Buffer;
+  userSha256: Buffer;
+  /** As the program calls itself. */
+  clientId: string;
+  clientIp: string | null;
+}
+
+/** A program that waits for a person. */
+export interface WaitingProgram extends Pick<NewDeviceLogin, 'id' | 'clientId' | 'clientIp'> {
+  createdAt: Date;
+}
+
+/** Letters that are easy to distinguish and spell no words (RFC 8628 §6.1): 34 bits in eight of them. */
+const letters = 'BCDFGHJKLMNPQRSTVWXZ';
+const codeLength = 8;
+const isCode = new RegExp(`^[${letters}]{${codeLength}}$`);
+
+/** A code that a person reads and types, such as `BCDF-GHJK`. */
+export function newUserCode(): string {
+  let code = '';
+  while (code.length < codeLength) {
+    // 240 is a multiple of 20.
+    for (const byte of randomBytes(codeLength))
+      if (byte < 240 && code.length < codeLength) code += letters.charAt(byte % letters.length);
+  }
+  return shown(code);
+}
+
+/** A code as people type it, in the form in which it was shown; null for a text that is none. */
+export function readUserCode(text: string): string | null {
+  const code = text.toUpperCase().replaceAll(/[\s-]/g, '');
+  return isCode.test(code) ? shown(code) : null;
+}
+
+/** A code that a program keeps: 256 random bits. */
+export function newDeviceCode(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+export function codeSha256(code: string): Buffer {
+  return hash('sha256', code, 'buffer');
+}
+
+function shown(code: string): string {
+  return `${code.slice(0, codeLength / 2)}-${code.slice(codeLength / 2)}`;
+}

@@ -1,0 +1,177 @@
+import type { StartedDeviceLogin, Token } from '@gatehouse/contract/device-logins';
+import { newKeyText, parseKeyText } from '@gatehouse/identity/key-text';
+import { AppError } from '@gatehouse/kit/errors';
+import { newId } from '@gatehouse/kit/ids';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import type { ApiKey } from '../keys/api-key.ts';
+import { judge, type Credentials } from '../keys/authentication.ts';
+import { effectiveScopes } from '../keys/key-rules.ts';
+import type { From } from '../sessions/session.ts';
+import {
+  codeSha256,
+  deviceLoginLife,
+  newDeviceCode,
+  newUserCode,
+  readUserCode,
+  type NewDeviceLogin,
+  type WaitingProgram,
+} from './device-login.ts';
+import { OAuthError } from './oauth-error.ts';
+
+/** A key as far as its renewal and revocation need it. */
+export interface KeyOfProgram extends Credentials {
+  id: string;
+  tenantId: string | null;
+  confirmedBy: string | null;
+}
+
+export interface DeviceLoginDependencies {
+  /** Adds a login; false if there are too many. */
+  insert: (login: NewDeviceLogin) => Promise<boolean>;
+  /** By the hexadecimal hash of the code that the program keeps. */
+  findPolled: (
+    deviceSha256: string,
+  ) => Promise<{ id: string; state: 'waiting' | 'allowed' | 'denied' | 'expired'; isEarly: boolean } | null>;
+  /** False if the poll came too early. */
+  notePoll: (id: string) => Promise<boolean>;
+  /** By the hexadecimal hash of the code that the person reads. */
+  findWaiting: (userSha256: string) => Promise<WaitingProgram | null>;
+  decide: (id: string, sessionId: string | null) => Promise<boolean>;
+  /** Finds a key by the public half of its text. */
+  findKey: (keyId: string) => Promise<KeyOfProgram | null>;
+  keys: {
+    issue: (loginId: string, key: NewText & { keyId: string }, from: From) => Promise<ApiKey | null>;
+    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<ApiKey | null>;
+    revoke: (id: string, from: From) => Promise<void>;
+  };
+  /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
+  inTurn: <Result>(tenantId: string | null, work: () => Promise<Result>) => Promise<Result>;
+  /** Counts a request that proves nothing. Throws `rate_limit_exceeded` beyond the limit of its network. */
+  count: (clientIp: string | null) => Promise<void>;
+  ttlSeconds: number;
+  publicUrl: string;
+}
+
+interface NewText {
+  id: string;
+  secretSha256: Buffer;
+  ttlSeconds: number;
+}
+
+/** Gives programs keys that a person has confirmed by a code. */
+export class DeviceLogins {
+  readonly #options: DeviceLoginDependencies;
+
+  constructor(options: DeviceLoginDependencies) {
+    this.#options = options;
+  }
+
+  /** Throws `rate_limit_exceeded` for a network that starts too many, and `service_unavailable` if too many wait. */
+  async start(clientId: string, from: From): Promise<StartedDeviceLogin> {
+    const { insert, count, publicUrl } = this.#options;
+    await count(from.clientIp);
+    const [deviceCode, userCode] = [newDeviceCode(), newUserCode()];
+    const hashes = { deviceSha256: codeSha256(deviceCode), userSha256: codeSha256(userCode) };
+    if (!(await insert({ id: newId(), ...hashes, clientId, clientIp: from.clientIp })))
+      throw new AppError('service_unavailable', 'Too many programs wait for a person. Try again shortly.', {
+        headers: retryAfterHeaders(10_000),
+      });
+    const page = `${publicUrl}/device`;
+    return {
+      ...{ device_code: deviceCode, user_code: userCode },
+      ...{ verification_uri: page, verification_uri_complete: `${page}?user_code=${userCode}` },
+      expires_in: deviceLoginLife.minutes * 60,
+      interval: deviceLoginLife.intervalSeconds,
+    };
+  }
+
+  /** The key, once a person has allowed it. Throws {@link OAuthError} before that, and after all other ends. */
+  async poll(deviceCode: string, from: From): Promise<Token> {
+    const { findPolled, notePoll, keys, count } = this.#options;
+    const login = await findPolled(codeSha256(deviceCode).toString('hex'));
+    if (login === null) {
+      await count(from.clientIp);
+      throw new OAuthError('invalid_grant', 'The device code is unknown, or was used.');
+    }
+    if (login.state === 'expired') throw new OAuthError('expired_token', 'The device code has expired.');
+    // An early poll writes nothing.
+    if (login.isEarly || !(await notePoll(login.id))) {
+      await count(from.clientIp);
+      throw new OAuthError('slow_down', `Wait ${deviceLoginLife.intervalSeconds} seconds between polls.`);
+    }
+    if (login.state === 'denied') throw new OAuthError('access_denied', 'The person has denied the key.');
+    if (login.state === 'waiting')
+      throw new OAuthError('authorization_pending', 'The person has not decided yet.');
+    const { text, keyId, secretSha256 } = newKeyText();
+    const key = await keys.issue(login.id, { id: newId(), keyId, ...this.#lives(secretSha256) }, from);
+    if (key === null) throw new OAuthError('invalid_grant', 'The login was used, or its session has ended.');
+    return tokenOf(text, key);
+  }
+
+  /** A new text for the key of a program. Throws {@link OAuthError}. */
+  async renew(text: string, from: From): Promise<Token> {
+    const found = await this.#find(text, from);
+    if (found === null) throw new OAuthError('invalid_grant', 'The key is unknown, expired or revoked.');
+    const { key, secretSha256: given } = found;
+    if (key.confirmedBy === null) throw new OAuthError('invalid_grant', 'Only keys of programs are renewed.');
+    const { keys, inTurn } = this.#options;
+    const next = newKeyText(found.keyId);
+    const renewal = { id: key.id, ...this.#lives(next.secretSha256) };
+    const renewed = await inTurn(key.tenantId, () => keys.renew(renewal, given, from));
+    if (renewed === null)
+      throw new OAuthError('invalid_grant', 'The key, or that of the login which confirmed it, has ended.');
+    return tokenOf(next.text, renewed);
+  }
+
+  /** Revokes the key of a program. A text that is no valid key is no error (RFC 7009 §2.2). Throws {@link OAuthError}. */
+  async revoke(text: string, from: From): Promise<void> {
+    const found = await this.#find(text, from);
+    if (found === null) return;
+    if (found.key.confirmedBy === null)
+      throw new OAuthError('unsupported_token_type', 'Only keys of programs are revoked here.');
+    const { keys, inTurn } = this.#options;
+    const { id, tenantId } = found.key;
+    await inTurn(tenantId, () => keys.revoke(id, from));
+  }
+
+  /** The program that waits with a code; null for a text that is none, which counts against the network. */
+  async find(userCode: string, from: From): Promise<(WaitingProgram & { userCode: string }) | null> {
+    const { findWaiting, count } = this.#options;
+    const read = readUserCode(userCode);
+    const program = read === null ? null : await findWaiting(codeSha256(read).toString('hex'));
+    if (program !== null && read !== null) return { ...program, userCode: read };
+    await count(from.clientIp);
+    return null;
+  }
+
+  /** Allows a login in a session, or denies it. False if another decision came first, or it has expired. */
+  async decide(id: string, sessionId: string | null): Promise<boolean> {
+    return this.#options.decide(id, sessionId);
+  }
+
+  #lives(secretSha256: Buffer): Pick<NewText, 'secretSha256' | 'ttlSeconds'> {
+    return { secretSha256, ttlSeconds: this.#options.ttlSeconds };
+  }
+
+  async #find(
+    text: string,
+    from: From,
+  ): Promise<{ key: KeyOfProgram; keyId: string; secretSha256: Buffer } | null> {
+    const { findKey, count } = this.#options;
+    const parsed = parseKeyText(text);
+    const key = parsed === null ? null : await findKey(parsed.keyId);
+    if (parsed !== null && key !== null && judge(key, parsed.secretSha256) === 'accepted')
+      return { key, ...parsed };
+    await count(from.clientIp);
+    return null;
+  }
+}
+
+function tokenOf(text: string, { expiresAt, role, scopes }: ApiKey): Token {
+  return {
+    access_token: text,
+    token_type: 'Bearer',
+    expires_in: Math.max(0, Math.floor(((expiresAt?.getTime() ?? 0) - Date.now()) / 1_000)),
+    scope: effectiveScopes(role, scopes).join(' '),
+  };
+}

@@ -1,0 +1,109 @@
+import { auditEntryOf, type Change } from '@gatehouse/audited-changes/audit-entry';
+import type { RecordChange } from '@gatehouse/audited-changes/changes';
+import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { ApiKey } from '../keys/api-key.ts';
+import { revokeApiKey } from '../keys/api-key-statements.ts';
+import { keyCreated, keyRevoked, keyRotated } from '../keys/key-changes.ts';
+import type { From } from '../sessions/session.ts';
+import { leastRenewalSeconds } from './device-login.ts';
+import {
+  endOldestProgramKeys,
+  insertProgramKey,
+  lockConfirmingKey,
+  renewProgramKey,
+  takeConfirmation,
+  wasRenewedLately,
+  type Confirmation,
+  type NewProgramKey,
+} from './program-key-statements.ts';
+
+/** The actor of a change, by the key whose session confirmed that of the program. */
+type Actor = Pick<Confirmation, 'keyId' | 'tenantId' | 'role' | 'userId'>;
+
+/** Keys that people have given to programs, of all tenants and of owners, with their entries in the audit log. */
+export class ProgramKeySystemStore {
+  readonly #pool: Pool;
+  readonly #record: RecordChange;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool, record: RecordChange) {
+    this.#pool = pool;
+    this.#record = record;
+  }
+
+  /**
+   * Makes the key of an allowed login, once. Null when it was made, or the login or the key of its session has ended.
+   * Throws `tenant_suspended`.
+   */
+  async issue(loginId: string, key: NewProgramKey, from: From): Promise<ApiKey | null> {
+    return withTransaction(this.#pool, async (db) => {
+      const confirmation = await takeConfirmation(db, loginId);
+      if (confirmation === null) return null;
+      assertActive(confirmation);
+      const ended = await endOldestProgramKeys(db, confirmation.keyId);
+      const made = await insertProgramKey(db, key, confirmation);
+      if (made === null) return null;
+      await this.#note(db, [...ended.flatMap(keyRevoked), keyCreated(made)], confirmation, from);
+      return made;
+    });
+  }
+
+  /**
+   * Renews the key of a program, which has a secret with the hash `givenSha256`. Null when it or the key of the session
+   * that confirmed it has ended. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
+   */
+  async renew(key: Omit<NewProgramKey, 'keyId'>, givenSha256: Buffer, from: From): Promise<ApiKey | null> {
+    return withTransaction(this.#pool, async (db) => {
+      // In the order in which a revocation locks them.
+      const confirming = await lockConfirmingKey(db, key.id);
+      if (confirming === null) return null;
+      assertActive(confirming);
+      if (await wasRenewedLately(db, key.id))
+        throw new AppError('rate_limit_exceeded', 'A key is renewed once a minute at most.', {
+          headers: retryAfterHeaders(leastRenewalSeconds * 1_000),
+        });
+      const changed = await renewProgramKey(db, key, givenSha256);
+      if (changed === null) return null;
+      await this.#note(db, [keyRotated(changed)], actorOf(changed.after), from);
+      return changed.after;
+    });
+  }
+
+  async revoke(id: string, from: From): Promise<void> {
+    await withTransaction(this.#pool, async (db) => {
+      const changed = await revokeApiKey(db, id);
+      if (changed !== null) await this.#note(db, keyRevoked(changed), actorOf(changed.after), from);
+    });
+  }
+
+  /** Deletes up to `limit` keys of programs that ended 30 days ago; returns how many. */
+  async deleteEnded(limit: number): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.api_keys where id = any(array(
+         select id from tenant.api_keys
+         where confirmed_by is not null and expires_at < now() - interval '30 days' limit $1))`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  }
+
+  async #note(
+    db: Queryable,
+    changes: readonly Change[],
+    { keyId, role, userId, tenantId }: Actor,
+    from: From,
+  ): Promise<void> {
+    const by = { ...from, tenantId, actor: { key_id: keyId, role, user_id: userId } };
+    for (const change of changes) await this.#record(db, auditEntryOf(change, by));
+  }
+}
+
+function actorOf({ createdBy, tenantId, role, userId }: ApiKey): Actor {
+  return { keyId: createdBy, tenantId, role, userId };
+}
+
+function assertActive({ tenantStatus }: Pick<Confirmation, 'tenantStatus'>): void {
+  if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
+}

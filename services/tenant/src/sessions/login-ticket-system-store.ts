@@ -1,0 +1,59 @@
+import type { Pool, Queryable } from '@gatehouse/pg/pool';
+import { loginTicketSeconds } from './login-ticket.ts';
+
+/** The key that a link logs in with: the public half of its text, and the secret that it must still have. */
+export interface KeyOfTicket {
+  keyId: string;
+  secretSha256: Buffer;
+}
+
+/** Inserts a ticket for an active key, by the public half of its text. False if there is no such key. */
+export async function insertLoginTicket(
+  db: Queryable,
+  ticketSha256: Buffer,
+  keyId: string,
+): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `insert into tenant.login_tickets (ticket_sha256, key_id, secret_sha256, expires_at)
+     select $1::bytea, key_id, secret_sha256, now() + make_interval(secs => $3) from tenant.api_keys
+     where key_id = $2 and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
+    [ticketSha256, keyId, loginTicketSeconds],
+  );
+  return rowCount === 1;
+}
+
+/** Links that log in once, of all tenants and of owners. */
+export class LoginTicketSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Uses tickets up, by their hexadecimal hashes. Null for those that were used or have expired. */
+  async take(hashes: readonly string[]): Promise<(KeyOfTicket | null)[]> {
+    const { rows } = await this.#pool.query<KeyOfTicket & { ticketSha256: string }>(
+      `delete from tenant.login_tickets where ticket_sha256 = any($1) and expires_at > now()
+       returning encode(ticket_sha256, 'hex') as "ticketSha256", key_id as "keyId", secret_sha256 as "secretSha256"`,
+      [hashes.map((hash) => Buffer.from(hash, 'hex'))],
+    );
+    const taken = new Map(rows.map((row) => [row.ticketSha256, row]));
+    // One of several requests with the same ticket gets it.
+    return hashes.map((hash) => {
+      const ticket = taken.get(hash) ?? null;
+      taken.delete(hash);
+      return ticket;
+    });
+  }
+
+  /** Deletes up to `limit` tickets that have expired; returns how many. */
+  async deleteOld(limit: number): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.login_tickets where ticket_sha256 = any(array(
+         select ticket_sha256 from tenant.login_tickets where expires_at <= now() limit $1))`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  }
+}

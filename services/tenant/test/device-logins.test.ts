@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { deviceGrant } from '@gatehouse/contract/device-logins';
+import type { Service } from '@gatehouse/shell/service';
+import { mostDeviceLogins } from '../src/device-logins/device-login.ts';
+import { cookieOf, ownPage, type Sent } from './browser.ts';
+import { newNetwork, Programs } from './programs.ts';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+const publicUrl = 'https://gateway.example.com';
+
+let tenants: TenantServiceUnderTest;
+let replica: Service;
+let tenant: TestTenant;
+let programs: Programs;
+
+beforeAll(async () => {
+  tenants = await TenantServiceUnderTest.start({ settings: { PUBLIC_URL: publicUrl, CLI_KEY_TTL: '2h' } });
+  replica = await tenants.startReplica();
+  tenant = await tenants.makeTenant();
+  programs = new Programs(tenants, tenant);
+});
+afterAll(async () => {
+  await replica.stop();
+  await tenants.stop();
+});
+
+describe('a program', () => {
+  it('gets a key with the rights of the session that confirmed it, once, by whatever replicas', async () => {
+    const ada = await programs.person({ name: 'Ada', scopes: ['chat', 'agents.read'], user_id: 'ada' });
+    const { httpPort: port } = replica;
+    const started = await programs.start({ port });
+    expect(await programs.poll(started)).toMatchObject({
+      status: 400,
+      body: { error: 'authorization_pending' },
+    });
+    expect((await programs.decide('allow', started.code, ada.cookie)).text).toContain('Allowed');
+    await programs.passInterval();
+    const polls = await Promise.all([programs.pollAtOnce(started), programs.pollAtOnce(started, { port })]);
+    const [given] = polls.filter(({ status }) => status === 200);
+    expect(given?.body).toEqual({
+      ...{ access_token: expect.stringMatching(/^gwk_/), token_type: 'Bearer' },
+      ...{ expires_in: expect.any(Number), scope: 'chat agents.read' },
+    });
+    expect(polls.map(({ body }) => body.error ?? '').toSorted()[1]).toMatch(/^(invalid_grant|slow_down)$/);
+    expect(await programs.poll(started)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+
+    const key = String(given?.body['access_token']);
+    expect(await programs.principalOf(key)).toMatchObject({
+      ...{ id: ada.id, tenantId: tenant.id, role: 'user', scopes: ['chat', 'agents.read'], userId: 'ada' },
+    });
+    const listed = await tenants.call('GET', `/v1/api-keys/${await programs.idOf(key)}`, {
+      as: tenant.admin,
+    });
+    expect(listed.body).toMatchObject({
+      name: 'Ada (program gatehouse)',
+      created_by: ada.id,
+      user_id: 'ada',
+    });
+    expect(await programs.changesOf(listed.body.id)).toEqual([`api_key.created by ${ada.id}`]);
+    const lifeMs = Date.parse(listed.body.expires_at ?? '') - Date.now();
+    expect(lifeMs).toBeGreaterThan(7_140_000);
+    expect(lifeMs).toBeLessThanOrEqual(7_200_000);
+  });
+
+  it('starts and polls with JSON too, and learns where the person goes', async () => {
+    const network = newNetwork();
+    const answer = await programs.browse('/login/device', {
+      body: { client_id: 'a', scope: 'x' },
+      headers: {},
+      network,
+    });
+    const body = JSON.parse(answer.text) as Record<string, string>;
+    expect(body).toEqual({
+      device_code: expect.stringMatching(/^[\w-]{43}$/),
+      user_code: expect.stringMatching(/^[B-Z]{4}-[B-Z]{4}$/),
+      verification_uri: `${publicUrl}/device`,
+      verification_uri_complete: `${publicUrl}/device?user_code=${body['user_code']}`,
+      ...{ expires_in: 600, interval: 5 },
+    });
+    const sent = { grant_type: deviceGrant, device_code: body['device_code'] };
+    const polled = await programs.browse('/login/token', { body: sent, headers: {}, network });
+    expect([polled.status, JSON.parse(polled.text)]).toMatchObject([400, { error: 'authorization_pending' }]);
+    const stored = JSON.stringify(await tenants.rows('select * from tenant.device_logins'));
+    expect(stored).not.toContain(body['device_code']);
+    expect(stored).not.toContain(body['user_code']);
+  });
+
+  it('is slowed down when it polls early, without a write', async () => {
+    const started = await programs.start();
+    const fields = { grant_type: deviceGrant, device_code: started.device };
+    await programs.poll(started);
+    const polledAt = () =>
+      tenants.rows('select polled_at from tenant.device_logins order by id desc limit 1');
+    const before = await polledAt();
+    const early = await programs.send('/login/token', fields, { network: started.network });
+    expect(early).toMatchObject({ status: 400, body: { error: 'slow_down' } });
+    expect(await polledAt()).toEqual(before);
+    const many = await Promise.all(
+      Array.from({ length: 70 }, () => programs.send('/login/token', fields, { network: started.network })),
+    );
+    expect(many.filter(({ status }) => status === 429).map(({ body }) => body.error)).toContain('slow_down');
+  });
+
+  it('learns that the person denied it, and that its time is over', async () => {
+    const { cookie } = await programs.person();
+    const denied = await programs.start();
+    expect((await programs.decide('deny', denied.code, cookie)).text).toContain('Denied');
+    expect(await programs.poll(denied)).toMatchObject({ status: 400, body: { error: 'access_denied' } });
+    const late = await programs.start();
+    await programs.decide('allow', late.code, cookie);
+    await tenants.rows(`update tenant.device_logins set expires_at = now()`);
+    expect(await programs.poll(late)).toMatchObject({ status: 400, body: { error: 'expired_token' } });
+    expect((await programs.decide('allow', late.code, cookie)).status).toBe(404);
+  });
+
+  it.each([
+    ['/login/device', {}, 'invalid_request'],
+    ['/login/device', { client_id: 'a program' }, 'invalid_request'],
+    ['/login/device', { client_id: 'x'.repeat(65) }, 'invalid_request'],
+    ['/login/token', {}, 'invalid_request'],
+    ['/login/token', { grant_type: 'password' }, 'unsupported_grant_type'],
+    ['/login/token', { grant_type: deviceGrant }, 'invalid_request'],
+    ['/login/token', { grant_type: deviceGrant, device_code: 'wrong' }, 'invalid_grant'],
+    ['/login/token', { grant_type: 'refresh_token' }, 'invalid_request'],
+    ['/login/token', { grant_type: 'refresh_token', refresh_token: 'gwk_wrong' }, 'invalid_grant'],
+    ['/login/revoke', {}, 'invalid_request'],
+  ])('%s with %j gets %s', async (path, fields, code) => {
+    const { status, body } = await programs.send(path, fields);
+    expect([status, body]).toEqual([400, { error: code, error_description: expect.any(String) }]);
+  });
+
+  it.each([
+    ['a repeated field', 'client_id=a&client_id=b', 'application/x-www-form-urlencoded', 400],
+    ['a list', '[]', 'application/json', 400],
+    ['no JSON', '{', 'application/json', 400],
+    ['another type', 'client_id=a', 'text/plain', 415],
+    ['a long form', `client_id=${'a'.repeat(5_000)}`, 'application/x-www-form-urlencoded', 413],
+  ])('%s gets an error in the shape of OAuth', async (_name, text, type, status) => {
+    const url = `http://127.0.0.1:${tenants.service.httpPort}/login/device`;
+    const assertion = await (await tenants.identity.signer('edge')).anonymous('login.device');
+    const headers = { 'x-gatehouse-assertion': assertion, 'content-type': type };
+    const answer = await fetch(url, { method: 'POST', headers, body: text });
+    expect([answer.status, await answer.json()]).toEqual([
+      status,
+      { error: 'invalid_request', error_description: expect.any(String) },
+    ]);
+  });
+
+  it('starts 60 times a minute from one network, and not when too many wait', async () => {
+    const network = newNetwork();
+    const statuses = [];
+    for (let count = 0; count < 62; count += 1)
+      statuses.push((await programs.send('/login/device', { client_id: 'a' }, { network })).status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(60);
+    expect(statuses.slice(60)).toEqual([429, 429]);
+    const fill = `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, expires_at)
+      select gen_random_uuid(), sha256(n::text::bytea), sha256(n::text::bytea), 'many', now() + interval '1 minute'
+      from generate_series(1, $1::int) as n`;
+    await tenants.rows(fill, [mostDeviceLogins]);
+    const full = await programs.send('/login/device', { client_id: 'a' });
+    expect(full).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } });
+    expect(full.headers.get('retry-after')).toBe('10');
+    await tenants.rows(`delete from tenant.device_logins where client_id = 'many'`);
+    await programs.start();
+  });
+});
+
+describe('the page for a code', () => {
+  const page = (path: string, cookie?: string) =>
+    programs.browse(path, {
+      method: 'GET',
+      headers: {},
+      network: newNetwork(),
+      ...(cookie !== undefined && { cookie }),
+    });
+
+  it('asks for a login first, and comes back with the code', async () => {
+    const { code } = await programs.start();
+    const sent = await page(`/device?user_code=${code}`);
+    const location = `/login?return_to=${encodeURIComponent(`/device?user_code=${code}`)}`;
+    expect([sent.status, sent.headers.get('location')]).toEqual([303, location]);
+    const { key } = await tenants.makeKey(tenant.admin);
+    const done = await programs.browse(location, { form: { key } });
+    expect(done.headers.get('location')).toBe(`/device?user_code=${code}`);
+    expect((await page(`/device?user_code=${code}`, cookieOf(done.headers))).text).toContain(code);
+    expect((await page('/device')).headers.get('location')).toBe('/login?return_to=%2Fdevice');
+  });
+
+  it('shows the program, where it asked from and what the key may do, without scripts', async () => {
+    const { cookie } = await programs.person({ name: '<i>Ada</i>', scopes: ['chat'], user_id: 'ada' });
+    const fields = { client_id: '<script>' };
+    const { body } = await programs.send('/login/device', fields, { network: '203.0.113.9' });
+    const { text, headers } = await page(`/device?user_code=${String(body['user_code'])}`, cookie);
+    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'.*frame-ancestors 'none'$/);
+    for (const shown of ['&lt;script&gt;', '203.0.113.9, which is not', '&lt;i&gt;Ada', tenant.slug, 'chat'])
+      expect(text).toContain(shown);
+    expect(text).not.toMatch(/<script|<i>/);
+  });
+
+  it('takes a code as people type it, and bounds wrong ones', async () => {
+    const { cookie } = await programs.person();
+    const { code } = await programs.start();
+    const typed = code.toLowerCase().replace('-', ' ');
+    expect((await page('/device', cookie)).text).toContain('name="user_code"');
+    expect((await page(`/device?user_code=${encodeURIComponent(typed)}`, cookie)).text).toContain(code);
+    const network = newNetwork();
+    const statuses = [];
+    for (let count = 0; count < 62; count += 1)
+      statuses.push(
+        (await programs.browse('/device?user_code=BBBB-BBBB', { method: 'GET', cookie, network })).status,
+      );
+    expect(statuses.slice(59)).toEqual([404, 429, 429]);
+  });
+
+  /** Each attack: the change of the request. Without it, the request would allow the key. */
+  const attacks: Record<string, [sent: (fields: Record<string, string>) => Sent, status: number]> = {
+    'a form of another site': [() => ({ headers: { 'sec-fetch-site': 'cross-site' } }), 403],
+    'a form of another host of the site': [() => ({ headers: { 'sec-fetch-site': 'same-site' } }), 403],
+    'a form that is sent by hand': [() => ({ headers: { 'sec-fetch-site': 'none' } }), 403],
+    'a form of another origin': [() => ({ headers: { origin: 'https://example.com' } }), 403],
+    'no page': [() => ({ headers: {} }), 403],
+    'a request without a session': [() => ({ cookie: '' }), 303],
+    'a session that does not exist': [() => ({ cookie: `__Host-gatehouse=${'a'.repeat(43)}` }), 303],
+    'a form without the session that saw it': [({ session: _, ...fields }) => ({ form: fields }), 200],
+    'the session of another page': [
+      (fields) => ({ form: { ...fields, session: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11' } }),
+      200,
+    ],
+    'no decision': [({ decision: _, ...fields }) => ({ form: fields }), 200],
+    'another code': [(fields) => ({ form: { ...fields, user_code: 'BBBB-BBBB' } }), 404],
+    'JSON in place of the form': [(fields) => ({ form: undefined as never, body: fields }), 415],
+    'a link': [() => ({ method: 'GET', headers: {} }), 200],
+  };
+
+  it.each(Object.entries(attacks))('%s confirms nothing', async (_name, [change, status]) => {
+    const { cookie } = await programs.person();
+    const started = await programs.start();
+    const fields = { ...(await programs.formOf(started.code, cookie)), decision: 'allow' };
+    const sent: Sent = { form: fields, headers: ownPage, cookie, network: newNetwork(), ...change(fields) };
+    const isLink = sent.method === 'GET';
+    if (isLink) delete sent.form;
+    const path = isLink ? `/device?user_code=${started.code}` : '/device';
+    expect((await programs.browse(path, sent)).status).toBe(status);
+    expect((await programs.poll(started)).body.error).toBe('authorization_pending');
+    expect((await programs.decide('allow', started.code, cookie)).text).toContain('Allowed');
+  });
+
+  it('takes one decision', async () => {
+    const { cookie } = await programs.person();
+    const started = await programs.start();
+    const fields = await programs.formOf(started.code, cookie);
+    const both = await Promise.all(
+      ['allow', 'deny'].map((decision) =>
+        programs.browse('/device', { form: { ...fields, decision }, cookie }),
+      ),
+    );
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 404]);
+  });
+
+  it('shows people of a suspended tenant no code', async () => {
+    const other = await tenants.makeTenant();
+    const cookie = await programs.logIn(other.adminKey);
+    const started = await programs.start();
+    await programs.decide('allow', started.code, cookie);
+    await tenants.call('PATCH', `/internal/v1/owner/tenants/${other.id}`, { body: { status: 'suspended' } });
+    expect((await page('/device', cookie)).status).toBe(403);
+    expect((await programs.poll(started)).body.error).toBe('access_denied');
+  });
+});

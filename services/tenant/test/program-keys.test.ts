@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { eventually } from '@gatehouse/test/eventually';
+import type { Service } from '@gatehouse/shell/service';
+import { DeviceLoginSystemStore } from '../src/device-logins/device-login-system-store.ts';
+import { ProgramKeySystemStore } from '../src/device-logins/program-key-system-store.ts';
+import { Programs } from './programs.ts';
+import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
+
+const publicUrl = 'https://gateway.example.com';
+
+let tenants: TenantServiceUnderTest;
+let replica: Service;
+let tenant: TestTenant;
+let programs: Programs;
+
+beforeAll(async () => {
+  tenants = await TenantServiceUnderTest.start({ settings: { PUBLIC_URL: publicUrl, CLI_KEY_TTL: '2h' } });
+  replica = await tenants.startReplica();
+  tenant = await tenants.makeTenant();
+  programs = new Programs(tenants, tenant);
+});
+afterAll(async () => {
+  await replica.stop();
+  await tenants.stop();
+});
+
+describe('the key of a program', () => {
+  it('ends with the key whose session confirmed it', async () => {
+    const ada = await programs.person();
+    const { key } = await programs.keyOf(ada.cookie);
+    const { key: other } = await programs.keyOf((await programs.person()).cookie);
+    expect(await programs.principalOf(key)).toBeDefined();
+    await tenants.call('POST', `/v1/api-keys/${ada.id}/revoke`, { as: tenant.admin });
+    expect(await programs.principalOf(key)).toBeUndefined();
+    expect((await programs.renew(key)).body.error).toBe('invalid_grant');
+    expect(await programs.principalOf(other)).toBeDefined();
+  });
+
+  it('counts as the key whose session confirmed it, so that limits and budgets hold for both together', async () => {
+    const ada = await programs.person({ limits: { requests_per_minute: 1 } });
+    const { key } = await programs.keyOf(ada.cookie);
+    expect(await programs.principalOf(key)).toMatchObject({ id: ada.id });
+    await eventually(async () => {
+      const shown = await tenants.call('GET', `/v1/api-keys/${await programs.idOf(key)}`, {
+        as: tenant.admin,
+      });
+      expect(shown.body).toMatchObject({ last_used_at: expect.any(String), limits: null });
+    });
+  });
+
+  it('is not given for a login whose key was revoked meanwhile', async () => {
+    const ada = await programs.person();
+    const started = await programs.start();
+    await programs.decide('allow', started.code, ada.cookie);
+    await tenants.call('POST', `/v1/api-keys/${ada.id}/revoke`, { as: tenant.admin });
+    expect(await programs.poll(started)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  });
+
+  it('lives no longer than the key whose session confirmed it, nor than the secret of that', async () => {
+    const soon = new Date(Date.now() + 600_000).toISOString();
+    const { seconds } = await programs.keyOf((await programs.person({ expires_at: soon })).cookie);
+    expect(seconds).toBeLessThanOrEqual(600);
+    const ada = await programs.person();
+    const { key } = await programs.keyOf(ada.cookie);
+    const rotate = (overlap_seconds: number) =>
+      tenants.call('POST', `/v1/api-keys/${ada.id}/rotate`, { as: tenant.admin, body: { overlap_seconds } });
+    await rotate(300);
+    const expiry = (await programs.principalOf(key))?.expiresAt?.getTime() ?? Infinity;
+    expect(expiry - Date.now()).toBeLessThanOrEqual(300_000);
+    const renewed = await programs.renew(key);
+    expect(renewed.body['expires_in']).toBeLessThanOrEqual(300);
+    await rotate(300);
+    expect(await programs.principalOf(String(renewed.body['access_token']))).toBeUndefined();
+  });
+
+  it('gets a new text for the present one, which stays valid for a while', async () => {
+    const ada = await programs.person();
+    const { key } = await programs.keyOf(ada.cookie);
+    const id = await programs.idOf(key);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() + interval '1 minute' where id = $1`, [
+      id,
+    ]);
+    const renewed = await programs.renew(key);
+    expect(renewed).toMatchObject({ status: 200, body: { token_type: 'Bearer' } });
+    expect(renewed.body['expires_in']).toBeGreaterThan(7_140);
+    const next = String(renewed.body['access_token']);
+    expect([await programs.principalOf(key), await programs.idOf(next)]).toEqual([expect.any(Object), id]);
+    const changes = [`api_key.created by ${ada.id}`, `api_key.rotated by ${ada.id}`];
+    expect(await programs.changesOf(id)).toEqual(changes);
+    const again = await programs.renew(next);
+    expect([again.status, again.body.error, again.headers.get('retry-after')]).toEqual([
+      429,
+      'slow_down',
+      '60',
+    ]);
+
+    // A client that got no answer repeats with the text that it has.
+    const pass = (interval: string) =>
+      tenants.rows(
+        `update tenant.api_keys set previous_valid_until = previous_valid_until - $2::interval where id = $1`,
+        [id, interval],
+      );
+    await pass('2 minutes');
+    const repeated = String((await programs.renew(key)).body['access_token']);
+    expect(await programs.principalOf(key)).toBeUndefined();
+    expect(await programs.principalOf(next)).toBeDefined();
+    await pass('10 minutes');
+    expect(await programs.principalOf(next)).toBeUndefined();
+    expect(await programs.principalOf(repeated)).toBeDefined();
+    expect((await programs.renew(next)).body.error).toBe('invalid_grant');
+  });
+
+  it('is renewed for a month, and then confirmed again', async () => {
+    const { key } = await programs.keyOf((await programs.person()).cookie);
+    const id = await programs.idOf(key);
+    const age = `update tenant.api_keys set created_at = now() - $2::interval where id = $1`;
+    await tenants.rows(age, [id, '29 days 23 hours']);
+    const renewed = await programs.renew(key);
+    expect(renewed.body['expires_in']).toBeLessThanOrEqual(3_600);
+    expect(renewed.body['expires_in']).toBeGreaterThan(3_500);
+  });
+
+  it('is renewed by one of two requests at once', async () => {
+    const { key } = await programs.keyOf((await programs.person()).cookie);
+    const { httpPort: port } = replica;
+    const both = await Promise.all([programs.renew(key), programs.renew(key, { port })]);
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 429]);
+  });
+
+  it('is revoked by its text; other keys are not, and are not renewed', async () => {
+    const ada = await programs.person();
+    const { key } = await programs.keyOf(ada.cookie);
+    const id = await programs.idOf(key);
+    expect(await programs.send('/login/revoke', { token: key })).toMatchObject({ status: 200, body: {} });
+    expect(await programs.principalOf(key)).toBeUndefined();
+    expect(await programs.send('/login/revoke', { token: key })).toMatchObject({ status: 200 });
+    expect(await programs.changesOf(id)).toEqual([expect.any(String), `api_key.revoked by ${ada.id}`]);
+    const refused = await programs.send('/login/revoke', { token: ada.key });
+    expect(refused).toMatchObject({ status: 400, body: { error: 'unsupported_token_type' } });
+    expect((await programs.renew(ada.key)).body.error).toBe('invalid_grant');
+    expect(await programs.principalOf(ada.key)).toBeDefined();
+  });
+
+  it('opens no session, which could confirm further keys', async () => {
+    const { key } = await programs.keyOf((await programs.person()).cookie);
+    expect((await programs.browse('/login/key', { body: { key } })).status).toBe(401);
+  });
+
+  it('of an owner is one of an owner, and none that keeps the platform open', async () => {
+    const root = await tenants.call('POST', '/internal/v1/owner/api-keys', {
+      body: { name: 'Root', role: 'owner' },
+    });
+    const { key } = await programs.keyOf(await programs.logIn(root.body.key));
+    expect(await programs.principalOf(key)).toMatchObject({ role: 'owner', tenantId: '' });
+    const last = await tenants.call('POST', `/internal/v1/owner/api-keys/${root.body.id}/revoke`);
+    expect([last.status, last.body.error.code]).toEqual([409, 'last_owner_key']);
+  });
+
+  it('has the rights of its admin, bound to no user, as the session was', async () => {
+    const admin = await programs.person({ role: 'admin', scopes: ['agents.write', 'keys.write'] });
+    const { key, scope } = await programs.keyOf(admin.cookie);
+    expect(scope).toBe('agents.write keys.write');
+    expect(await programs.principalOf(key)).toMatchObject({ role: 'admin', userId: undefined });
+  });
+
+  it('replaces the oldest of twenty, and raises no event because it expires', async () => {
+    const ada = await programs.person();
+    const keys = [];
+    for (let count = 0; count < 21; count += 1) keys.push((await programs.keyOf(ada.cookie)).key);
+    const [oldest = '', next = ''] = keys;
+    expect(await programs.principalOf(oldest)).toBeUndefined();
+    expect(await programs.principalOf(next)).toBeDefined();
+    const alerts = await tenants.rows(
+      'select from tenant.api_keys where confirmed_by = $1 and expiry_alert_for is not null',
+      [ada.id],
+    );
+    expect(alerts).toEqual([]);
+  });
+
+  it('is deleted a month after its end, and logins when their time is over', async () => {
+    const { key } = await programs.keyOf((await programs.person()).cookie);
+    const id = await programs.idOf(key);
+    await programs.start();
+    await tenants.rows(`update tenant.device_logins set expires_at = now() - interval '3 minutes'`);
+    await tenants.rows(`update tenant.api_keys set expires_at = now() - interval '31 days' where id = $1`, [
+      id,
+    ]);
+    const log = createLogger('tenant', 'silent');
+    const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
+    expect(await new ProgramKeySystemStore(pool, async () => undefined).deleteEnded(10)).toBe(1);
+    expect(await new DeviceLoginSystemStore(pool).deleteOld(1_000)).toBeGreaterThan(0);
+    await pool.end();
+    expect(await tenants.rows('select from tenant.api_keys where id = $1', [id])).toEqual([]);
+    await eventually(async () => expect(await tenants.rows('select from tenant.device_logins')).toEqual([]));
+  });
+});
