@@ -1,55 +1,29 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { runCli } from '../../packages/cli/src/cli.ts';
-import { operationsOf, type OpenApiDocument } from '../../packages/cli/src/operations.ts';
+import { CommandLine, type Ran, type RunSettings } from '@gatehouse/test/command-line';
 import { eventually } from '@gatehouse/test/eventually';
 import { openGateway } from '@gatehouse/test/open-gateway';
 import type { SomeGateway } from '@gatehouse/test/some-gateway';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
-const document = path.join(import.meta.dirname, '../../packages/contract/openapi.json');
-const operations = operationsOf(JSON.parse(readFileSync(document, 'utf8')) as OpenApiDocument);
-
 let gateway: SomeGateway;
 let tenant: TenantAccess;
+let commandLine: CommandLine;
 let folder: string;
 beforeAll(async () => {
   gateway = await openGateway();
   tenant = await gateway.makeTenant();
-  folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-cli-'));
+  commandLine = await CommandLine.make();
+  ({ folder } = commandLine);
 });
 afterAll(async () => {
-  await rm(folder, { recursive: true });
+  await commandLine.remove();
   await gateway.stop();
 });
 
-interface Ran {
-  code: number;
-  out: string;
-  error: string;
-}
-
-async function run(
-  line: readonly string[],
-  { input = '', environment = {} }: { input?: string; environment?: Record<string, string> } = {},
-): Promise<Ran> {
-  let [out, error] = ['', ''];
-  const code = await runCli({
-    words: line,
-    operations,
-    environment: { XDG_CONFIG_HOME: folder, ...environment },
-    stdin: Readable.from([input]),
-    write: (text) => (out += text),
-    writeError: (text) => (error += text),
-    signal: new AbortController().signal,
-    version: 'test',
-  });
-  return { code, out, error };
-}
+const run = (line: readonly string[], settings?: RunSettings): Promise<Ran> =>
+  commandLine.run(line, settings);
 
 async function json(line: readonly string[], input?: string): Promise<unknown> {
   const { code, out, error } = await run([...line, '--json'], input === undefined ? {} : { input });
@@ -244,10 +218,7 @@ it.each([
 
 it('an interruption ends a command that follows', async () => {
   const interrupt = new AbortController();
-  const running = runCli({
-    ...{ words: ['traces', 'follow'], operations, environment: { XDG_CONFIG_HOME: folder } },
-    ...{ stdin: Readable.from([]), write: () => interrupt.abort(), writeError: () => undefined },
-    ...{ signal: interrupt.signal, version: 'test' },
-  });
-  expect(await running).toBe(130);
+  const { signal } = interrupt;
+  const { code } = await run(['traces', 'follow'], { signal, onWrite: () => interrupt.abort() });
+  expect(code).toBe(130);
 });

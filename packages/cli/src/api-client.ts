@@ -121,10 +121,24 @@ async function errorOf(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   let error: { code?: string; message?: string } = {};
   try {
-    ({ error = {} } = JSON.parse(text) as { error?: typeof error });
+    error = errorIn(JSON.parse(text) as ErrorAnswer);
   } catch {
     // Something in front of the gateway has answered.
   }
   const { code = `http_${response.status}`, message = `${response.status} ${response.statusText}` } = error;
   return new ApiError({ status: response.status, code, message, requestId });
+}
+
+interface ErrorAnswer {
+  error?: { code?: string; message?: string } | string;
+  error_description?: string;
+}
+
+/** Logins of programs have errors as OAuth has them (RFC 6749 §5.2). */
+function errorIn({ error = {}, error_description: description }: ErrorAnswer): {
+  code?: string;
+  message?: string;
+} {
+  if (typeof error !== 'string') return error;
+  return { code: error, ...(description !== undefined && { message: description }) };
 }

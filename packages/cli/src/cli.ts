@@ -54,7 +54,7 @@ function programOf(
     .showHelpAfterError('(add --help for what there is)')
     .addHelpText(
       'after',
-      '\nExamples:\n  gatehouse login --url https://gatehouse.example.com --key -\n  gatehouse agents list\n  gatehouse chat -m agent:clerk "Where is the key?"\n  gatehouse apply -f gatehouse/\n',
+      '\nExamples:\n  gatehouse login --url https://gatehouse.example.com\n  gatehouse agents list\n  gatehouse chat -m agent:clerk "Where is the key?"\n  gatehouse apply -f gatehouse/\n',
     );
   addLogin(program, context);
   addChat(program, context);

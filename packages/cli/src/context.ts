@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { ApiClient } from './api-client.ts';
 import { Output } from './output.ts';
-import { checkedProfile, Profiles, type Profile } from './profiles.ts';
+import { addressOf, checkedProfile, Profiles, type Profile } from './profiles.ts';
 
 /** The options of every command. */
 export interface SharedOptions {
@@ -14,6 +14,8 @@ export interface Surroundings {
   environment: Readonly<Record<string, string | undefined>>;
   stdin: Readable;
   write: (text: string) => void;
+  /** Opens an address in the browser of the person. */
+  open: (url: string) => void;
   /** Is aborted when the person interrupts the command. */
   signal: AbortSignal;
   version: string;
@@ -31,17 +33,27 @@ export class Context {
 
   /** `GATEHOUSE_URL` and `GATEHOUSE_API_KEY` together stand in for a profile. */
   async client(options: SharedOptions): Promise<ApiClient> {
-    return this.clientOf(await this.#profile(options));
+    return this.clientOf(await this.profile(options));
   }
 
   clientOf(profile: Profile): ApiClient {
     return new ApiClient(checkedProfile(profile), this.surroundings.version);
   }
 
-  async #profile({ profile }: SharedOptions): Promise<Profile> {
-    const { GATEHOUSE_URL: url, GATEHOUSE_API_KEY: key, GATEHOUSE_PROFILE } = this.surroundings.environment;
-    if (profile === undefined && url !== undefined && key !== undefined) return { url, key };
-    return this.profiles.get(profile ?? GATEHOUSE_PROFILE);
+  /** A client for requests without a key. */
+  strangerOf(url: string): ApiClient {
+    return new ApiClient({ url: addressOf(url), key: '' }, this.surroundings.version);
+  }
+
+  async profile(options: SharedOptions): Promise<Profile> {
+    const { GATEHOUSE_URL: url, GATEHOUSE_API_KEY: key } = this.surroundings.environment;
+    if (options.profile === undefined && url !== undefined && key !== undefined) return { url, key };
+    return this.profiles.get(this.nameOf(options));
+  }
+
+  /** The name of the profile that the options or the environment choose; undefined for the current one. */
+  nameOf({ profile }: SharedOptions): string | undefined {
+    return profile ?? this.surroundings.environment['GATEHOUSE_PROFILE'];
   }
 
   output({ json = false }: SharedOptions): Output {

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { runCli } from './cli.ts';
 import { operations } from './known-operations.ts';
 
@@ -18,7 +19,21 @@ process.exitCode = await runCli({
   environment: process.env,
   stdin: process.stdin,
   write: (text) => void process.stdout.write(text),
+  open: (url) => openInBrowser(url),
   writeError: (text) => void process.stderr.write(text),
   signal: interrupt.signal,
   version: typeof __VERSION__ === 'string' ? __VERSION__ : 'development',
 });
+
+/** No shell reads the address. */
+function openInBrowser(url: string): void {
+  const openers: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+    darwin: ['open'],
+    win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+  };
+  const [command = '', ...words] = openers[process.platform] ?? ['xdg-open'];
+  // The person can still open the address that was printed.
+  spawn(command, [...words, url], { stdio: 'ignore', detached: true })
+    .on('error', () => undefined)
+    .unref();
+}

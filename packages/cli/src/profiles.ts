@@ -1,11 +1,14 @@
-import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { UsageError } from './usage-error.ts';
 
 /** The address of a gateway and the key for it. */
 export interface Profile {
   url: string;
   key: string;
+  /** The lifetime of a key that a person has confirmed by a code. */
+  device?: { from: string; until: string };
 }
 
 interface ProfilesFile {
@@ -14,6 +17,7 @@ interface ProfilesFile {
 }
 
 const defaultName = 'default';
+const lock = { pauseMs: 50, longestMs: 25_000, staleMs: 30_000 };
 
 /** The profiles of a person, in a file that only they can read. */
 export class Profiles {
@@ -34,27 +38,67 @@ export class Profiles {
     const found = file.profiles[wanted];
     if (found !== undefined) return found;
     throw new UsageError(
-      `There is no profile "${wanted}". Run: gatehouse login --url https://… --key -${name === undefined ? '' : ` --profile ${name}`}`,
+      `There is no profile "${wanted}". Run: gatehouse login --url https://…${name === undefined ? '' : ` --profile ${name}`}`,
     );
   }
 
   /** Keeps it and makes it the current one; returns its name. */
   async keep(name: string | undefined, profile: Profile): Promise<string> {
-    const file = await this.#read();
-    const current = name ?? file.current;
-    await this.#write({ current, profiles: { ...file.profiles, [current]: profile } });
-    return current;
+    return this.#alone(async () => {
+      const file = await this.#read();
+      const current = name ?? file.current;
+      await this.#write({ current, profiles: { ...file.profiles, [current]: profile } });
+      return current;
+    });
+  }
+
+  /** Keeps what `change` makes of a profile, unless it is undefined. Meanwhile no other command changes the file. */
+  async change(
+    name: string | undefined,
+    change: (profile: Profile) => Promise<Profile | undefined>,
+  ): Promise<Profile> {
+    return this.#alone(async () => {
+      const before = await this.get(name);
+      const after = await change(before);
+      if (after === undefined) return before;
+      const file = await this.#read();
+      await this.#write({ ...file, profiles: { ...file.profiles, [name ?? file.current]: after } });
+      return after;
+    });
   }
 
   /** Returns the name of the one that was removed, or undefined if there was none. */
   async remove(name: string | undefined): Promise<string | undefined> {
-    const file = await this.#read();
-    const wanted = name ?? file.current;
-    if (file.profiles[wanted] === undefined) return undefined;
-    const others = Object.entries(file.profiles).filter(([other]) => other !== wanted);
-    const current = wanted === file.current ? (others[0]?.[0] ?? defaultName) : file.current;
-    await this.#write({ current, profiles: Object.fromEntries(others) });
-    return wanted;
+    return this.#alone(async () => {
+      const file = await this.#read();
+      const wanted = name ?? file.current;
+      if (file.profiles[wanted] === undefined) return undefined;
+      const others = Object.entries(file.profiles).filter(([other]) => other !== wanted);
+      const current = wanted === file.current ? (others[0]?.[0] ?? defaultName) : file.current;
+      await this.#write({ current, profiles: Object.fromEntries(others) });
+      return wanted;
+    });
+  }
+
+  /** Runs `work` while no other command does. A command that was killed leaves a lock, which is stale after a while. */
+  async #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const file = `${this.#file}.lock`;
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    const endsAt = Date.now() + lock.longestMs;
+    while (!(await made(file))) {
+      const age = await stat(file).then(
+        ({ mtimeMs }) => Date.now() - mtimeMs,
+        () => 0,
+      );
+      if (age > lock.staleMs) await rm(file, { force: true });
+      else if (Date.now() > endsAt) throw new UsageError(`Another command holds ${file}. Try again.`);
+      else await setTimeout(lock.pauseMs);
+    }
+    try {
+      return await work();
+    } finally {
+      await rm(file, { force: true });
+    }
   }
 
   async #read(): Promise<ProfilesFile> {
@@ -78,14 +122,23 @@ export class Profiles {
     }
   }
 
-  /** As a whole or not at all, also when two commands write at once. */
+  /** As a whole or not at all. */
   async #write(file: ProfilesFile): Promise<void> {
-    const folder = path.dirname(this.#file);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
     const written = `${this.#file}.${process.pid}`;
     await writeFile(written, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
     await chmod(written, 0o600);
     await rename(written, this.#file);
+  }
+}
+
+/** Makes a file; false if there is one. */
+async function made(file: string): Promise<boolean> {
+  try {
+    await writeFile(file, '', { flag: 'wx', mode: 0o600 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
   }
 }
 
@@ -96,8 +149,8 @@ export function checkedProfile({ url, key }: Profile): Profile {
   return { url: addressOf(url), key };
 }
 
-/** Keys go over https, except on this machine. */
-function addressOf(text: string): string {
+/** The origin of a gateway. Throws for one to which keys would go in the clear: not https, and not this machine. */
+export function addressOf(text: string): string {
   let url: URL;
   try {
     url = new URL(text);

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
+import { askForKey, hasExpired, isDue, renewKey, revokeKey, type StartedLogin } from '../device-key.ts';
 import { readAll } from '../inputs.ts';
-import { checkedProfile } from '../profiles.ts';
+import { forTerminal } from '../output.ts';
+import { checkedProfile, type Profile } from '../profiles.ts';
 import { addShared } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -12,43 +14,48 @@ interface Whoami {
   scopes: string[];
 }
 
-/** `login`, `logout`, `whoami`. */
+interface LoginOptions extends SharedOptions {
+  url?: string;
+  key?: string;
+  open?: boolean;
+  refresh?: boolean;
+}
+
+/** `login`, `logout`, `whoami`, `key`. */
 export function addLogin(program: Command, context: Context): void {
   addShared(program.command('login'))
-    .description('keep the address of a gateway and a key for it')
-    .requiredOption(
+    .description('keep the address of a gateway and a key for it, which you confirm in a browser')
+    .option(
       '--url <url>',
       'such as https://gatehouse.example.com',
       context.surroundings.environment['GATEHOUSE_URL'],
     )
-    .requiredOption(
+    .option(
       '--key <key>',
-      'an API key; - reads it from standard input, where no list of processes shows it',
+      'an API key that you have; - reads it from standard input, where no list of processes shows it',
     )
+    .option('--open', 'open the page in your browser')
+    .option('--refresh', 'renew the key of the profile if it is in the last third of its lifetime')
     .addHelpText(
       'after',
-      '\nExample:\n  pass gatehouse | gatehouse login --url https://gatehouse.example.com --key -\n',
+      '\nExamples:\n  gatehouse login --url https://gatehouse.example.com\n  pass gatehouse | gatehouse login --url https://gatehouse.example.com --key -\n',
     )
-    .action(async (options: SharedOptions & { url: string; key: string }) => {
-      const key = options.key === '-' ? (await readAll(context.surroundings.stdin)).trim() : options.key;
-      const profile = checkedProfile({ url: options.url, key });
-      const who = await context.clientOf(profile).json<Whoami>({ method: 'GET', path: '/v1/whoami' });
-      const name = await context.profiles.keep(options.profile, profile);
-      if (options.json === true) context.output(options).answer({ profile: name, ...who });
-      else
-        context
-          .output(options)
-          .line(
-            `Logged in to ${profile.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
-          );
+    .action(async (options: LoginOptions) => {
+      if (options.refresh === true) await refresh(context, options);
+      else await logIn(context, options);
     });
 
   addShared(program.command('logout'))
-    .description('forget the address and the key of a profile; the key itself stays valid')
+    .description(
+      'forget the address and the key of a profile, and revoke a key that you confirmed in a browser',
+    )
     .action(async (options: SharedOptions) => {
-      const removed = await context.profiles.remove(options.profile);
-      if (removed === undefined) throw new UsageError('There is no such profile.');
-      context.output(options).answer({ profile: removed, removed: true });
+      const name = context.nameOf(options);
+      const profile = await context.profiles.get(name);
+      const isRevoked = profile.device !== undefined;
+      if (isRevoked) await revokeKey(context.strangerOf(profile.url), profile);
+      const removed = await context.profiles.remove(name);
+      context.output(options).answer({ profile: removed, removed: true, revoked: isRevoked });
     });
 
   addShared(program.command('whoami'))
@@ -57,4 +64,84 @@ export function addLogin(program: Command, context: Context): void {
       const client = await context.client(options);
       context.output(options).answer(await client.json({ method: 'GET', path: '/v1/whoami' }));
     });
+
+  addShared(program.command('key'))
+    .description('print the key in use, renewed if it is time: the `apiKeyHelper` of Claude Code')
+    .addHelpText('after', '\nExample:\n  curl -H "Authorization: Bearer $(gatehouse key)" …\n')
+    .action(async (options: SharedOptions) => {
+      const { key } = checkedProfile(await usableProfile(context, options));
+      context.output({}).line(options.json === true ? JSON.stringify({ key }) : key);
+    });
+}
+
+async function logIn(context: Context, options: LoginOptions): Promise<void> {
+  const { url, key } = options;
+  if (url === undefined) throw new UsageError('Missing: --url');
+  const kept = key === undefined ? await confirmed(context, url, options) : await given(context, url, key);
+  const client = context.clientOf(kept);
+  const who = await client.json<Whoami>({ method: 'GET', path: '/v1/whoami' });
+  const name = await context.profiles.keep(options.profile, { ...kept, ...checkedProfile(kept) });
+  const output = context.output(options);
+  if (options.json === true) output.line(JSON.stringify({ profile: name, ...who }));
+  else
+    output.line(
+      `Logged in to ${kept.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
+    );
+}
+
+async function given({ surroundings }: Context, url: string, text: string): Promise<Profile> {
+  return checkedProfile({ url, key: text === '-' ? (await readAll(surroundings.stdin)).trim() : text });
+}
+
+/** The profile of a key that the person confirms in a browser. */
+async function confirmed(context: Context, url: string, options: LoginOptions): Promise<Profile> {
+  const client = context.strangerOf(url);
+  const { signal, open } = context.surroundings;
+  const output = context.output(options);
+  const show = (started: StartedLogin): void => {
+    const page = pageOf(started, url);
+    if (options.json === true) {
+      const { user_code, expires_in } = started;
+      output.line(JSON.stringify({ verification_uri: page, user_code, expires_in }));
+    } else {
+      output.line(`Open ${page}`);
+      output.line(forTerminal(`and allow the code ${started.user_code}. Ctrl-C gives up.`));
+    }
+    if (options.open === true) open(page);
+  };
+  return { url, ...(await askForKey(client, { signal, show })) };
+}
+
+/** The page with the code. Throws for an address that no browser should be sent to. */
+function pageOf({ verification_uri_complete: page }: StartedLogin, url: string): string {
+  const parsed = new URL(page, url);
+  if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')
+    throw new UsageError('The gateway names a page that is neither https nor http.');
+  return parsed.href;
+}
+
+/** Renews the key of a profile in the last third of its lifetime. One of several commands at once does. */
+async function refresh(context: Context, options: SharedOptions): Promise<Profile> {
+  const name = context.nameOf(options);
+  const profile = await context.profiles.get(name);
+  if (profile.device === undefined)
+    throw new UsageError('The key of this profile was given, so it is not renewed. Log in without --key.');
+  if (!isDue(profile)) return profile;
+  return context.profiles.change(name, async (current) =>
+    isDue(current)
+      ? { ...current, ...(await renewKey(context.strangerOf(current.url), current)) }
+      : undefined,
+  );
+}
+
+/** The profile with a key that is valid. While the gateway can't renew it, a key is good until it expires. */
+async function usableProfile(context: Context, options: SharedOptions): Promise<Profile> {
+  const profile = await context.profile(options);
+  if (!isDue(profile)) return profile;
+  try {
+    return await refresh(context, options);
+  } catch (error) {
+    if (hasExpired(profile)) throw error;
+    return profile;
+  }
 }
