@@ -65,6 +65,7 @@ export class LocalSystem {
   #starting: Promise<unknown> = Promise.resolve();
   #migrate: () => Promise<void> = async () => undefined;
   #unlock: () => Promise<void> = async () => undefined;
+  #database: DatabaseOptions | undefined;
 
   constructor(options: SystemOptions) {
     this.#options = options;
@@ -75,6 +76,15 @@ export class LocalSystem {
     const starting = this.#start();
     this.#starting = starting;
     return starting;
+  }
+
+  /** A link that logs a browser in once, within a minute, with the admin key of the demo tenant. */
+  async makeLoginLink({ url, admin_key: key }: Credentials): Promise<string> {
+    if (this.#database === undefined) throw new Error('the system has not been started');
+    // The public half of the key: arguments of processes are no place for secrets.
+    const prefix = key.split('_', 2).join('_');
+    const settings = { DATABASE_URL: serviceUrl(this.#database, 'tenant') };
+    return url + (await this.#runOfTenant('login-link.ts', [prefix], settings));
   }
 
   /** Stops everything: the edge first, the database and Kafka last. */
@@ -113,6 +123,7 @@ export class LocalSystem {
       services.map(({ name }) => name),
     );
     const [database, kafkaBrokers] = await Promise.all([this.#startDatabase(secrets), this.#findKafka()]);
+    this.#database = database;
     if (kafkaBrokers !== undefined) await this.#createTopics(kafkaBrokers);
     const provider = settings.simulated ? await this.#startSimulator() : {};
     const replicas = await planReplicas(settings);
@@ -307,14 +318,18 @@ export class LocalSystem {
   }
 
   async #createOwnerKey({ database, kafkaBrokers }: EnvironmentOptions): Promise<string> {
-    const command = path.join(repositoryRoot, 'services/tenant/src/bootstrap.ts');
-    const environment = {
-      ...sharedEnvironment(this.#options.caller),
+    // `--force`, because this runs only when the owner key is unknown here, so an existing one is lost.
+    return this.#runOfTenant('bootstrap.ts', ['--force'], {
       DATABASE_URL: serviceUrl(database, 'tenant'),
       ...(kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: kafkaBrokers }),
-    };
-    // `--force`, because this runs only when the owner key is unknown here, so an existing one is lost.
-    const { stdout } = await run(process.execPath, [command, '--force'], { env: environment });
+    });
+  }
+
+  /** Runs a command of the tenant service, and returns what it prints. */
+  async #runOfTenant(file: string, words: string[], settings: Record<string, string>): Promise<string> {
+    const command = path.join(repositoryRoot, 'services/tenant/src', file);
+    const env = { ...sharedEnvironment(this.#options.caller), ...settings };
+    const { stdout } = await run(process.execPath, [command, ...words], { env });
     return stdout.trim();
   }
 }

@@ -28,6 +28,7 @@ async function up(): Promise<void> {
     const credentials = await system.start();
     if (watches) await restartOnChange(system, log);
     announce(credentials, log, settings.stateFolder);
+    await announceLogin(system, credentials, log);
   } catch (error) {
     if (stopped.requested()) return;
     fail(error);
@@ -74,12 +75,24 @@ function announce(credentials: Credentials, log: LogStream, stateFolder: string)
     messages: [{ role: 'user', content: 'Hello! Who are you?' }],
   });
   log.say(`the keys are in ${stateFolder}/credentials.json`);
-  log.say(`pages for people: ${url}/app/ (log in with one of the keys)`);
+  log.say(`pages for people: ${url}/app/ (log in with one of the keys, or once with the link below)`);
   log.plain(`ready: ${url}`);
   log.plain(
     `curl -sS ${url}/v1/chat/completions -H 'Authorization: Bearer ${credentials.user_key}' ` +
       `-H 'Content-Type: application/json' -d '${body}'`,
   );
+}
+
+/** Last, because the link is good for a minute. A revoked key has none. */
+async function announceLogin(system: LocalSystem, credentials: Credentials, log: LogStream): Promise<void> {
+  try {
+    log.plain(`log in, once and within a minute: ${await system.makeLoginLink(credentials)}`);
+  } catch (error) {
+    log.say(
+      `made no link to log in: ${(error as { stderr?: string }).stderr?.trim() ?? String(error)}`,
+      'WARN',
+    );
+  }
 }
 
 /** Prints one sentence for problems that the operator can solve, and the stack for all others. */

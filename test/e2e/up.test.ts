@@ -89,6 +89,27 @@ describe('make up', () => {
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
   });
 
+  it('prints a link that logs a browser in once, and that a preview does not use up', async () => {
+    await system.waitForOutput(/^log in, once and within a minute: .*\n/m);
+    const [, link = ''] = /^log in, once and within a minute: (\S+)$/m.exec(system.output) ?? [];
+    expect(link).toMatch(`${first.url}/login/link?ticket=`);
+    const ticket = new URL(link).searchParams.get('ticket') ?? '';
+    for (const _ of [1, 2]) expect((await fetch(link)).status).toBe(200);
+    const press = (site: string): Promise<Response> =>
+      fetch(`${first.url}/login/link`, {
+        ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams({ ticket }) },
+        headers: { 'sec-fetch-site': site },
+      });
+    expect((await press('cross-site')).status).toBe(403);
+    const entered = await press('same-origin');
+    expect([entered.status, entered.headers.get('location')]).toEqual([303, '/app/']);
+    const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+    const headers = { cookie, 'sec-fetch-site': 'same-origin', 'x-gatehouse-page': '1' };
+    const session = await fetch(`${first.url}/v1/session`, { headers });
+    expect(await session.json()).toMatchObject({ role: 'admin', tenant: first.tenant_slug });
+    expect((await press('same-origin')).status).toBe(410);
+  });
+
   it('keeps the keys out of the log', () => {
     const lines = system.output.split('\n').filter((line) => !line.startsWith('curl '));
     expect(lines.join('\n')).not.toMatch(/gwk_\w{16}_/);
