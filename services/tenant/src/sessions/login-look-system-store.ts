@@ -45,9 +45,9 @@ export class LoginLookSystemStore {
 
   async findOverdue(issuer: string, limit: number): Promise<string[]> {
     const { rows } = await this.#pool.query<{ id: string }>(
-      `select id from tenant.logins
+      `select id from tenant.logins cross join lateral (
+         select from tenant.sessions where login_id = logins.id and ends_at > now() limit 1) as open
        where issuer = $1 and looked_at < now() - make_interval(mins => $3) and refresh_token is not null
-         and exists (select from tenant.sessions where login_id = logins.id and ends_at > now())
        order by looked_at limit $2`,
       [issuer, limit, lookMinutes.grace],
     );
