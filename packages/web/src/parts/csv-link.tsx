@@ -1,4 +1,4 @@
-import { csvOf } from '../format/csv.ts';
+import { csvOf } from '@gatehouse/kit/csv';
 
 interface CsvLinkProps {
   file: string;

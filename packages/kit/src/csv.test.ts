@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { csvOf } from './csv.ts';
+import { csvLine, csvOf } from './csv.ts';
 
 it('quotes cells, and makes none a formula', () => {
   const rows = [
@@ -16,4 +16,12 @@ it('quotes cells, and makes none a formula', () => {
       '',
     ].join('\r\n'),
   );
+});
+
+it.each(['=1', '+1', '-1', '@SUM(1)', '\t=1', '\r=1'])('puts an apostrophe before %j', (text) => {
+  expect(csvLine([text]).replaceAll('"', '')).toBe(`'${text}\r\n`);
+});
+
+it('leaves null empty and quotes an empty text', () => {
+  expect(csvLine([null, '', 'a'])).toBe(',"",a\r\n');
 });
