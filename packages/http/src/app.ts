@@ -59,8 +59,17 @@ export type Handler = (call: Call<any, any>) => Promise<Reply>;
  * A handler that writes the response itself, including the request id, so that bodies are neither buffered nor parsed
  * twice.
  */
-export type RawHandler = (request: IncomingMessage, response: ServerResponse, call: RawCall) => Promise<void>;
-export type RawCall = RequestContext & Pick<Call, 'dialect' | 'route' | 'params' | 'principal' | 'assertion'>;
+export type RawHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  // oxlint-disable-next-line typescript/no-explicit-any -- as for `Handler`
+  call: RawCall<any>,
+) => Promise<void>;
+export type RawCall<Query = unknown> = RequestContext &
+  Pick<Call<unknown, Query>, 'dialect' | 'route' | 'params' | 'principal' | 'assertion' | 'query'>;
+
+/** A call whose query is still to be read. */
+type CheckedCall = Omit<RawCall, 'query'>;
 
 export interface AppOptions {
   service: ServiceName;
@@ -165,12 +174,10 @@ class RouteServer {
     }
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse, call: RawCall): Promise<void> {
+  async #serve(request: IncomingMessage, response: ServerResponse, call: CheckedCall): Promise<void> {
     const rawHandler = this.#raw[call.route.id];
-    if (rawHandler !== undefined) {
-      readQuery(request, call.route);
-      return rawHandler(request, response, call);
-    }
+    if (rawHandler !== undefined)
+      return rawHandler(request, response, { ...call, query: readQuery(request, call.route) });
     const bytes = await this.#readJson(request, response, call);
     const answer = (): Promise<Reply> => this.#reply(request, bytes, call);
     const reply = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
@@ -181,7 +188,7 @@ class RouteServer {
   }
 
   /** A read of a client that leaves before its turns have come is given up. */
-  #read(response: ServerResponse, call: RawCall, answer: () => Promise<Reply>): Promise<Reply> {
+  #read(response: ServerResponse, call: CheckedCall, answer: () => Promise<Reply>): Promise<Reply> {
     const left = leaving(response);
     return forCaller(left, () => this.#reads.run(call.principal.tenantId, answer, left));
   }
@@ -202,7 +209,7 @@ class RouteServer {
     return readBody(request, route.bodyLimit, { share });
   }
 
-  async #reply(request: IncomingMessage, bytes: Buffer, call: RawCall): Promise<Reply> {
+  async #reply(request: IncomingMessage, bytes: Buffer, call: CheckedCall): Promise<Reply> {
     const { route, principal, params, requestId } = call;
     const handler = this.#options.handlers[route.id];
     if (handler === undefined) throw new Error(`no handler for ${route.id}`);

@@ -1,16 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Changes, Outcome } from '@gatehouse/audited-changes/changes';
 import type { ExportedRecord, MemoryCounts } from '@gatehouse/contract/memory';
 import { jsonLines } from '@gatehouse/contract/route';
 import { isOutage } from '@gatehouse/grpc/errors';
 import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
-import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
+import { checkBodyHeaders } from '@gatehouse/http/body';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import { sendJson, type Reply } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
+import { sendPieces } from '@gatehouse/http/streamed-reply';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
@@ -94,16 +93,12 @@ async function sendLines(
 ): Promise<void> {
   // Before the head, so that an outage has a status.
   const first = await readPage(null);
-  response.writeHead(200, { 'content-type': jsonLines, [requestIdHeader]: requestId });
   async function* lines(): AsyncGenerator<string, void> {
     for (let page = first; page.length > 0; page = await patiently(() => readPage(page.at(-1) ?? null)))
       for (const document of page) yield `${JSON.stringify(exportedRecord(document))}\n`;
   }
-  try {
-    await pipeline(Readable.from(request.method === 'HEAD' ? [] : lines()), response);
-  } catch (error) {
-    throw response.destroyed && isPremature(error) ? clientLeft() : error;
-  }
+  const headers = { 'content-type': jsonLines, [requestIdHeader]: requestId };
+  await sendPieces(request, response, { headers, pieces: lines() });
 }
 
 /** Reads again while the database is away for a moment: a client can't continue an export that was cut. */
@@ -116,10 +111,6 @@ async function patiently<Result>(read: () => Promise<Result>): Promise<Result> {
       await sleep(pageAgainMs);
     }
   }
-}
-
-function isPremature(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | null)?.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
 function exportedRecord({ userId, createdAt, updatedAt, ...document }: StoredText): ExportedRecord {
