@@ -7,9 +7,9 @@ import { uuidOf } from './ground.ts';
 const manyElements = 500;
 const longestArray = 500_000;
 
-/** Whether a statement has a plan. */
+/** Whether a statement has a plan; a cursor has that of its query. */
 export function hasPlan(text: string): boolean {
-  return /^\s*(select|insert|update|delete|with|merge)\b/i.test(text);
+  return /^\s*(select|insert|update|delete|with|merge|declare)\b/i.test(text);
 }
 
 export interface ExplainOptions {

@@ -12,7 +12,7 @@ export interface Literal {
 }
 
 const statement =
-  /^\s*(select|insert into|update|delete from|with (recursive )?\w+|merge into|set local|lock table|truncate|create|drop|alter|call|vacuum|analyze|notify|listen)\b/;
+  /^\s*(select|insert into|update|delete from|with (recursive )?\w+|declare \w+|fetch|merge into|set local|lock table|truncate|create|drop|alter|call|vacuum|analyze|notify|listen)\b/;
 const part =
   /^\s*[,()]*\s*(where|and|or|from|((left|cross|inner) )?join|order by|group by|having|limit|offset|on conflict|do (update|nothing)|returning|union|(not )?exists|for (update|share|no key update|key share)|skip locked|set \w+ =|values|using|lateral|case when|\w+ as( not)?( materialized)?)(?=[\s(]|$)/;
 

@@ -191,7 +191,7 @@ function readAnswer(
   if (status >= 400 || match.kind !== 'route') return errorShape.parse(JSON.parse(text));
   const { response } = match.route;
   expect([response.status, response.also]).toContain(status);
-  if (response.shape !== null) return response.shape.parse(JSON.parse(text));
+  if (response.shape !== null) return response.shape.parse(response.csv === true ? text : JSON.parse(text));
   expect(text).toBe('');
   return {};
 }

@@ -13,9 +13,16 @@ it('every operation for keys that takes JSON becomes a command, and none in the 
   const ids = operations.map(({ id }) => id);
   expect(ids).toEqual(expect.arrayContaining(['agents.create', 'owner.tenants.patch', 'kg.traverse']));
   expect(ids).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(chat|gemini|azure|messages)\./)]));
-  // Forms and JSON lines, and events, which have a command of their own.
-  for (const id of ['files.create', 'files.content', 'memory.import', 'memory.export', 'traces.follow'])
-    expect(named(id)).toBeUndefined();
+  // Forms, JSON lines, CSV and events, which have a command of their own.
+  const others = [
+    'files.create',
+    'files.content',
+    'memory.import',
+    'memory.export',
+    'costs.export',
+    'traces.follow',
+  ];
+  for (const id of others) expect(named(id)).toBeUndefined();
   expect(ids).toEqual(expect.arrayContaining(['files.list', 'files.delete', 'batches.create']));
   // Signed requests have no key.
   expect(named('webhooks.llm')).toBeUndefined();

@@ -178,7 +178,7 @@ const when: Record<ErrorCode, When> = {
     callsProvider,
     takesBody,
     at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
-    at('files.content', 'batches.cancel'),
+    at('files.content', 'batches.cancel', 'costs.export'),
   ),
   client_closed_request: never,
   internal: always,

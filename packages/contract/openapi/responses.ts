@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { DialectName } from '../src/dialects.ts';
 import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } from '../src/error-body.ts';
 import { oauthErrorBody } from '../src/oauth.ts';
-import { jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
+import { csv, jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
 import { errorsOf } from './error-codes.ts';
 import { linesContent } from './json-lines.ts';
@@ -65,6 +65,8 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
   }),
   'WWW-Authenticate': always('`Bearer`'),
   Allow: always('The methods that the path supports.'),
+  'x-gateway-rows': always('Rows of the export, without the line of names.', count),
+  'Content-Disposition': always('A name for the file.'),
   ETag: always('Changes when the content changes.'),
   'Cache-Control': always('How long the response may be cached.'),
 };
@@ -106,12 +108,13 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
 }
 
 function success(route: Route, examples: Examples, schemas: Schemas): JsonObject {
-  const { status, shape, events, lines, revalidated } = route.response;
+  const { status, shape, events, lines, csv: isCsv, revalidated } = route.response;
   const headers = headerRefs([
     ...(hasLocation(route) ? ['Location'] : []),
     ...(route.idempotencyKey ? ['Idempotency-Replayed'] : []),
     ...(route.passThrough && route.counts !== true ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(route.counts === true ? ['x-gateway-model', 'x-gateway-estimated'] : []),
+    ...(isCsv === true ? ['x-gateway-rows', 'Content-Disposition'] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
   ]);
   const description = {
@@ -132,7 +135,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   }
   const all = Object.entries(examples);
   const content: JsonObject = {
-    'application/json': {
+    [isCsv === true ? csv : 'application/json']: {
       schema: responseSchema(route, shape, schemas),
       examples: shown(all.filter(([, example]) => example.events === undefined)),
     },

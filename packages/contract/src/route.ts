@@ -108,6 +108,8 @@ export interface RouteResponse {
   events?: true;
   /** Whether the response is JSON lines, each of the shape. */
   lines?: true;
+  /** Whether the response is CSV with a first line of names, and `shape` that of its text. */
+  csv?: true;
   /** Another status with the same shape. */
   also?: 200 | 202 | 503;
   /** Whether the response has a strong `ETag`, so that `If-None-Match` can return 304. */
@@ -124,6 +126,9 @@ export const urlEncoded = 'application/x-www-form-urlencoded';
 
 /** The content type of JSON lines. */
 export const jsonLines = 'application/x-ndjson';
+
+/** The content type of tables as text (RFC 4180), in UTF-8. */
+export const csv = 'text/csv';
 
 /** Whether a route takes the session of a browser in place of a key: the API's native paths that take keys. */
 export function takesSession({ access, path }: Pick<Route, 'access' | 'path'>): boolean {

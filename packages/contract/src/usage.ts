@@ -15,7 +15,7 @@ import { ok, route, scope, type Route } from './route.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { tokensExample } from './traces.ts';
 
-/** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`. */
+/** Usage and costs: `/v1/usage/summary`, `/v1/costs/summary`, `/v1/costs/export`. */
 
 export const dimension = z.enum([
   'hour',
@@ -35,21 +35,22 @@ export type Dimension = z.output<typeof dimension>;
 
 const dimensionPattern = `(${dimension.options.join('|')})`;
 
-const groupBy = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(
-    z
-      .array(dimension)
-      .max(3)
-      .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
-  )
-  .meta({
-    description: 'At most three dimensions, separated by commas',
-    pattern: `^${dimensionPattern}(,${dimensionPattern}){0,2}$`,
-  });
+const groupBy = (most: number, note = '') =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .pipe(
+      z
+        .array(dimension)
+        .max(most)
+        .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
+    )
+    .meta({
+      description: `At most ${most} dimensions, separated by commas${note}`,
+      pattern: `^${dimensionPattern}(,${dimensionPattern}){0,${most - 1}}$`,
+    });
 
-export const summaryQuery = z.strictObject({
+const filters = {
   from: timestamp.optional().describe('Inclusive'),
   to: timestamp.optional().describe('Exclusive'),
   agent_id: uuid.optional(),
@@ -59,20 +60,40 @@ export const summaryQuery = z.strictObject({
   dialect: z.enum(dialectNames).optional().describe('The API of the client'),
   user_id: userId.optional(),
   api_key_id: uuid.optional(),
-  group_by: groupBy.optional(),
-  timezone: z
-    .string()
-    .max(64)
-    .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
-    .meta({ pattern: timezonePattern })
-    .default('UTC')
-    .describe('IANA time zone of days and months'),
+};
+
+const timezone = z
+  .string()
+  .max(64)
+  .refine(isTimezone, 'must be an IANA time zone such as "Europe/Berlin"')
+  .meta({ pattern: timezonePattern })
+  .default('UTC')
+  .describe('IANA time zone of days and months');
+
+export const summaryQuery = z.strictObject({
+  ...filters,
+  group_by: groupBy(3).optional(),
+  timezone,
   compare: z
     .literal('previous')
     .optional()
     .describe('`previous` adds the totals of the period before, of the same length'),
 });
 export type SummaryQuery = z.output<typeof summaryQuery>;
+
+/** The rows of an export as CSV, if the query does not say otherwise. */
+export const exportDimensions: readonly Dimension[] = ['day', 'model', 'agent', 'user', 'api_key'];
+
+export const exportQuery = z.strictObject({
+  ...filters,
+  format: z
+    .enum(['csv', 'focus'])
+    .default('csv')
+    .describe('`focus`: the columns of FOCUS 1.2, a row for each day, model, provider, agent, user and key'),
+  group_by: groupBy(6, `; ${exportDimensions.join(',')} by default. Not with \`focus\``).optional(),
+  timezone,
+});
+export type ExportQuery = z.output<typeof exportQuery>;
 
 const groupKey = z
   .partialRecord(dimension, z.string().nullable())
@@ -127,6 +148,13 @@ export const costSummary = z.strictObject({
 });
 export type CostSummary = z.output<typeof costSummary>;
 
+export const exportedCosts = z
+  .string()
+  .describe('Lines of CSV (RFC 4180) after one with the names of columns');
+
+/** The most rows of an export. */
+export const maxExportedRows = 100_000;
+
 const totalsExample = {
   requests: 42,
   errors: 1,
@@ -141,6 +169,14 @@ const totalsExample = {
 const periodExample = { from: '2026-01-10T00:00:00.000Z', to: '2026-01-11T00:00:00.000Z' };
 
 const asOfExample = '2026-01-10T23:59:58.000Z';
+
+const csvExample = [
+  'day,model,requests,input_tokens,cached_input_tokens,output_tokens,reasoning_tokens,total_usd,unpriced_requests,estimated_requests,estimated_usd,own_key_requests,own_key_usd,currency,timezone,as_of',
+  '2026-01-10,gpt-4.1-mini,40,1300,0,240,0,0.043008000000,0,0,0.000000000000,0,0.000000000000,USD,Europe/Berlin,2026-01-10T23:59:58.000Z',
+  '2026-01-10,local-llama,2,40,0,12,0,0.000000000000,2,0,0.000000000000,0,0.000000000000,USD,Europe/Berlin,2026-01-10T23:59:58.000Z',
+]
+  .map((line) => `${line}\r\n`)
+  .join('');
 
 export const routes: readonly Route[] = [
   route({
@@ -224,6 +260,25 @@ export const routes: readonly Route[] = [
           },
           truncated: false,
         },
+      },
+    },
+  }),
+  route({
+    id: 'costs.export',
+    method: 'GET',
+    path: '/v1/costs/export',
+    service: 'analytics',
+    access: scope('analytics.read'),
+    actingUser: true,
+    query: exportQuery,
+    response: { status: 200, shape: exportedCosts, csv: true },
+    summary: 'Export the cost of runs as CSV',
+    description: `Streams one row for each group, all of them as at one moment; their amounts add up to those of \`GET /v1/costs/summary\`. Text that begins like a formula of a spreadsheet has an apostrophe before it. An export of more than ${maxExportedRows.toLocaleString('en-US')} rows returns 400. An export is complete only if the response ends normally; \`x-gateway-rows\` says how many rows it has, besides the first with the names.`,
+    examples: {
+      days: {
+        summary: 'By day and model, in a time zone',
+        query: { group_by: 'day,model', timezone: 'Europe/Berlin' },
+        response: csvExample,
       },
     },
   }),

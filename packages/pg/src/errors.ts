@@ -51,12 +51,7 @@ export function isDatabaseOutage(error: unknown): boolean {
  * other error.
  */
 export function wrapDatabaseError(error: unknown): never {
-  if (isStatementTimeout(error))
-    throw new AppError(
-      'query_timeout',
-      'The database query timed out. Request less at once, such as a shorter period, or try again.',
-      { cause: error, headers: { 'retry-after': '1' } },
-    );
+  if (isStatementTimeout(error)) throw queryTimedOut(error);
   if (!(error instanceof AppError) && isDatabaseOutage(error)) throw databaseUnavailable(error);
   throw error;
 }
@@ -74,6 +69,15 @@ export function wrapUnlessRefused(error: unknown): never {
 /** Whether `statement_timeout` ended the statement. */
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === statementTimeout;
+}
+
+/** The 503 for a statement that took too long. */
+export function queryTimedOut(cause: unknown): AppError {
+  return new AppError(
+    'query_timeout',
+    'The database query timed out. Request less at once, such as a shorter period, or try again.',
+    { cause, headers: { 'retry-after': '1' } },
+  );
 }
 
 /** The 503 for work that has waited too long for a connection. */

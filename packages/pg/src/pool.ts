@@ -1,8 +1,8 @@
 import type { Logger } from '@gatehouse/kit/log';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Pool, type PoolClient } from 'pg';
-import { databaseBusy, isConnectionLost, wrapDatabaseError } from './errors.ts';
-import { PatientClient } from './patient-client.ts';
+import { databaseBusy, isConnectionLost, queryTimedOut, wrapDatabaseError } from './errors.ts';
+import { PatientClient, type TimedQuery } from './patient-client.ts';
 
 export type { Pool, PoolClient } from 'pg';
 
@@ -19,6 +19,10 @@ export interface PoolOptions {
   role: string;
   max: number;
   log: Logger;
+  /** The name of its sessions at the server. Default: `gatehouse <role>`. */
+  name?: string;
+  /** After so long without use a connection is closed; 0 for never. Default: 10 s. */
+  idleTimeoutMs?: number;
   /** Additional start-up settings of the sessions. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -30,6 +34,7 @@ export interface PoolOptions {
 const statementTimeoutMs = 5_000;
 const idleInTransactionTimeoutMs = 1_000;
 const connectTimeoutMs = 2_000;
+const idleTimeoutMs = 10_000;
 /** The server closes the connections of unreachable hosts within 25 s, which releases their locks. */
 const deadPeerSettings = {
   tcp_keepalives_idle: 10,
@@ -55,7 +60,8 @@ export function createPool(options: PoolOptions): Pool {
   const pool = new Pool({
     connectionString: server,
     max: options.max,
-    application_name: `gatehouse ${options.role}`,
+    application_name: options.name ?? `gatehouse ${options.role}`,
+    idleTimeoutMillis: options.idleTimeoutMs ?? idleTimeoutMs,
     connectionTimeoutMillis: connectMs ?? connectTimeoutMs,
     Client: PatientClient,
     keepAlive: true,
@@ -162,8 +168,68 @@ export async function withTenantSnapshot<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  const begin = `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`;
-  return queueOf(pool).run(tenantId, () => transaction(pool, begin, work));
+  return queueOf(pool).run(tenantId, () => transaction(pool, snapshotOf(tenantId), work));
+}
+
+interface HeldRead<Opened, Result> {
+  /** In a transaction as of `withTenantSnapshot`: declares cursors `with hold`. */
+  open: (client: PoolClient) => Promise<Opened>;
+  /** After its end: fetches their rows. */
+  read: (client: PoolClient, opened: Opened) => Promise<Result>;
+  /** Ends the connection when it aborts. The server notices where `client_connection_check_interval` is set. */
+  signal: AbortSignal;
+}
+
+/**
+ * The same for a result that is read while a client takes it. The server keeps the rows, so that no transaction lasts;
+ * the connection is occupied until `read` ends.
+ */
+export async function withHeldRows<Opened, Result>(
+  pool: Pool,
+  tenantId: string,
+  { open, read, signal }: HeldRead<Opened, Result>,
+): Promise<Result> {
+  return queueOf(pool).run(
+    tenantId,
+    async () => {
+      const client = await begun(pool, snapshotOf(tenantId)).catch(wrapDatabaseError);
+      const held = { isReleased: false };
+      const release = (isBroken: boolean): void => {
+        if (!held.isReleased) client.release(isBroken);
+        held.isReleased = true;
+      };
+      const onAbort = (): void => release(true);
+      signal.addEventListener('abort', onAbort);
+      try {
+        signal.throwIfAborted();
+        const opened = await open(client);
+        // The server computes the rows now, and `statement_timeout` has ended.
+        await client.query(timedCommit).catch((error: unknown) => {
+          release(true);
+          throw signal.aborted || isConnectionLost(error) ? error : queryTimedOut(error);
+        });
+        return await read(client, opened);
+      } catch (error) {
+        signal.throwIfAborted();
+        return wrapDatabaseError(error);
+      } finally {
+        signal.removeEventListener('abort', onAbort);
+        // After a commit the rollback does nothing.
+        if (!held.isReleased)
+          await client.query('rollback; close all').then(
+            () => release(false),
+            () => release(true),
+          );
+      }
+    },
+    signal,
+  );
+}
+
+const timedCommit: TimedQuery = { text: 'commit', giveUpAfterMs: statementTimeoutMs };
+
+function snapshotOf(tenantId: string): string {
+  return `begin isolation level repeatable read, read only; ${settingOf(tenantId)}`;
 }
 
 function settingOf(tenantId: string): string {

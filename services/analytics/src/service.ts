@@ -10,6 +10,7 @@ import { createRetention } from './retention/create-retention.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
+import { exportConnections } from './usage/export-handlers.ts';
 
 /** Settings that a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
@@ -27,7 +28,7 @@ export async function createService(
   const shell = await Shell.create('analytics', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, summaries } = createPools(shell, {
+  const { system, app, summaries, exports } = createPools(shell, {
     url,
     migrations,
     readyAs: 'analytics_app',
@@ -36,12 +37,17 @@ export async function createService(
       app: { role: 'analytics_app', max: forTenants(half) },
       // A separate pool: summaries may take seconds, and other reads must not wait for them.
       summaries: { role: 'analytics_app', max: half },
+      // The server ends the statement of a client that has left.
+      exports: {
+        ...{ role: 'analytics_app', max: exportConnections },
+        settings: { client_connection_check_interval: '1s' },
+      },
     },
   });
   const traces = createTraces(shell, { app, system });
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
-  const usage = createUsage(shell, { app, summaries });
+  const usage = createUsage(shell, { app, summaries, exports });
   createIngest(shell, { config, system });
   const { parts, ...served } = joined([traces, retention, forgetting, usage]);
   return shell.createService({

@@ -8,7 +8,8 @@ import { Client } from 'pg';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
-import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
+import type { SummaryRequest } from '../src/usage/summary.ts';
+import { UsageStore } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

@@ -5,9 +5,9 @@ import { writeWatermark } from '@gatehouse/events/watermark';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Client } from 'pg';
-import type { Group } from '../src/usage/summary.ts';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
-import { UsageStore, type SummaryRequest } from '../src/usage/usage-store.ts';
+import type { Group, SummaryRequest } from '../src/usage/summary.ts';
+import { UsageStore } from '../src/usage/usage-store.ts';
 import { costOf, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
 import { noFilter, startIngest, type IngestFixture } from './ingest-fixture.ts';
 

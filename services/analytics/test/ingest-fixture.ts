@@ -4,7 +4,7 @@ import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
 import { Ingest } from '../src/ingest/usage-topic.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
-import type { UsageFilter } from '../src/usage/usage-store.ts';
+import type { UsageFilter } from '../src/usage/summary.ts';
 
 /** A summary of all runs of a tenant. */
 export const noFilter: UsageFilter = {

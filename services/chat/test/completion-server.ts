@@ -68,6 +68,7 @@ export class CompletionServer {
         dialect,
         route,
         params,
+        query: {},
       });
     };
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,13 +1,19 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
+import { CostExportStore } from './cost-export-store.ts';
+import { exportHandlers } from './export-handlers.ts';
 import { Freshness } from './freshness-job.ts';
 import { summaryHandlers } from './summary-handlers.ts';
 import { UsageStore } from './usage-store.ts';
 
-/** Summaries of usage and costs, and how stale answers are. */
-export function createUsage({ registry }: Shell, { app, summaries }: { app: Pool; summaries: Pool }) {
+/** Summaries and exports of usage and costs, and how stale answers are. */
+export function createUsage(
+  { registry }: Shell,
+  { app, summaries, exports }: { app: Pool; summaries: Pool; exports: Pool },
+) {
   return {
     handlers: summaryHandlers(new UsageStore(summaries)),
+    rawHandlers: exportHandlers(new CostExportStore(exports)),
     parts: [new Freshness(app, registry)],
   };
 }

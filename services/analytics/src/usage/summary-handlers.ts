@@ -1,11 +1,11 @@
-import type { CostSummary, SummaryQuery, UsageSummary } from '@gatehouse/contract/usage';
+import type { CostSummary, ExportQuery, SummaryQuery, UsageSummary } from '@gatehouse/contract/usage';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { BoundedItems } from '@gatehouse/http/pagination';
 import { usdOf } from '@gatehouse/kit/money';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { viewerOf } from '../shared/viewer.ts';
+import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
-import type { Summary, Totals } from './summary.ts';
+import type { Summary, Totals, UsageFilter } from './summary.ts';
 import type { UsageStore } from './usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;
@@ -34,15 +34,7 @@ async function summarize(usage: UsageStore, call: SummaryCall): Promise<Answer> 
   const { query } = call;
   const viewer = viewerOf(tenantOf(call), query.user_id);
   const period = periodOf(query, new Date());
-  const filter = {
-    agentId: query.agent_id ?? null,
-    model: query.model ?? null,
-    provider: query.provider ?? null,
-    channel: query.channel ?? null,
-    dialect: query.dialect ?? null,
-    user: viewer.user,
-    apiKeyId: query.api_key_id ?? null,
-  };
+  const filter = filterOf(query, viewer);
   const groupBy = query.group_by ?? [];
   const request = { period, filter, groupBy, timezone: query.timezone };
   const summary = await usage.summarize(viewer.tenantId, request);
@@ -50,6 +42,19 @@ async function summarize(usage: UsageStore, call: SummaryCall): Promise<Answer> 
   const before = previousOf(period);
   const earlier = await usage.summarize(viewer.tenantId, { ...request, period: before, groupBy: [] });
   return { period, summary, previous: { period: before, summary: earlier } };
+}
+
+/** The runs that a query selects, of those that the caller may see. */
+export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): UsageFilter {
+  return {
+    agentId: query.agent_id ?? null,
+    model: query.model ?? null,
+    provider: query.provider ?? null,
+    channel: query.channel ?? null,
+    dialect: query.dialect ?? null,
+    user,
+    apiKeyId: query.api_key_id ?? null,
+  };
 }
 
 function showUsage({ period, summary, previous }: Answer): UsageSummary {

@@ -1,4 +1,23 @@
 import type { Dimension } from '@gatehouse/contract/usage';
+import type { Period } from './period.ts';
+
+export interface UsageFilter {
+  agentId: string | null;
+  model: string | null;
+  provider: string | null;
+  channel: string | null;
+  dialect: string | null;
+  user: string | null;
+  apiKeyId: string | null;
+}
+
+export interface SummaryRequest {
+  period: Period;
+  filter: UsageFilter;
+  groupBy: readonly Dimension[];
+  /** IANA name, for days and months. */
+  timezone: string;
+}
 
 /** Sums over runs. Amounts are in pico-USD. */
 export interface Totals {

@@ -30,6 +30,7 @@ const sdkHeader = /^x-stainless-[a-z-]{1,50}$/;
 const responseHeaders = [
   'anthropic-ratelimit-unified-reset',
   'anthropic-ratelimit-unified-status',
+  'content-disposition',
   'idempotency-replayed',
   'location',
   'request-id',
@@ -40,6 +41,7 @@ const responseHeaders = [
   'x-gateway-max-tokens',
   'x-gateway-model',
   'x-gateway-provider',
+  'x-gateway-rows',
   'x-ratelimit-limit-requests',
   'x-ratelimit-limit-tokens',
   'x-ratelimit-remaining-requests',

@@ -1,0 +1,75 @@
+import type { Dimension } from '@gatehouse/contract/usage';
+import { usdOf } from '@gatehouse/kit/money';
+
+/** The measures of an export, in the order of its rows. Amounts are in pico-USD. */
+export const exportedMeasures = [
+  'requests',
+  'input_tokens',
+  'cached_input_tokens',
+  'output_tokens',
+  'reasoning_tokens',
+  'cost_pico',
+  'unpriced_requests',
+  'estimated_requests',
+  'estimated_cost_pico',
+  'own_key_requests',
+  'own_key_cost_pico',
+] as const;
+export type ExportedMeasure = (typeof exportedMeasures)[number];
+
+/** A group of runs. */
+export interface CostRow {
+  labels: Partial<Record<Dimension, string | null>>;
+  /** The start and end of its day within the period, and those of its month; none unless requested. */
+  bounds: readonly (string | null)[];
+  sums: Record<ExportedMeasure, string>;
+}
+
+/** All groups of a period, as at one moment. */
+export interface CostExport {
+  count: number;
+  /** Every run that ended before this time is counted. */
+  asOf: Date;
+  pages: AsyncGenerator<CostRow[], void>;
+}
+
+/** Facts that all rows of an export share. */
+export interface ExportFacts {
+  tenantId: string;
+  tenantSlug: string;
+  timezone: string;
+  asOf: Date;
+}
+
+export type Column = readonly [name: string, cell: (row: CostRow, facts: ExportFacts) => string | null];
+
+export const count =
+  (measure: ExportedMeasure) =>
+  ({ sums }: CostRow): string =>
+    sums[measure];
+
+export const amount =
+  (measure: 'cost_pico' | 'estimated_cost_pico' | 'own_key_cost_pico') =>
+  ({ sums }: CostRow): string =>
+    usdOf(BigInt(sums[measure]));
+
+/** The columns of an export with one row for each group. */
+export function costColumns(groupBy: readonly Dimension[]): readonly Column[] {
+  return [
+    ...groupBy.map((dimension): Column => [dimension, ({ labels }) => labels[dimension] ?? null]),
+    ['requests', count('requests')],
+    ['input_tokens', count('input_tokens')],
+    ['cached_input_tokens', count('cached_input_tokens')],
+    ['output_tokens', count('output_tokens')],
+    ['reasoning_tokens', count('reasoning_tokens')],
+    ['total_usd', amount('cost_pico')],
+    ['unpriced_requests', count('unpriced_requests')],
+    ['estimated_requests', count('estimated_requests')],
+    ['estimated_usd', amount('estimated_cost_pico')],
+    ['own_key_requests', count('own_key_requests')],
+    ['own_key_usd', amount('own_key_cost_pico')],
+    ['currency', () => 'USD'],
+    ['timezone', (_row, { timezone }) => timezone],
+    ['as_of', (_row, { asOf }) => asOf.toISOString()],
+  ];
+}
