@@ -20,7 +20,7 @@ const rooms = {
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
-    ...['audit', 'deletions', 'transfers'],
+    ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: ['shared', 'traces', 'usage', 'retention', 'forgetting', 'ingest'],
   agent: [
@@ -259,7 +259,8 @@ module.exports = {
     ),
     {
       name: 'web-runs-in-browsers',
-      comment: 'pages take types and constants of the contract, not its shapes, and code that needs nothing of Node',
+      comment:
+        'pages take types and constants of the contract, not its shapes, and code that needs nothing of Node',
       severity: 'error',
       from: { path: '^packages/web/src/', pathNot: tests },
       to: {

@@ -67,7 +67,10 @@ export const rotateApiKey = z.strictObject({
   overlap_seconds: overlapSeconds.default(0).describe('Seconds for which the old secret still works'),
 });
 
-export const listApiKeys = z.strictObject(page);
+export const listApiKeys = z.strictObject({
+  ...page,
+  user_id: userId.optional().describe('Only keys that are bound to this end user'),
+});
 export const apiKeyList = listOf(apiKey);
 
 export const createOwnerApiKey = z.strictObject({

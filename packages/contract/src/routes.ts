@@ -22,7 +22,9 @@ import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
 import * as ownerApiKeys from './owner-api-keys.ts';
+import * as ownerModels from './owner-models.ts';
 import * as ownerProviders from './owner-providers.ts';
+import * as ownerSystem from './owner-system.ts';
 import { webRoutes } from './pages.ts';
 import * as providerKeys from './provider-keys.ts';
 import * as responses from './responses.ts';
@@ -72,7 +74,9 @@ export const resources = [
   channelMessages,
   channelConsents,
   ownerApiKeys,
+  ownerModels,
   ownerProviders,
+  ownerSystem,
   audit,
   tenants,
   transfers,

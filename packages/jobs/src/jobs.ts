@@ -3,9 +3,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import { afterCommit, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { PgBoss, QueuePolicy } from 'pg-boss';
 import { createBoss } from './library.ts';
-import { jobsSchema } from './schema.ts';
 import { assertIds, assertTasks, deadQueue, type IdsOf, type Task, type Tasks } from './task.ts';
 import { addJob, anyActive, deleteWaiting } from './store/job-store.ts';
+import { jobsSchema } from './store/schema-store.ts';
 
 export interface JobsOptions<Known extends Tasks> {
   /** The service whose jobs these are; `jobs: true` in the list of services. */

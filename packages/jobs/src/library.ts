@@ -1,7 +1,7 @@
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import { PgBoss, type Db } from 'pg-boss';
-import { jobsSchema } from './schema.ts';
+import { jobsSchema } from './store/schema-store.ts';
 
 /**
  * The library without anything that runs by itself: no connections, timers or migrations of its own. `JobWorker` does

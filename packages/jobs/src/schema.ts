@@ -5,6 +5,7 @@ import {
   addTurns,
   createSchema,
   grantAccess,
+  jobsSchema,
   readVersions,
   recordRelease,
   type SchemaVersions,
@@ -15,11 +16,6 @@ import {
  * Both are decided when the library is upgraded: see ADR 27.
  */
 export const thisRelease: SchemaVersions = { version: 46, usableFrom: 46 };
-
-/** The schema of a service's jobs, beside its own. */
-export function jobsSchema(service: string): string {
-  return `${service}_jobs`;
-}
 
 /**
  * The part of a service's migration step that creates and migrates its schema of jobs. Runs as the owner, under the

@@ -9,6 +9,7 @@ import { createPool } from './pool.ts';
 
 const log = createLogger('test', 'silent');
 const role = 'probe_app';
+const service = 'probe';
 
 let probe: Probe;
 beforeAll(async () => {
@@ -19,7 +20,7 @@ afterAll(async () => probe.stop());
 describe('whether the database answers', () => {
   it('is known also while every connection of the service is busy', async () => {
     const busy = createPool({ url: probe.url, role, max: 2, log });
-    const database = new DatabaseCheck({ url: probe.url, role, log });
+    const database = new DatabaseCheck({ url: probe.url, role, service, log });
     const work = Array.from({ length: 2 }, () => busy.query('select pg_sleep(2)'));
     expect(await database.answers()).toBe(true);
     expect([busy.totalCount, busy.idleCount]).toEqual([2, 0]);
@@ -31,7 +32,7 @@ describe('whether the database answers', () => {
   it('is noticed at once when it is cut off, and when it is back', async () => {
     const proxy = new DatabaseProxy(probe.url);
     await proxy.open();
-    const database = new DatabaseCheck({ url: proxy.url, role, log });
+    const database = new DatabaseCheck({ url: proxy.url, role, service, log });
     expect(await database.answers()).toBe(true);
     await proxy.cut();
     const began = performance.now();
@@ -52,6 +53,7 @@ describe('whether the database answers', () => {
     const database = new DatabaseCheck({
       url: `postgres://a:b@127.0.0.1:${port}/c`,
       role,
+      service,
       log,
       answerTimeoutMs: 150,
     });

@@ -1,10 +1,15 @@
 import { settledWithin } from '@gatehouse/kit/clock';
 import { createPool, type Pool, type PoolOptions } from './pool.ts';
 
-export interface DatabaseCheckOptions extends Omit<PoolOptions, 'max'> {
+export interface DatabaseCheckOptions extends Omit<PoolOptions, 'max' | 'name' | 'idleTimeoutMs'> {
+  /** The service whose readiness it is. */
+  service: string;
   /** Default: 1,500 ms, shorter than the 2 s that a platform should wait for the readiness probe. */
   answerTimeoutMs?: number;
 }
+
+/** The name of these connections: each replica of a service has one. */
+export const checkName = (service: string): string => `gatehouse ${service} readiness`;
 
 /**
  * Checks the database for the readiness probe, over a separate connection. On a shared pool the check would queue
@@ -15,8 +20,9 @@ export class DatabaseCheck {
   readonly #answerTimeoutMs: number;
   #pending: Promise<boolean> | null = null;
 
-  constructor({ answerTimeoutMs = 1_500, ...options }: DatabaseCheckOptions) {
-    this.#pool = createPool({ ...options, max: 1 });
+  constructor({ answerTimeoutMs = 1_500, service, ...options }: DatabaseCheckOptions) {
+    // It stays open, since the operator's view counts replicas by it.
+    this.#pool = createPool({ ...options, max: 1, name: checkName(service), idleTimeoutMs: 0 });
     this.#answerTimeoutMs = answerTimeoutMs;
   }
 

@@ -11,6 +11,7 @@ import type { RetentionTimes } from './retention/retention-job.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
 import { exportConnections } from './usage/export-handlers.ts';
+import { usageLagSeconds } from './usage/usage-store.ts';
 
 /** Settings that a test may replace. */
 export interface AnalyticsOverrides extends ShellOverrides {
@@ -32,6 +33,7 @@ export async function createService(
     url,
     migrations,
     readyAs: 'analytics_app',
+    usageLagSeconds,
     pools: {
       system: { role: 'analytics_system', max },
       app: { role: 'analytics_app', max: forTenants(half) },

@@ -31,9 +31,9 @@ export async function createService(
   const pools = { system: { role: 'chat_system', max, settings } };
   const { system: pool } = createPools(shell, { url, migrations, pools });
   const peers = createPeers(shell, config);
-  const tenants = new TenantSettingsClient(peers.tenant);
+  const ground = { config, pool, peers, settings: new TenantSettingsClient(peers.tenant) };
   const { agents, pricing, ...models } = await createCatalogue(shell, {
-    ...{ config, pool, peers, settings: tenants, everyMs: overrides.catalogueEveryMs },
+    ...{ ...ground, everyMs: overrides.catalogueEveryMs },
     prepare: (read) => ofProviders.providers.replaceBy(read),
     onReplaced: (providers) => telemetry.keepProviders(providers),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
@@ -45,18 +45,18 @@ export async function createService(
     holderId: instanceId,
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
-  const ofProviders = createProviders(shell, { config, alerts, pool, peers, settings: tenants, instanceId });
-  const ofRuns = { config, pool, alerts, committed, pricing, ...limits, forgetSettleMs };
+  const ofProviders = createProviders(shell, { ...ground, alerts, pricing, instanceId });
+  const ofRuns = { ...ofProviders, config, pool, alerts, committed, pricing, ...limits, forgetSettleMs };
   const recording = await createRecording(shell, ofRuns);
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
-  const work = { pool, catalogue, settings: tenants, pricing, telemetry, ...limits, ...ofProviders };
-  const { responses, ...kept } = createKeptResponses(shell, { ...work, config });
+  const work = { ...ground, catalogue, pricing, telemetry, ...limits, ...ofProviders };
+  const { responses, ...kept } = createKeptResponses(shell, work);
   const completions = createCompletions(shell, {
     ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
     turns: { ...work, ...memory, agents, recorder, responses },
   });
-  const ofBatches = { ...work, config, alerts, instance, pace: overrides.batchPace };
+  const ofBatches = { ...work, alerts, instance, pace: overrides.batchPace };
   const { idempotency, ...batches } = createBatches(shell, ofBatches);
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
   const ofTurns = [memory, recording, kept, completions, batches];

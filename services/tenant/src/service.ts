@@ -1,6 +1,4 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
-import { JobWorker } from '@gatehouse/jobs/job-worker';
-import { Jobs } from '@gatehouse/jobs/jobs';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { joined } from '@gatehouse/shell/feature';
 import { createPools, forTenants } from '@gatehouse/shell/pools';
@@ -10,19 +8,19 @@ import { createAudit } from './audit/create-audit.ts';
 import { migrations, type TenantConfig } from './config.ts';
 import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
+import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createPeers } from './shared/peers.ts';
+import { createSystem } from './system/create-system.ts';
 import { createTenants } from './tenants/create-tenants.ts';
-import { tasks } from './tasks.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The tenant service: tenants, their API keys, limits and audit log. Opens nothing before `start`. */
 export async function createService(config: TenantConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('tenant', config, overrides);
-  const { log, registry } = shell;
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
   const { system, app, settings, lease } = createPools(shell, {
@@ -35,10 +33,10 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       lease: { role: 'tenant_system', max: half },
     },
   });
-  const { participants, memory, chat, raise } = createPeers(shell, config);
+  const { participants, systems, memory, chat, raise } = createPeers(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
-  const jobs = new Jobs({ service: 'tenant', tasks, system, log });
+  const jobs = createJobs(shell, system);
   const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
@@ -53,13 +51,13 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   });
   const { parts, ...served } = joined([
     ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
+    createSystem(shell, { systems, pool: system }),
   ]);
   const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };
-  const worker = { jobs, handlers, log, registry, drainTimeoutMs: config.DRAIN_TIMEOUT_MS };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency: changes.idempotency }),
     rpcs: [rpcService(TenantServiceService, rpcs)],
-    parts: [...parts, new JobWorker(worker), changes.idempotency],
+    parts: [...parts, createJobWorker(shell, config, { jobs, handlers }), changes.idempotency],
   });
 }

@@ -160,6 +160,16 @@ describe('listing API keys', () => {
     });
   });
 
+  it('lists those of one user', async () => {
+    const other = await tenants.makeTenant();
+    const { id } = await tenants.makeKey(other.admin, { user_id: 'ada' });
+    await tenants.makeKey(other.admin, { user_id: 'grace' });
+    const found = await tenants.call('GET', '/v1/api-keys?user_id=ada', { as: other.admin });
+    expect(idsOf(found.body)).toEqual([id]);
+    const none = await tenants.call('GET', '/v1/api-keys?user_id=ada', { as: tenant.admin });
+    expect(idsOf(none.body)).toEqual([]);
+  });
+
   it.each([
     ['cursor=nonsense', 'invalid_cursor', 'cursor'],
     ['cursor=eyJ2IjoxLCJiZWZvcmUiOiJ4In0', 'invalid_cursor', 'cursor'],

@@ -11,6 +11,11 @@ export interface SchemaVersions {
 const undefinedTable = '42P01';
 const undefinedSchema = '3F000';
 
+/** The schema of a service's jobs, beside its own. */
+export function jobsSchema(service: string): string {
+  return `${service}_jobs`;
+}
+
 /** Returns undefined if the schema does not exist. */
 export async function readVersions(db: Queryable, schema: string): Promise<SchemaVersions | undefined> {
   try {

@@ -79,6 +79,12 @@ export class Pricing {
     this.#looked = new WeakMap();
   }
 
+  /** The price of a model at a time, by its source and version; null if it has none. */
+  versionOf(model: Model, at: Date): { source: PriceSource; version: string } | null {
+    const prices = this.#pricesOf(model, at);
+    return prices === null ? null : { source: prices.source, version: prices.version };
+  }
+
   /** The cost of a call that a process has recorded, by the model that the catalogue now has for it. */
   costOfRecorded(
     attempt: { provider: string; model: string; upstreamModel: string },

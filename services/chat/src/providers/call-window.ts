@@ -14,6 +14,8 @@ export type Sizes = Record<string, number>;
 /** The calls of some time. Several can be added up, also those of other replicas. */
 export interface CallCounts {
   calls: number;
+  /** Calls that used something without a price. Absent in reports of the release before. */
+  unpriced?: number;
   /** By their code. */
   errors: Record<string, number>;
   firstByte: Sizes;
@@ -34,7 +36,7 @@ export interface EndedCall {
 }
 
 export function noCalls(): CallCounts {
-  return { calls: 0, errors: {}, firstByte: {}, duration: {}, outputTokens: 0, answerMs: 0 };
+  return { calls: 0, unpriced: 0, errors: {}, firstByte: {}, duration: {}, outputTokens: 0, answerMs: 0 };
 }
 
 /** The calls of a deployment in the last ten minutes. */
@@ -55,6 +57,12 @@ export class CallWindow {
     if (outputTokens === null) return;
     counts.outputTokens += outputTokens;
     counts.answerMs += durationMs;
+  }
+
+  /** A call that has ended had no price. */
+  unpriced(): void {
+    const { counts } = this.#slot();
+    counts.unpriced = (counts.unpriced ?? 0) + 1;
   }
 
   get counts(): CallCounts {
@@ -82,6 +90,7 @@ export function sumOf(all: readonly CallCounts[]): CallCounts {
   const total = (of: (counts: CallCounts) => number): number => all.reduce((sum, one) => sum + of(one), 0);
   return {
     calls: total(({ calls }) => calls),
+    unpriced: total(({ unpriced = 0 }) => unpriced),
     errors: added(all.map(({ errors }) => errors)),
     firstByte: added(all.map(({ firstByte }) => firstByte)),
     duration: added(all.map(({ duration }) => duration)),

@@ -1,11 +1,13 @@
 import type { Pool as DatabasePool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { Peers } from '../shared/peers.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { answerBudget } from './answer-metrics.ts';
 import { checkProviderKey } from './check-provider-key-rpc.ts';
+import { ownerModelHandlers } from './owner-model-handlers.ts';
 import { OwnKeyUses } from './own-key-uses-job.ts';
 import { providerHandlers } from './provider-handlers.ts';
 import { ProviderReports } from './provider-report-job.ts';
@@ -17,6 +19,7 @@ export interface ProvidersOptions {
   alerts: Alerts;
   peers: Peers;
   settings: TenantSettingsClient;
+  pricing: Pricing;
   pool: DatabasePool;
   /** The id of this replica. */
   instanceId: () => string;
@@ -25,7 +28,7 @@ export interface ProvidersOptions {
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders(
   { registry, log }: Shell,
-  { config, alerts, pool, peers, settings, instanceId }: ProvidersOptions,
+  { config, alerts, pool, peers, settings, pricing, instanceId }: ProvidersOptions,
 ) {
   const { catalogue, SECRETS_KEYRING: keyRing } = config;
   const uses = new OwnKeyUses({ tenant: peers.tenant, log });
@@ -41,7 +44,10 @@ export function createProviders(
   return {
     rpcs: { checkProviderKey: checkProviderKey({ catalogue, providers, settings, keyRing }) },
     providers,
-    handlers: providerHandlers(providers, reports),
+    handlers: {
+      ...providerHandlers(providers, reports),
+      ...ownerModelHandlers({ catalogue, pricing, reports }),
+    },
     answers: answerBudget(registry),
     parts: [
       { stop: () => providers.close() },

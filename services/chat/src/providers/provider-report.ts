@@ -41,6 +41,25 @@ export interface Listed {
   keys: readonly number[];
 }
 
+/** Calls of a deployment, and those that had no price. */
+export interface Calls {
+  calls: number;
+  unpriced: number;
+}
+
+/** The calls of each deployment over all replicas, by its name. */
+export function callsOf(reports: readonly Report[]): (name: string) => Calls {
+  const byName = new Map<string, Calls>();
+  for (const { name, calls } of reports.flatMap(({ deployments }) => deployments)) {
+    const known = byName.get(name) ?? { calls: 0, unpriced: 0 };
+    byName.set(name, {
+      calls: known.calls + calls.calls,
+      unpriced: known.unpriced + (calls.unpriced ?? 0),
+    });
+  }
+  return (name) => byName.get(name) ?? { calls: 0, unpriced: 0 };
+}
+
 /** Joins what all replicas see of each deployment of the catalogue. */
 export function joinedReports(reports: readonly Report[]): (listed: Listed) => ProviderDeployment {
   const byName = new Map<string, (DeploymentState & Pick<Report, 'reportedAt'>)[]>();

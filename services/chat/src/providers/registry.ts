@@ -152,6 +152,11 @@ export class ProviderRegistry {
     return made;
   }
 
+  /** A call of a model has ended that has no price. */
+  noteUnpriced(model: Model): void {
+    this.#callsOf(model).window.unpriced();
+  }
+
   /** A run may have begun with a deployment that has left the catalogue meanwhile. */
   #callsOf(model: Model): DeploymentCalls {
     const entry = model.pattern ?? model;

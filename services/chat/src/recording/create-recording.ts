@@ -8,6 +8,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
 import type { LeaseClient } from '../limits/lease-peer.ts';
 import type { Limiter } from '../limits/limiter.ts';
+import type { ProviderRegistry } from '../providers/registry.ts';
 import { loadTokenizer } from '../usage/token-estimate.ts';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
@@ -27,6 +28,7 @@ export interface RecordingOptions {
   /** Called when ends of runs have committed alerts. */
   committed: () => void;
   pricing: Pricing;
+  providers: Pick<ProviderRegistry, 'noteUnpriced'>;
   leases: LeaseClient;
   limiter: Limiter;
   /** How long a deletion of a user is not complete, since runs may be written late. */
@@ -35,7 +37,7 @@ export interface RecordingOptions {
 
 /** The record of every run: commits, events for analytics, what is left of dead replicas, and charges of budgets. */
 export async function createRecording(shell: Shell, options: RecordingOptions) {
-  const { config, pool, alerts, pricing, leases, limiter, forgetSettleMs: settleMs } = options;
+  const { config, pool, alerts, pricing, providers, leases, limiter, forgetSettleMs: settleMs } = options;
   const { log, registry, tracer } = shell;
   const runOutbox = new RunOutbox();
   publishOutbox(shell, {
@@ -57,10 +59,12 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const countEnds = () => recorder.committedEnds;
   const settler = new Settler({ pool, leases, instance, limiter, log, registry, countEnds });
   const forgotten = new ForgottenUsers({ pool, log, settleMs });
+  const telemetry = new RunTelemetry(registry, tracer, await shell.createMeter());
+  telemetry.onUnpriced((model) => providers.noteUnpriced(model));
   return {
     instance,
     recorder,
-    telemetry: new RunTelemetry(registry, tracer, await shell.createMeter()),
+    telemetry,
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [

@@ -18,7 +18,7 @@ interface Timing {
 export interface EndedAttempt extends Timing {
   run: RunIdentity;
   attempt: AttemptStart & AttemptEnd;
-  model: Pick<Model, 'provider' | 'pattern'>;
+  model: Model;
 }
 
 export interface EndedRun extends Timing {
@@ -56,6 +56,7 @@ export class RunTelemetry {
   readonly #ofProviders: ProviderMetrics;
   readonly #recalls: Histogram<'outcome'>;
   readonly #toolCalls: Histogram<'outcome'>;
+  #onUnpriced: (model: Model) => void = () => undefined;
 
   constructor(registry: Registry, tracer: Tracer | undefined, meter: Meter | undefined) {
     this.#tracer = tracer;
@@ -97,6 +98,7 @@ export class RunTelemetry {
 
   attemptEnded(ended: EndedAttempt): void {
     const { attempt, run } = ended;
+    if (attempt.cost === null) this.#onUnpriced(ended.model);
     const { usage } = attempt;
     const timeToFirstTokenMs = run.streamed ? attempt.timeToFirstTokenMs : null;
     this.#ofProviders.ended({ ...attempt, timeToFirstTokenMs });
@@ -110,6 +112,11 @@ export class RunTelemetry {
       attributes: attemptAttributes(ended),
       failed: isFailure(attempt.status),
     });
+  }
+
+  /** Calls `listener` with the model of each call that has no price. */
+  onUnpriced(listener: (model: Model) => void): void {
+    this.#onUnpriced = listener;
   }
 
   /** Span of a search as https://github.com/open-telemetry/semantic-conventions-genai has it (search_memory). */

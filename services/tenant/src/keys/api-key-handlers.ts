@@ -26,8 +26,9 @@ const what = 'API key';
 export function apiKeyHandlers(apiKeys: ApiKeyStore, changes: Changes): Record<string, Handler> {
   return {
     'api-keys.list': async (call: List) => {
-      const { limit, cursor } = call.query;
-      const rows = await apiKeys.list(tenantOf(call).tenantId, { limit, before: decodeCursor(cursor) });
+      const { limit, cursor, user_id: userId = null } = call.query;
+      const page = { limit, before: decodeCursor(cursor), userId };
+      const rows = await apiKeys.list(tenantOf(call).tenantId, page);
       return { body: pageOf(rows, limit, showApiKey) };
     },
 

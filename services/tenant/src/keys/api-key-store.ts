@@ -13,13 +13,13 @@ export class ApiKeyStore {
   }
 
   /** Newest first, one more than `limit` when there are more. */
-  async list(tenantId: string, page: PageRequest): Promise<ApiKey[]> {
+  async list(tenantId: string, page: PageRequest & { userId: string | null }): Promise<ApiKey[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query<ApiKey>(
         `select ${apiKeyColumns} from tenant.api_keys
-         where tenant_id = $1 and ($2::uuid is null or id < $2)
+         where tenant_id = $1 and ($2::uuid is null or id < $2) and ($4::text is null or user_id = $4)
          order by id desc limit $3`,
-        [tenantId, page.before, page.limit + 1],
+        [tenantId, page.before, page.limit + 1, page.userId],
       );
       return rows;
     });

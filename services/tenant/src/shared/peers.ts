@@ -1,6 +1,7 @@
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceClient } from '@gatehouse/proto/participant/v1/participant';
+import { SystemServiceClient } from '@gatehouse/proto/system/v1/system';
 import { publishedAlerts } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
@@ -19,8 +20,18 @@ export function createPeers(shell: Shell, config: TenantConfig) {
       webhook: shell.peer('webhook', config.WEBHOOK_GRPC, ParticipantServiceClient),
       agent: shell.peer('agent', config.AGENT_GRPC, ParticipantServiceClient),
     },
+    systems: {
+      chat: shell.peer('chat', config.CHAT_GRPC, SystemServiceClient),
+      analytics: shell.peer('analytics', config.ANALYTICS_GRPC, SystemServiceClient),
+      agent: shell.peer('agent', config.AGENT_GRPC, SystemServiceClient),
+      memory: shell.peer('memory', config.MEMORY_GRPC, SystemServiceClient),
+      webhook: shell.peer('webhook', config.WEBHOOK_GRPC, SystemServiceClient),
+    },
   };
 }
+
+/** The other services with a database, whose state operators see. */
+export type Systems = ReturnType<typeof createPeers>['systems'];
 
 /** Services that have a part in deletions of users' data; some also in transfers. */
 export type Participants = ReturnType<typeof createPeers>['participants'];

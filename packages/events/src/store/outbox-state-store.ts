@@ -1,0 +1,44 @@
+import { topics, type Topic } from '@gatehouse/contract/services';
+import type { Queryable } from '@gatehouse/pg/pool';
+import { partitionCount } from '../partitions.ts';
+
+/** Events that wait in an outbox, and those that can't be published. */
+export interface OutboxState {
+  /** The table without its schema. */
+  name: string;
+  waiting: number;
+  /** 0 if nothing waits. */
+  oldestAgeSeconds: number;
+  deadLetters: number;
+}
+
+/** Beyond this number only the age matters. */
+const mostCounted = 100_000;
+
+/** The table of each topic, in the schema of the service that publishes it. */
+const tables: Record<Topic, string> = {
+  [topics.usage]: 'outbox',
+  [topics.audit]: 'audit_outbox',
+  [topics.alerts]: 'alert_outbox',
+};
+
+/** `db` acts as `<service>_system`. */
+export async function readOutboxState(db: Queryable, service: string, topic: Topic): Promise<OutboxState> {
+  const name = tables[topic];
+  const table = `${service}.${name}`;
+  const { rows } = await db.query<Omit<OutboxState, 'name'>>(
+    `select
+       (select count(*)::integer from (select from ${table} limit $1) as entries) as waiting,
+       (select coalesce(greatest(extract(epoch from clock_timestamp() - min(occurred_at)), 0), 0)::float8
+        from generate_series(0, $2::integer - 1) as wanted (number)
+          cross join lateral (
+            select occurred_at from ${table} where partition between wanted.number and wanted.number
+            order by partition, id limit 1
+          ) as oldest) as "oldestAgeSeconds",
+       (select count(*)::integer from (select from ${table}_dead_letters limit $1) as letters) as "deadLetters"`,
+    [mostCounted, partitionCount],
+  );
+  const [row] = rows;
+  if (row === undefined) throw new Error(`${table} has no state`);
+  return { name, ...row };
+}

@@ -1,0 +1,13 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { Shell } from '@gatehouse/shell/shell';
+import { readSystemState } from '@gatehouse/shell/system-state';
+import type { Systems } from '../shared/peers.ts';
+import { systemHandlers } from './system-handlers.ts';
+import { stateOf } from './system-peer.ts';
+
+/** The state of all services, for the owner. */
+export function createSystem({ log }: Shell, { systems, pool }: { systems: Systems; pool: Pool }) {
+  const own = ['tenant', () => readSystemState('tenant', { pool })] as const;
+  const others = Object.entries(systems).map(([name, peer]) => [name, stateOf(peer)] as const);
+  return { handlers: systemHandlers(new Map([own, ...others]), log) };
+}
