@@ -311,6 +311,30 @@ try {
     ]),
   );
 
+  await check('costs are saved by exports of the API', async () => {
+    await page.goto(`${origin}/app/costs?period=today&by=model`);
+    await settle(page);
+    const wrong: string[] = [];
+    for (const [button, column] of [
+      ['Save as CSV', 'model,requests,'],
+      ['Save as FOCUS', 'BilledCost,BillingAccountId,'],
+    ] as const) {
+      const answered = page.waitForResponse((response) => response.url().includes('/costs/export'), patience);
+      await click(page, button);
+      const response = await answered;
+      const { pathname, search } = new URL(response.url());
+      const file = await fetch(origin + pathname + search, {
+        headers: { authorization: `Bearer ${credentials.admin_key}` },
+      });
+      const text = await file.text();
+      if (response.status() !== 200 || !text.startsWith(column))
+        wrong.push(`${button}: ${text.slice(0, 80)}`);
+      if (file.headers.get('x-gateway-rows') === '0') wrong.push(`${button} has no row`);
+    }
+    const shown = await page.$$('.problem');
+    return holdsNothing([...wrong, ...shown.map(() => 'a problem is shown')]);
+  });
+
   await check('a session that has ended leads to the login', async () => {
     await logOut(page);
     await page.goto(`${origin}/app/costs`);

@@ -1,6 +1,6 @@
 import type { pageHeader } from '@gatehouse/contract/sessions';
 import { ApiError, errorOf } from './api-error.ts';
-import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
+import type { AnswerOf, EndpointName, FileName, InputOf } from './endpoints.ts';
 
 /** Calls of the API with the session of the browser. */
 
@@ -25,6 +25,27 @@ export async function call<Name extends EndpointName>(
   const text = await response.text();
   // The endpoint's answer by its contract, which tests of the API hold it to.
   return (text === '' ? undefined : JSON.parse(text)) as AnswerOf<Name>;
+}
+
+/** A file that an endpoint has answered with. */
+export interface Download {
+  content: Blob;
+  name: string;
+}
+
+/** Reads all of a file. Throws an `ApiError`, also where the file is cut. */
+export async function download<Name extends FileName>(name: Name, input: InputOf<Name>): Promise<Download> {
+  const [method = '', path = ''] = name.split(' ');
+  const { params, query } = input;
+  const response = await send(urlOf(path, { ...params }, { ...query }), { method });
+  const [, named] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
+  try {
+    return { content: await response.blob(), name: named ?? 'export' };
+  } catch {
+    throw new ApiError('The file was cut before its end. Try again.', {
+      requestId: response.headers.get('x-request-id'),
+    });
+  }
 }
 
 export interface Sent extends CallOptions {

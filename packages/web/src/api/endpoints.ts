@@ -26,7 +26,9 @@ import type {
   searchMemory,
   SearchResult,
 } from '@gatehouse/contract/memory';
+import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
+import type { SystemState } from '@gatehouse/contract/owner-system';
 import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
 import type { createTenant, PatchTenant, Tenant } from '@gatehouse/contract/tenants';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
@@ -60,9 +62,9 @@ interface List<Item> {
 
 type Paged = 'limit' | 'cursor';
 
-type Summarized =
-  | ('from' | 'to' | 'timezone' | 'group_by' | 'compare')
-  | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
+/** The parameters that choose the runs of a summary and of an export. */
+type Selected =
+  ('from' | 'to' | 'timezone' | 'group_by') | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
 
 type Subscription = z.output<typeof webhookSubscription>;
 type NewSubscription = z.input<typeof createWebhookSubscription>;
@@ -72,8 +74,9 @@ export interface Endpoints {
   'GET /v1/session': { answer: CurrentSession };
   'GET /v1/limits': { answer: LimitList };
   'GET /v1/models': { answer: z.output<typeof modelList> };
-  'GET /v1/usage/summary': { query: Query<Summarized>; answer: UsageSummary };
-  'GET /v1/costs/summary': { query: Query<Summarized>; answer: CostSummary };
+  'GET /v1/usage/summary': { query: Query<Selected | 'compare'>; answer: UsageSummary };
+  'GET /v1/costs/summary': { query: Query<Selected | 'compare'>; answer: CostSummary };
+  'GET /v1/costs/export': { query: Query<Selected | 'format'>; answer: Blob };
   'GET /v1/traces/follow': {
     query: Query<Paged | 'since' | 'agent_id' | 'session_id' | 'user_id' | 'status'>;
     answer: z.output<typeof tracePage>;
@@ -94,7 +97,7 @@ export interface Endpoints {
   'POST /v1/agents/{agentID}/memory/search': { body: z.input<typeof searchMemory>; answer: SearchResult };
   'GET /v1/agents/{agentID}/kg/entities': { query: Query<Paged | 'q' | 'type'>; answer: List<Entity> };
   'POST /v1/agents/{agentID}/kg/traverse': { body: z.input<typeof traverseGraph>; answer: Subgraph };
-  'GET /v1/api-keys': { query: Query<Paged>; answer: List<ApiKey> };
+  'GET /v1/api-keys': { query: Query<Paged | 'user_id'>; answer: List<ApiKey> };
   'POST /v1/api-keys': { body: CreateApiKey; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: ApiKey & { key: string } };
   'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
@@ -145,6 +148,8 @@ export interface Endpoints {
     answer: Tenant & { admin_key: string };
   };
   'PATCH /internal/v1/owner/tenants/{id}': { body: PatchTenant; answer: Tenant };
+  'GET /internal/v1/owner/models': { answer: { data: OwnerModel[]; has_more?: true } };
+  'GET /internal/v1/owner/system': { answer: SystemState };
   'GET /internal/v1/owner/providers': { answer: { data: ProviderDeployment[]; has_more?: true } };
   'GET /internal/v1/owner/api-keys': {
     query: Query<Paged | 'role' | 'status' | 'tenant_id' | 'unused_since'>;
@@ -158,6 +163,11 @@ export interface Endpoints {
 }
 
 export type EndpointName = keyof Endpoints;
+
+/** An endpoint that answers with a file. */
+export type FileName = {
+  [Name in EndpointName]: Endpoints[Name]['answer'] extends Blob ? Name : never;
+}[EndpointName];
 
 /** An endpoint that lists resources page by page. */
 export type ListName = {

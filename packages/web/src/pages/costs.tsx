@@ -1,6 +1,7 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
 import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { CostExport } from '../parts/cost-export.tsx';
 import { CostsByDay } from '../parts/costs-by-day.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
@@ -63,6 +64,12 @@ export function Costs() {
               groups={summary.groups}
               keyOf={({ key }) => JSON.stringify(key)}
               isTruncated={summary.truncated}
+              exports={
+                <>
+                  <CostExport label="Save as CSV" query={{ ...period.range, group_by: groups.join(',') }} />
+                  <CostExport label="Save as FOCUS" query={{ ...period.range, format: 'focus' }} />
+                </>
+              }
             />
             <AsOf at={summary.as_of} />
           </>

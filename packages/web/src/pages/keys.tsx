@@ -1,5 +1,7 @@
 import type { ApiKey } from '@gatehouse/contract/keys';
 import { Creation } from '../parts/creation.tsx';
+import { count, usd } from '../format/amounts.ts';
+import { FilterField } from '../parts/filter-field.tsx';
 import { KeySnippets } from '../parts/key-snippets.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
@@ -9,9 +11,11 @@ import { ShownSecret } from '../parts/shown-secret.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
+import { useParameter } from '../shell/location.tsx';
 
 /** The API keys of the tenant. */
 export function Keys() {
+  const [user] = useParameter('user_id');
   return (
     <Creation
       label="Create a key"
@@ -31,15 +35,24 @@ export function Keys() {
       )}
     >
       {(show, round) => (
-        <ResourceList
-          key={round}
-          name="GET /v1/api-keys"
-          input={{}}
-          caption="API keys"
-          columns={(reload) => columnsOf(show, reload)}
-          keyOf={({ id }) => id}
-          empty="There is no key yet. Create one, and paste it into a program."
-        />
+        <>
+          <div class="choices">
+            <FilterField label="User" name="user_id" />
+          </div>
+          <ResourceList
+            key={round}
+            name="GET /v1/api-keys"
+            input={{ query: { user_id: user } }}
+            caption="API keys"
+            columns={(reload) => columnsOf(show, reload)}
+            keyOf={({ id }) => id}
+            empty={
+              user === ''
+                ? 'There is no key yet. Create one, and paste it into a program.'
+                : 'No key is bound to that user.'
+            }
+          />
+        </>
       )}
     </Creation>
   );
@@ -52,6 +65,7 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
     { header: 'Status', cell: ({ status }) => <Status of={status} /> },
     { header: 'Role', cell: ({ role }) => role },
     { header: 'User', cell: ({ user_id: user }) => user ?? '–' },
+    { header: 'Limits', cell: (key) => limitsOf(key) },
     { header: 'Last used', cell: ({ last_used_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} otherwise="never" /> },
     { header: 'Created', cell: ({ created_at: at }) => <Time at={at} /> },
@@ -66,4 +80,18 @@ function columnsOf(show: (key: string) => void, reload: () => void): Column<ApiK
         ),
     },
   ];
+}
+
+/** The limits of a key itself; those of its tenant hold as well. */
+function limitsOf({ limits, budget }: ApiKey): string {
+  const counts = [
+    [limits?.requests_per_minute, 'requests a minute'],
+    [limits?.tokens_per_minute, 'tokens a minute'],
+    [limits?.max_concurrent, 'at once'],
+  ] as const;
+  const texts = counts.flatMap(([value, unit]) =>
+    typeof value === 'number' ? [`${count(value)} ${unit}`] : [],
+  );
+  if (budget !== null) texts.push(`${usd(budget.usd)} a ${budget.period}`);
+  return texts.length === 0 ? '–' : texts.join(', ');
 }

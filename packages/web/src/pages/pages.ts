@@ -8,6 +8,7 @@ import { Graph } from './graph.tsx';
 import { Keys } from './keys.tsx';
 import { McpServers } from './mcp-servers.tsx';
 import { Memory } from './memory.tsx';
+import { Models } from './models.tsx';
 import { MyData } from './my-data.tsx';
 import { Overview } from './overview.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
@@ -17,6 +18,7 @@ import { Playground } from './playground.tsx';
 import { Providers } from './providers.tsx';
 import { Sessions } from './sessions.tsx';
 import { Subscriptions } from './subscriptions.tsx';
+import { System } from './system.tsx';
 import { Tenants } from './tenants.tsx';
 import { Trace } from './trace.tsx';
 import { Traces } from './traces.tsx';
@@ -64,7 +66,9 @@ const ofTenant = [
 
 const ofPlatform = [
   { path: '/app/', title: 'Tenants', needs: owner, component: Tenants },
+  { path: '/app/models', title: 'Models', needs: owner, component: Models },
   { path: '/app/providers', title: 'Providers', needs: owner, component: Providers },
+  { path: '/app/system', title: 'System', needs: owner, component: System },
   { path: '/app/owner-keys', title: 'Keys', needs: owner, component: OwnerKeys },
   { path: '/app/owner-audit', title: 'Audit log', needs: owner, component: OwnerAudit },
 ] as const;

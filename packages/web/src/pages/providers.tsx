@@ -1,7 +1,7 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
-import { KnownAnswer } from '../parts/known-answer.tsx';
+import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 
@@ -9,27 +9,20 @@ import { Table, type Column } from '../parts/table.tsx';
 export function Providers() {
   const known = useAnswer('GET /internal/v1/owner/providers', {});
   return (
-    <>
-      <p class="actions">
-        <button type="button" onClick={known.reload}>
-          Reload
-        </button>
-      </p>
-      <KnownAnswer known={known}>
-        {({ data, has_more: hasMore }) => (
-          <>
-            <Table
-              caption="Deployments"
-              columns={columns}
-              rows={data}
-              keyOf={({ provider, upstream_model: model }) => `${provider} ${model}`}
-              empty="The catalogue has no model."
-            />
-            {hasMore === true ? <p>There are more than one answer holds.</p> : null}
-          </>
-        )}
-      </KnownAnswer>
-    </>
+    <ReloadedAnswer known={known}>
+      {({ data, has_more: hasMore }) => (
+        <>
+          <Table
+            caption="Deployments"
+            columns={columns}
+            rows={data}
+            keyOf={({ provider, upstream_model: model }) => `${provider} ${model}`}
+            empty="The catalogue has no model."
+          />
+          {hasMore === true ? <p>There are more than one answer holds.</p> : null}
+        </>
+      )}
+    </ReloadedAnswer>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { CostSummary } from '@gatehouse/contract/usage';
 import { useAnswer } from '../api/use-answer.ts';
 import { compareDecimals, count, usd } from '../format/amounts.ts';
+import { CostExport } from '../parts/cost-export.tsx';
 import { DeleteUserData } from '../parts/delete-user-data.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { PeriodChoice, usePeriod } from '../parts/period-choice.tsx';
@@ -28,6 +29,7 @@ export function Users() {
               groups={summary.groups}
               keyOf={({ key }) => key.user ?? ''}
               isTruncated={summary.truncated}
+              exports={<CostExport label="Save as CSV" query={{ ...period.range, group_by: 'user' }} />}
             />
             <AsOf at={summary.as_of} />
           </>
@@ -48,6 +50,18 @@ const columns: readonly FigureColumn<Group>[] = [
         <a href={`/app/traces?user_id=${encodeURIComponent(user)}`}>{user}</a>
       ) : (
         'none'
+      ),
+  },
+  {
+    header: 'Keys and limits',
+    text: () => '',
+    shown: ({ key: { user } }) =>
+      typeof user === 'string' ? (
+        <a href={`/app/keys?user_id=${encodeURIComponent(user)}`} aria-label={`Keys and limits of ${user}`}>
+          keys
+        </a>
+      ) : (
+        '–'
       ),
   },
   {

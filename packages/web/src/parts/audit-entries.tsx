@@ -1,13 +1,28 @@
 import type { AuditEntry } from '@gatehouse/contract/audit';
+import { dayAfter, startOfDay } from '../format/times.ts';
 import { useView } from '../shell/location.tsx';
+import { usePerson } from '../shell/session.tsx';
 import { FilterField } from './filter-field.tsx';
 import type { Column } from './table.tsx';
 import { Time } from './time.tsx';
 
-/** The filters of an audit log in the address of the view. */
-export function useAuditFilters(): { action: string; actor: string } {
+/** The filters of an audit log in the address of the view; both days of `from` and `to` are included. */
+export function useAuditFilters(): Record<'action' | 'actor' | 'from' | 'to', string> {
   const { query } = useView();
-  return { action: query.get('action') ?? '', actor: query.get('actor') ?? '' };
+  const { timezone } = usePerson();
+  const valueOf = (name: string): string => query.get(name) ?? '';
+  return {
+    action: valueOf('action'),
+    actor: valueOf('actor'),
+    from: momentOf(valueOf('from'), (day) => startOfDay(day, timezone)),
+    to: momentOf(valueOf('to'), (day) => startOfDay(dayAfter(day), timezone)),
+  };
+}
+
+/** Another text than a day goes to the API as it is, which says what is wrong with it. */
+function momentOf(text: string, startOf: (day: string) => Date): string {
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  return isDay ? startOf(text).toISOString() : text;
 }
 
 export function AuditFilters() {
@@ -15,6 +30,8 @@ export function AuditFilters() {
     <>
       <FilterField label="Action" name="action" hint="For example api_key.created" />
       <FilterField label="Actor" name="actor" hint="The id of a key" />
+      <FilterField label="First day" name="from" type="date" />
+      <FilterField label="Last day" name="to" type="date" />
     </>
   );
 }

@@ -1,4 +1,5 @@
 import { csvOf } from '@gatehouse/kit/csv';
+import { saveFile } from './save-file.ts';
 
 interface CsvLinkProps {
   file: string;
@@ -8,12 +9,7 @@ interface CsvLinkProps {
 
 /** Saves a table with the figures as the API returned them. */
 export function CsvLink({ file, header, rows }: CsvLinkProps) {
-  const save = (): void => {
-    const url = URL.createObjectURL(new Blob([csvOf(header, rows)], { type: 'text/csv' }));
-    const link = Object.assign(document.createElement('a'), { href: url, download: file });
-    link.click();
-    URL.revokeObjectURL(url);
-  };
+  const save = (): void => saveFile(new Blob([csvOf(header, rows)], { type: 'text/csv' }), file);
   return (
     <button type="button" onClick={save}>
       Save as CSV

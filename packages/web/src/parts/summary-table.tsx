@@ -20,13 +20,15 @@ interface SummaryTableProps<Group> {
   groups: readonly Group[];
   keyOf: (group: Group) => string;
   isTruncated: boolean;
+  /** Exports of the API, in place of a file of the groups that the page has. */
+  exports?: ComponentChildren;
 }
 
 const mostShown = 200;
 
 /** All groups of a summary: in an order that the address names, the first 200 shown, all of them in the CSV. */
 export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
-  const { caption, file, columns, groups, keyOf, isTruncated } = props;
+  const { caption, file, columns, groups, keyOf, isTruncated, exports } = props;
   const [sort, setSort] = useParameter('sort');
   const by = columns.find(({ header }) => header === sort);
   const sorted = by === undefined ? groups : groups.toSorted(by.compare ?? byText(by.text));
@@ -60,13 +62,17 @@ export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
               ))}
             </select>
           </label>
-          <CsvLink
-            file={file}
-            header={columns.map(({ header }) => header)}
-            rows={sorted.map((group) => columns.map(({ text }) => text(group)))}
-          />
+          {exports ?? (
+            <CsvLink
+              file={file}
+              header={columns.map(({ header }) => header)}
+              rows={sorted.map((group) => columns.map(({ text }) => text(group)))}
+            />
+          )}
           {groups.length > mostShown ? <span>The first {mostShown} are shown; the CSV has all.</span> : null}
-          {isTruncated ? <strong>The API left groups out. Choose a shorter period.</strong> : null}
+          {isTruncated && exports === undefined ? (
+            <strong>The API left groups out. Choose a shorter period.</strong>
+          ) : null}
         </p>
       )}
     </>

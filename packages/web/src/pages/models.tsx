@@ -1,0 +1,46 @@
+import type { OwnerModel } from '@gatehouse/contract/owner-models';
+import { useAnswer } from '../api/use-answer.ts';
+import { count } from '../format/amounts.ts';
+import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
+import { Table, type Column } from '../parts/table.tsx';
+
+type Row = OwnerModel['deployments'][number] & { model: OwnerModel };
+
+/** The models of the catalogue, each deployment with the price that its calls have now. */
+export function Models() {
+  const known = useAnswer('GET /internal/v1/owner/models', {});
+  return (
+    <ReloadedAnswer known={known}>
+      {({ data, has_more: hasMore }) => (
+        <>
+          <Table
+            caption="Deployments of models"
+            columns={columns}
+            rows={data.flatMap((model) => model.deployments.map((deployment) => ({ ...deployment, model })))}
+            keyOf={({ model, provider, upstream_model: upstream }) => `${model.id} ${provider} ${upstream}`}
+            empty="The catalogue has no model."
+          />
+          {hasMore === true ? <p>There are more than one answer holds.</p> : null}
+          <p class="faint">Calls are those of the last ten minutes, over all replicas.</p>
+        </>
+      )}
+    </ReloadedAnswer>
+  );
+}
+
+const columns: readonly Column<Row>[] = [
+  { header: 'Model', cell: ({ model }) => model.id },
+  { header: 'Aliases', cell: ({ model }) => model.aliases.join(', ') },
+  { header: 'Provider', cell: ({ provider }) => provider },
+  { header: 'Model there', cell: ({ upstream_model: upstream }) => upstream },
+  { header: 'Weight', cell: ({ weight }) => count(weight), isNumber: true },
+  { header: 'Price of', cell: ({ price }) => (price === null ? 'none' : price.source) },
+  { header: 'Version', cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>) },
+  { header: 'Calls', cell: ({ calls }) => count(calls), isNumber: true },
+  {
+    header: 'Without a price',
+    cell: ({ unpriced_calls: calls }) => (calls === 0 ? '0' : <strong>{count(calls)}</strong>),
+    isNumber: true,
+  },
+  { header: 'Fallbacks', cell: ({ model }) => model.fallbacks.join(', ') },
+];

@@ -1,0 +1,22 @@
+import type { ComponentChildren } from 'preact';
+import type { Known } from '../api/use-answer.ts';
+import { KnownAnswer } from './known-answer.tsx';
+
+interface ReloadedAnswerProps<Answer> {
+  known: Known<Answer>;
+  children: (answer: Answer) => ComponentChildren;
+}
+
+/** An answer about a moment, with a button that asks again. */
+export function ReloadedAnswer<Answer>({ known, children }: ReloadedAnswerProps<Answer>) {
+  return (
+    <>
+      <p class="actions">
+        <button type="button" onClick={known.reload}>
+          Reload
+        </button>
+      </p>
+      <KnownAnswer known={known}>{children}</KnownAnswer>
+    </>
+  );
+}
