@@ -45,13 +45,18 @@ export class LoginLookSystemStore {
 
   async findOverdue(issuer: string, limit: number): Promise<string[]> {
     const { rows } = await this.#pool.query<{ id: string }>(
-      `select id from tenant.logins cross join lateral (
-         select from tenant.sessions where login_id = logins.id and ends_at > now() limit 1) as open
+      `select id from tenant.logins
        where issuer = $1 and looked_at < now() - make_interval(mins => $3) and refresh_token is not null
+         and look_at is not null
        order by looked_at limit $2`,
       [issuer, limit, lookMinutes.grace],
     );
     return rows.map(({ id }) => id);
+  }
+
+  /** Ends the looks at logins whose sessions have ended. */
+  async endLooks(ids: readonly string[]): Promise<void> {
+    await this.#pool.query('update tenant.logins set look_at = null where id = any($1::uuid[])', [ids]);
   }
 
   /** One step through the index for each name, however many logins there are. */

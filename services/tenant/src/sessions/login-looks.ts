@@ -16,8 +16,10 @@ export interface LoginLooksDependencies {
     keepRefreshToken: (login: LoginToLookAt, sealed: Buffer) => Promise<boolean>;
     /** Ends the look. The sealed ID token is null if the issuer sent none. */
     finish: (login: LoginToLookAt, idToken: Buffer | null) => Promise<void>;
-    /** Logins with open sessions that the issuer has not confirmed for longer than the grace. */
+    /** Logins under looks that the issuer has not confirmed for longer than the grace. */
     findOverdue: (issuer: string, limit: number) => Promise<string[]>;
+    /** Ends the looks at logins. */
+    endLooks: (ids: readonly string[]) => Promise<void>;
     /** The names of issuers that logins have. */
     findIssuers: () => Promise<string[]>;
   };
@@ -122,10 +124,12 @@ export class LoginLooks {
 
   /** True when there may be more. */
   async #endOverdue(issuer: string): Promise<boolean> {
-    const overdue = await this.#options.logins.findOverdue(issuer, overdueAtOnce);
+    const { logins } = this.#options;
+    const overdue = await logins.findOverdue(issuer, overdueAtOnce);
     if (overdue.length > 0) {
       this.#options.log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
       await this.#options.endSessions(overdue);
+      await logins.endLooks(overdue);
     }
     return overdue.length === overdueAtOnce;
   }
