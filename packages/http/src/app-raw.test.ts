@@ -31,6 +31,7 @@ beforeAll(async () => {
     verifier: await Verifier.create(identity.publicKeys),
     log: createLogger('test', 'silent'),
     duration: httpDuration(new Registry()),
+    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
   });
   server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
   await server.start();
