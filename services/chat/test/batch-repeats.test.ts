@@ -104,6 +104,26 @@ describe('a repeated start of a batch', () => {
   });
 });
 
+describe('a start that took longer than others wait', () => {
+  it('is cancelled at the provider, since no tenant has it', async () => {
+    const sdk = client();
+    const { id: fileId } = await uploaded(sdk, linesOf([{ id: 'a' }]));
+    const answer = Promise.withResolvers<undefined>();
+    const { batches } = harness.simulator;
+    batches.held = true;
+    batches.answersAfter = (name) => (name === 'POST batches' ? answer.promise : null);
+    const starting = refusal(sdk.batches.create(asked(fileId), keyed(newId())));
+    await eventually(() => expect(batches.batches.size).toBe(1));
+    await harness.rows('delete from chat.batches where provider_file_id is not null and ended_at is null');
+    answer.resolve(undefined);
+    expect(await starting).toMatchObject({ status: 503, code: 'service_unavailable' });
+    expect([...batches.batches.values()]).toMatchObject([
+      { status: expect.stringMatching(/^cancel/) as unknown },
+    ]);
+    expect((await sdk.batches.list()).data).toEqual([]);
+  });
+});
+
 describe('a repeated upload', () => {
   const upload = (sdk: OpenAI, key: string, text = linesOf([{ id: 'a' }]), name = 'requests.jsonl') =>
     toFile(Buffer.from(text), name).then((file) =>

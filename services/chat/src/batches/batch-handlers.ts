@@ -18,6 +18,7 @@ import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
+import type { ProviderResources } from '../providers/resources.ts';
 import { uuidIn } from '../shared/object-id.ts';
 import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import {
@@ -33,6 +34,7 @@ import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { voidBatch } from './batch-end-system-store.ts';
 import { deploymentOf, inBatch, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
+  BatchGone,
   confirmBatch,
   describeBatch,
   findBatch,
@@ -273,7 +275,7 @@ function assertWithin(
 }
 
 function tooManyUnmeasured(count: number): AppError {
-  const message = `With a budget, the batches under way of a tenant may have ${mostUnmeasured} requests with attachments or with tools of the provider, whose cost only the provider knows.`;
+  const message = `With a budget, the batches under way of a tenant may have ${mostUnmeasured} requests with attachments, with tools of the provider or without a limit of tokens, whose cost only the provider knows.`;
   return count > mostUnmeasured
     ? new AppError('invalid_value', `${message} Divide the file.`, { param: 'input_file_id' })
     : new AppError('rate_limit_exceeded', `${message} Wait until some have ended.`, {
@@ -334,6 +336,19 @@ function runOf({ telemetry }: BatchHandlerDependencies, id: string, beginning: B
   });
 }
 
+/** Cancels a batch that other replicas have given up, as after a replica slept. Returns the error for its client. */
+async function cancelled(resources: ProviderResources, providerBatchId: string): Promise<AppError> {
+  const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;
+  await resources.json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) });
+  return new AppError(
+    'service_unavailable',
+    'The batch took too long to start, and is cancelled. Try again.',
+    {
+      headers: retryAfterHeaders(1_000),
+    },
+  );
+}
+
 /** Asks the provider for a batch that is committed. */
 async function begin(
   dependencies: BatchHandlerDependencies,
@@ -343,7 +358,7 @@ async function begin(
     call,
   }: {
     batch: NewBatch;
-    resources: Awaited<ReturnType<typeof resourcesOf>>;
+    resources: ProviderResources;
     call: Call<CreateBatch>;
   },
 ): Promise<Fields> {
@@ -361,7 +376,10 @@ async function begin(
     const names = { id, inputFileId, outputFileId: null, errorFileId: null, ended: false };
     const body = shownBatch(object, names);
     const confirmed = { providerBatchId, content, pauseMs };
-    await confirmBatch(pool, id, confirmed, answering(dependencies, call, body));
+    const within = answering(dependencies, call, body);
+    await confirmBatch(pool, id, confirmed, within).catch(async (error: unknown) => {
+      throw error instanceof BatchGone ? await cancelled(resources, providerBatchId) : error;
+    });
     return body;
   } catch (error) {
     // Otherwise the provider may have it: it is asked later.

@@ -81,14 +81,17 @@ export const usualPace: Pace = {
 
 /** Batches of one provider that a replica works on at a time, each of another tenant. */
 const slots = 4;
-/** Results that a replica reads at a time. */
-const readsInFlight = { perKey: 2, slots: 4, maxWaiting: slots };
+/** Results that a replica reads at a time, each line of which is in memory. None waits, since it would hold a slot. */
+const readsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: () => new NoRoomToRead() };
 /** How long results may take: 200 MiB at 120 KiB a second. */
 const readMs = 30 * 60_000;
 const leaseMs = 60_000;
 const answerMs = 30_000;
 /** Longer results are not read. */
 const maxLineBytes = 32 * 1024 * 1024;
+
+/** Enough results are being read. */
+class NoRoomToRead extends Error {}
 
 /**
  * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
@@ -100,7 +103,7 @@ export class BatchPolling {
   readonly #loop: BackgroundLoop;
   readonly #ended: Counter<'status'>;
   readonly #turns: ProviderTurns;
-  /** By provider: a result is in memory while it is read. */
+  /** By provider. */
   readonly #reads = new FairQueue(readsInFlight);
 
   constructor({ pace = usualPace, ...options }: BatchPollingOptions) {
@@ -234,7 +237,14 @@ export class BatchPolling {
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
     const outputId = idIn(object, 'output_file_id');
-    if (outputId !== null) await this.#sum(batch, tally, { resources, outputId });
+    try {
+      if (outputId !== null) await this.#sum(batch, tally, { resources, outputId });
+    } catch (error) {
+      if (!(error instanceof NoRoomToRead)) throw error;
+      const content = this.#options.sealed.seal(object, batch);
+      await returnBatch(this.#options.pool, batch, { content, pauseMs: jittered(this.#pace.firstPauseMs) });
+      return;
+    }
     const [output, errors] = await Promise.all([
       this.#fileOf(batch, outputId, resources),
       this.#fileOf(batch, idIn(object, 'error_file_id'), resources),

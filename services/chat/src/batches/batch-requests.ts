@@ -52,6 +52,11 @@ function isUnmeasured(request: CompletionRequest, { tools, web_search_options: s
   return listOf(tools).some((tool) => isFields(tool) && !clientTools.has(tool['type']));
 }
 
+/** Whether neither a request nor the catalogue limits its answer: what is reserved for it is a guess. */
+function isUnlimited(request: CompletionRequest, { max_output_tokens: most }: Model): boolean {
+  return request.operation !== 'embeddings' && most === undefined && request.asked({}).maxTokens === null;
+}
+
 /** The deployment for a batch, and its payer. */
 export function batchTarget(
   catalogue: Catalogue,
@@ -142,7 +147,7 @@ export class RequestSum {
     this.#input += most.input;
     this.#output += most.output;
     this.#longest = Math.max(this.#longest, most.input);
-    if (isUnmeasured(request, fields)) this.#unmeasured += 1;
+    if (isUnmeasured(request, fields) || isUnlimited(request, this.model)) this.#unmeasured += 1;
     for (const name of most.classes) this.#classes.add(name);
   }
 

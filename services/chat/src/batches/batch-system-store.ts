@@ -203,9 +203,12 @@ export async function listBatches(
   return rows.map(toBatch);
 }
 
+/** A batch that the provider has, and that was given up here meanwhile. */
+export class BatchGone extends Error {}
+
 /**
- * The provider has the batch: publishes that its run has begun. Does nothing where that is known, or it has ended.
- * `within`: more of the same transaction.
+ * The provider has the batch: publishes that its run has begun, unless that is known. `within`: more of the same
+ * transaction. Throws {@link BatchGone}, and does nothing, where no row has the batch any more.
  */
 export async function confirmBatch(
   pool: Pool,
@@ -225,6 +228,11 @@ export async function confirmBatch(
        select tenant_id, id, created_at, run from begun`,
       [id, providerBatchId, content, pauseMs],
     );
+    const { rowCount } = await db.query('select from chat.batches where id = $1 and provider_batch_id = $2', [
+      id,
+      providerBatchId,
+    ]);
+    if (rowCount === 0) throw new BatchGone(`the batch ${id} was given up`);
     await within(db);
   });
 }
