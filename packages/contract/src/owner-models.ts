@@ -20,7 +20,9 @@ const modelDeployment = z.object({
     .describe(
       'The price of a call at this time; null for none, and for a pattern whose names have their own',
     ),
-  calls: count.describe('Of the last ten minutes, over all replicas'),
+  calls: count.describe(
+    'Of the last ten minutes, over all replicas, to this model of the provider: models of the catalogue that share it show the same',
+  ),
   unpriced_calls: count.describe(
     'Calls among them without a price: of the model, of a class of tokens, of a tool or of a service tier',
   ),

@@ -49,3 +49,8 @@ function parsed(text: string): ErrorBody {
     return {};
   }
 }
+
+/** Whether an error says that nothing was done. Others may hide an effect, also those of proxies. */
+export function isRefusal({ status, code }: ApiError): boolean {
+  return status >= 400 && status < 500 && code !== 'idempotency_in_progress';
+}

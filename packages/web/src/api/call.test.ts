@@ -1,6 +1,6 @@
 import { ReadableStream as NodeStream } from 'node:stream/web';
 import { describe, expect, it } from '@jest/globals';
-import { ApiError, errorIn } from './api-error.ts';
+import { ApiError, errorIn, isRefusal } from './api-error.ts';
 import { urlOf } from './call.ts';
 import { nothingYet, withChunk } from './completion.ts';
 import { dataOf } from './server-events.ts';
@@ -36,6 +36,21 @@ describe('an error', () => {
       expect(error).toMatchObject({ status: 502, code: 'unknown', requestId: 'r2' });
     },
   );
+});
+
+describe('a repeat of a change', () => {
+  const error = (status: number, code: string) => new ApiError('No.', { status, code });
+
+  it.each([
+    [0, 'unreachable', false],
+    [502, 'bad_gateway', false],
+    [503, 'service_unavailable', false],
+    [409, 'idempotency_in_progress', false],
+    [400, 'invalid_value', true],
+    [429, 'rate_limit_exceeded', true],
+  ])('after %d %s is another change: %p', (status, code, isAnother) => {
+    expect(isRefusal(error(status, code))).toBe(isAnother);
+  });
 });
 
 describe('server-sent events', () => {

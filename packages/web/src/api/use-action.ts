@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import type { ApiError } from './api-error.ts';
+import { isRefusal, type ApiError } from './api-error.ts';
 import { call } from './call.ts';
 import type { AnswerOf, EndpointName, InputOf } from './endpoints.ts';
 import { knownError } from './use-answer.ts';
@@ -13,8 +13,8 @@ export interface Action<Name extends EndpointName> {
 }
 
 /**
- * Calls an endpoint on demand, once at a time. After a call without an answer the next one has the same idempotency key,
- * so that nothing is created twice.
+ * Calls an endpoint on demand, once at a time. After a call that may have taken effect the next one has the same
+ * idempotency key, so that nothing is created twice.
  */
 export function useAction<Name extends EndpointName>(name: Name): Action<Name> {
   const [isRunning, setRunning] = useState(false);
@@ -31,7 +31,7 @@ export function useAction<Name extends EndpointName>(name: Name): Action<Name> {
       return answer;
     } catch (problem) {
       const known = knownError(problem);
-      if (known.status !== 0) idempotencyKey.current = '';
+      if (isRefusal(known)) idempotencyKey.current = '';
       setError(known);
       return null;
     } finally {

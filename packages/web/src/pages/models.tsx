@@ -21,7 +21,9 @@ export function Models() {
             empty="The catalogue has no model."
           />
           {hasMore === true ? <p>There are more than one answer holds.</p> : null}
-          <p class="faint">Calls are those of the last ten minutes, over all replicas.</p>
+          <p class="faint">
+            Calls are those of the last ten minutes, over all replicas, to the provider’s model.
+          </p>
         </>
       )}
     </ReloadedAnswer>

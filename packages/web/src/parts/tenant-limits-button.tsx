@@ -4,13 +4,8 @@ import { useAction } from '../api/use-action.ts';
 import { ActionForm } from './action-form.tsx';
 import { Dialog } from './dialog.tsx';
 import { Choice, LongTextField, TextField } from './fields.tsx';
+import { changesOf, draftOf, rates, type Draft, type Rate } from './tenant-limits.ts';
 
-const rates = {
-  requests_per_minute: 'Requests a minute',
-  tokens_per_minute: 'Tokens a minute',
-  max_concurrent: 'Requests at once',
-} as const;
-type Rate = keyof typeof rates;
 const periods = { day: 'a day', month: 'a month' };
 
 interface TenantLimitsProps {
@@ -41,29 +36,12 @@ export function TenantLimitsButton(props: TenantLimitsProps) {
 }
 
 function TenantLimitsForm({ tenant, onDone }: TenantLimitsProps) {
-  const [limits, setLimits] = useState<Record<Rate, string>>(() => ({
-    requests_per_minute: textOf(tenant.limits.requests_per_minute),
-    tokens_per_minute: textOf(tenant.limits.tokens_per_minute),
-    max_concurrent: textOf(tenant.limits.max_concurrent),
-  }));
-  const [budget, setBudget] = useState(tenant.budget?.usd ?? '');
-  const [period, setPeriod] = useState<string>(tenant.budget?.period ?? 'month');
-  const [models, setModels] = useState(tenant.allowed_models?.join('\n') ?? '');
+  const [draft, setDraft] = useState(() => draftOf(tenant));
+  const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
   const patch = useAction('PATCH /internal/v1/owner/tenants/{id}');
   const submit = async (): Promise<void> => {
-    const saved = await patch.run({
-      params: { id: tenant.id },
-      body: {
-        limits: {
-          requests_per_minute: numberIn(limits.requests_per_minute),
-          tokens_per_minute: numberIn(limits.tokens_per_minute),
-          max_concurrent: numberIn(limits.max_concurrent),
-        },
-        budget: budget === '' ? null : { usd: budget, period: period === 'day' ? period : 'month' },
-        allowed_models: models.trim() === '' ? null : models.trim().split(/\s*\n\s*/),
-      },
-    });
-    if (saved !== null) onDone();
+    const body = changesOf(draftOf(tenant), draft);
+    if ((await patch.run({ params: { id: tenant.id }, body })) !== null) onDone();
   };
   return (
     <ActionForm label="Save" action={patch} submit={submit}>
@@ -71,29 +49,31 @@ function TenantLimitsForm({ tenant, onDone }: TenantLimitsProps) {
         <TextField
           key={name}
           label={label}
-          value={limits[name]}
-          onChange={(value) => setLimits({ ...limits, [name]: value })}
+          value={draft[name]}
+          onChange={(value) => set({ [name]: value })}
           isWhole
           hint="Empty: no limit"
         />
       ))}
-      <TextField label="Budget in USD" value={budget} onChange={setBudget} hint="Empty: none" />
-      <Choice label="Budget for" value={period} onChange={setPeriod} options={periods} />
+      <TextField
+        label="Budget in USD"
+        value={draft.usd}
+        onChange={(usd) => set({ usd })}
+        hint="Empty: none"
+      />
+      <Choice
+        label="Budget for"
+        value={draft.period}
+        onChange={(period) => set({ period })}
+        options={periods}
+      />
       <LongTextField
         label="Allowed models"
         rows={4}
-        value={models}
-        onChange={setModels}
+        value={draft.models}
+        onChange={(models) => set({ models })}
         hint="One a line; gpt-4* stands for all that begin so. Empty: all of the catalogue"
       />
     </ActionForm>
   );
-}
-
-function textOf(limit: number | null | undefined): string {
-  return limit === null || limit === undefined ? '' : String(limit);
-}
-
-function numberIn(digits: string): number | null {
-  return digits === '' ? null : Number(digits);
 }

@@ -1,0 +1,45 @@
+import type { PatchTenant, Tenant } from '@gatehouse/contract/tenants';
+
+export const rates = {
+  requests_per_minute: 'Requests a minute',
+  tokens_per_minute: 'Tokens a minute',
+  max_concurrent: 'Requests at once',
+} as const;
+export type Rate = keyof typeof rates;
+
+/** The fields as text. */
+export type Draft = Record<Rate | 'usd' | 'period' | 'models', string>;
+
+export function draftOf({ limits, budget, allowed_models: models }: Tenant): Draft {
+  return {
+    requests_per_minute: textOf(limits.requests_per_minute),
+    tokens_per_minute: textOf(limits.tokens_per_minute),
+    max_concurrent: textOf(limits.max_concurrent),
+    usd: budget?.usd ?? '',
+    period: budget?.period ?? 'month',
+    models: models?.join('\n') ?? '',
+  };
+}
+
+/** The members that the person has changed: others may have been changed elsewhere. */
+export function changesOf(before: Draft, { usd, period, models, ...limits }: Draft): PatchTenant {
+  const changed = (Object.keys(rates) as Rate[]).filter((name) => limits[name] !== before[name]);
+  const isBudget = usd !== before.usd || period !== before.period;
+  return {
+    ...(changed.length > 0 && {
+      limits: Object.fromEntries(changed.map((name) => [name, numberIn(limits[name])])),
+    }),
+    ...(isBudget && { budget: usd === '' ? null : { usd, period: period === 'day' ? period : 'month' } }),
+    ...(models !== before.models && {
+      allowed_models: models.trim() === '' ? null : models.trim().split(/\s*\n\s*/),
+    }),
+  };
+}
+
+function textOf(limit: number | null | undefined): string {
+  return limit === null || limit === undefined ? '' : String(limit);
+}
+
+function numberIn(digits: string): number | null {
+  return digits === '' ? null : Number(digits);
+}
