@@ -4,6 +4,10 @@ import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'j
 
 export type TokenClaims = Record<string, unknown>;
 
+type Answer = [status: number, body: unknown, headers?: Record<string, string> | undefined];
+
+const unavailable: Answer = [503, { error: 'temporarily_unavailable' }];
+
 /** An issuer that signs whatever a test wants, as a broken or hostile one would. It speaks the protocol over a socket. */
 export class ForgingIssuer {
   readonly #server: Server;
@@ -13,9 +17,11 @@ export class ForgingIssuer {
   readonly calls: URLSearchParams[] = [];
   /** The claims of the next tokens, over those of a good one. */
   claims: TokenClaims = {};
-  /** Answers of the token endpoint in place of tokens, and of all endpoints while it is away. */
-  tokenError: string | null = null;
+  /** The answer of the token endpoint in place of tokens. */
+  tokenAnswer: { status: number; body: unknown; headers?: Record<string, string> } | null = null;
+  /** Whether all endpoints answer 503, and people for whose refresh tokens the token endpoint does. */
   away = false;
+  readonly awayFor = new Set<string>();
   /** The nonces of the codes that it has given out and that were not exchanged. */
   readonly #nonces = new Map<string, string>();
   /** The claims of renewed tokens of a person by `sub`, over those of the login; null for a renewal without ID token. */
@@ -37,8 +43,9 @@ export class ForgingIssuer {
     const server = createServer();
     const issuer = new ForgingIssuer(server);
     server.on('request', (request, response) => {
-      void issuer.#answer(request).then(([status, body]) => {
-        response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+      void issuer.#answer(request).then(([status, body, headers]) => {
+        const usual = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+        response.writeHead(status, { ...usual, ...headers });
         response.end(JSON.stringify(body));
       });
     });
@@ -80,9 +87,9 @@ export class ForgingIssuer {
       .sign(this.#key.sign);
   }
 
-  async #answer(request: IncomingMessage): Promise<[number, unknown]> {
+  async #answer(request: IncomingMessage): Promise<Answer> {
     const form = new URLSearchParams(await textOf(request));
-    if (this.away) return [503, { error: 'temporarily_unavailable' }];
+    if (this.away) return unavailable;
     switch (new URL(request.url ?? '', this.url).pathname) {
       case '/.well-known/openid-configuration':
         return [200, { ...this.#metadata(), ...this.metadata }];
@@ -109,10 +116,13 @@ export class ForgingIssuer {
     };
   }
 
-  async #token(form: URLSearchParams): Promise<[number, unknown]> {
+  async #token(form: URLSearchParams): Promise<Answer> {
     this.calls.push(form);
     await this.held;
-    if (this.tokenError !== null) return [400, { error: this.tokenError }];
+    if (this.tokenAnswer !== null)
+      return [this.tokenAnswer.status, this.tokenAnswer.body, this.tokenAnswer.headers];
+    const known = this.#refreshTokens.get(form.get('refresh_token') ?? '');
+    if (known !== undefined && this.awayFor.has(String(known['sub']))) return unavailable;
     const claims = form.get('grant_type') === 'refresh_token' ? this.#renew(form) : this.#exchange(form);
     return claims === undefined ? [400, { error: 'invalid_grant' }] : [200, await this.#tokensOf(claims)];
   }

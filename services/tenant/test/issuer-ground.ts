@@ -70,7 +70,7 @@ export class IssuerGround {
   /** Good issuers again. */
   mend(): void {
     for (const issuer of Object.values(this.issuers))
-      Object.assign(issuer, { claims: {}, tokenError: null, away: false, held: null });
+      Object.assign(issuer, { claims: {}, tokenAnswer: null, away: false, held: null });
   }
 
   browser(): IssuerBrowser {

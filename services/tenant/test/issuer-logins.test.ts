@@ -249,6 +249,21 @@ describe('an issuer', () => {
     expect(answer.headers.get('retry-after')).toBe('30');
   });
 
+  it.each<[string, NonNullable<ForgingIssuer['tokenAnswer']>]>([
+    [
+      'rejects the gateway by a challenge',
+      { status: 401, body: { error: 'invalid_client' }, headers: { 'www-authenticate': 'Basic realm="x"' } },
+    ],
+    ['rejects the gateway', { status: 400, body: { error: 'invalid_client' } }],
+    ['has no such endpoint', { status: 404, body: {} }],
+    ['sends no tokens', { status: 200, body: {} }],
+  ])('that %s gets 503', async (_name, answer) => {
+    const browser = new IssuerBrowser(tenants);
+    const begun = await browser.visit('/login/oidc/main');
+    issuer.tokenAnswer = answer;
+    expect((await browser.visit(answerTo(begun))).status).toBe(503);
+  });
+
   it('that does not confirm the person gets 401 and a page without its texts', async () => {
     const browser = new IssuerBrowser(tenants);
     const begun = await browser.visit('/login/oidc/main');

@@ -1,6 +1,5 @@
-import { EgressError } from '@gatehouse/egress/errors';
 import { errors } from 'jose';
-import { ClientError, ResponseBodyError } from 'openid-client';
+import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client';
 
 export type IssuerFailure =
   /** It can't be reached, or its answers are of no use now. Nothing about the person is known. */
@@ -33,10 +32,8 @@ export function issuerError(error: unknown): IssuerError {
     const failure = error.status < 500 && aboutTheGrant.has(error.error) ? 'refused' : 'away';
     return new IssuerError(failure, `The issuer returned ${error.error.slice(0, 64)}.`, { cause: error });
   }
-  const failure = isOutage(error) ? 'away' : 'refused';
-  return new IssuerError(failure, failure === 'away' ? 'The issuer is unavailable.' : 'A check failed.', {
-    cause: error,
-  });
+  if (isFailedCheck(error)) return new IssuerError('refused', 'A check failed.', { cause: error });
+  return new IssuerError('away', 'The issuer is unavailable.', { cause: error });
 }
 
 /** The reason of a failure, without texts that an issuer or a browser has sent. */
@@ -49,17 +46,23 @@ export function describeFailure(error: IssuerError): string {
   return reasons.join(' < ');
 }
 
-/** Codes of the libraries for answers that are not those of an issuer, such as the page of a proxy. */
-const unusable: ReadonlySet<string> = new Set([
-  ...['OAUTH_TIMEOUT', 'OAUTH_ABORT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'],
-  ...['OAUTH_PARSE_ERROR', 'OAUTH_HTTP_REQUEST_FORBIDDEN'],
+/** Codes of the libraries for a token, or an answer that a browser brings, which fails a check. */
+const failedChecks: ReadonlySet<string> = new Set([
+  ...['OAUTH_INVALID_RESPONSE', 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED', 'OAUTH_JWT_CLAIM_COMPARISON_FAILED'],
+  ...['ERR_JWT_CLAIM_VALIDATION_FAILED', 'ERR_JWT_EXPIRED', 'ERR_JWT_INVALID', 'ERR_JWS_INVALID'],
+  ...['ERR_JWS_SIGNATURE_VERIFICATION_FAILED', 'ERR_JWKS_NO_MATCHING_KEY'],
+  ...['ERR_JOSE_ALG_NOT_ALLOWED', 'ERR_JOSE_NOT_SUPPORTED'],
 ]);
 
-function isOutage(error: unknown): boolean {
-  if (error instanceof EgressError || error instanceof errors.JWKSTimeout) return true;
-  if (error instanceof errors.JWKSInvalid) return true;
-  // The set of keys has no type of its own for an answer that is no set.
-  if (error instanceof errors.JOSEError && error.code === 'ERR_JOSE_GENERIC') return true;
-  if (error instanceof ClientError && unusable.has(error.code ?? '')) return true;
-  return error instanceof Error && error.cause !== undefined && isOutage(error.cause);
+/** False for an error that is not known: it says nothing about the person. */
+function isFailedCheck(error: unknown): boolean {
+  if (error instanceof AuthorizationResponseError) return true;
+  if (error instanceof errors.JOSEError) return failedChecks.has(error.code);
+  return error instanceof ClientError && failedChecks.has(error.code ?? '') && !isAboutBody(error);
+}
+
+/** Whether an error is about the body of an answer, such as one without tokens, rather than about a token. */
+function isAboutBody({ cause }: ClientError): boolean {
+  const details = cause instanceof Error ? cause.cause : undefined;
+  return typeof details === 'object' && details !== null && 'body' in details;
 }
