@@ -7,7 +7,12 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Pool } from '@gatehouse/pg/pool';
-import { countRefusals, deleteOldRefusals, type CountedRefusal } from './store/refusal-system-store.ts';
+import {
+  countRefusals,
+  deleteOldRefusals,
+  uncountRefusal,
+  type CountedRefusal,
+} from './store/refusal-system-store.ts';
 
 export interface RefusalsOptions {
   /** Its schema has the table `refused_addresses`. */
@@ -31,9 +36,11 @@ export class Refusals {
   /** Refusals of any number of networks take one connection. */
   readonly #counting: Batched<string, CountedRefusal>;
   readonly #deleting: PeriodicWork;
+  readonly #options: Pick<RefusalsOptions, 'service' | 'system'>;
 
   constructor({ service, system, log }: RefusalsOptions) {
     this.#counting = new Batched((networks) => countRefusals(system, service, networks));
+    this.#options = { service, system };
     this.#deleting = new PeriodicWork({
       task: 'delete old counts of refused requests',
       log,
@@ -68,6 +75,15 @@ export class Refusals {
     if (this.#over.size >= maxAddresses && oldest !== undefined) this.#over.delete(oldest);
     this.#over.set(key, monotonicMs() + endsInMs);
     throw tooMany(endsInMs);
+  }
+
+  /**
+   * Takes the count of a request back that has proven to be genuine. Count a request before work that it causes without
+   * a proof, so that those beyond the limit cause none.
+   */
+  async takeBack(address: string | null): Promise<void> {
+    const { service, system } = this.#options;
+    await uncountRefusal(system, service, networkOf(address ?? ''));
   }
 }
 

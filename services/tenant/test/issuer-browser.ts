@@ -21,10 +21,13 @@ export interface Page {
 /** A browser with its cookies, behind the edge. */
 export class IssuerBrowser {
   readonly cookies = new Map<string, string>();
+  /** The address that its requests come from. */
+  readonly #network: string;
   readonly #service: TenantServiceUnderTest;
 
-  constructor(service: TenantServiceUnderTest) {
+  constructor(service: TenantServiceUnderTest, network = '192.0.2.7') {
     this.#service = service;
+    this.#network = network;
   }
 
   async visit(path: string, { method = 'GET', form, headers = {}, at }: Visit = {}): Promise<Page> {
@@ -43,7 +46,7 @@ export class IssuerBrowser {
       ...{ method, redirect: 'manual' },
       headers: {
         'x-gatehouse-assertion': await signer.anonymous(found?.id ?? ''),
-        'x-gatehouse-client-ip': '192.0.2.7',
+        'x-gatehouse-client-ip': this.#network,
         ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
         ...Object.fromEntries(passed),
       },

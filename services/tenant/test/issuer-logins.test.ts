@@ -232,6 +232,45 @@ describe('an attack on a login', () => {
   );
 });
 
+describe('a network', () => {
+  /** Its requests that were not genuine, in a minute that doesn't end during the test. */
+  const setRefused = (network: string, requests: number) =>
+    tenants.rows(
+      `insert into tenant.refused_addresses (address, minute, requests)
+       values ($1, date_trunc('minute', now()) + interval '5 minutes', $2)`,
+      [network, requests],
+    );
+  const refusedOf = async (network: string): Promise<number | undefined> => {
+    const find = 'select requests from tenant.refused_addresses where address = $1';
+    const [row] = await tenants.rows<{ requests: number }>(find, [network]);
+    return row?.requests;
+  };
+
+  it('over its limit costs neither a row nor a call of the issuer', async () => {
+    const network = '203.0.113.50';
+    await setRefused(network, 59);
+    const browser = new IssuerBrowser(tenants, network);
+    const denied = await browser.visit('/login/oidc/main');
+    const last = await browser.visit(answerTo(denied, issuer, 'main', { error: 'access_denied' }));
+    expect([last.status, await refusedOf(network)]).toEqual([401, 60]);
+    const begun = await browser.visit('/login/oidc/main');
+    const used = () => tenants.rows('select token_sha256 from tenant.used_tokens');
+    const before = [issuer.calls.length, (await used()).length];
+    expect((await browser.visit(answerTo(begun))).status).toBe(429);
+    expect([issuer.calls.length, (await used()).length]).toEqual(before);
+  });
+
+  it('with good logins uses nothing of its limit up', async () => {
+    const network = '203.0.113.51';
+    await setRefused(network, 0);
+    for (let count = 0; count < 3; count += 1) {
+      const { browser } = await logIn({}, new IssuerBrowser(tenants, network));
+      expect(await browser.principal()).toBeDefined();
+    }
+    expect(await refusedOf(network)).toBe(0);
+  });
+});
+
 describe('an issuer', () => {
   it('that has new keys is followed', async () => {
     await aSecond();

@@ -40,6 +40,15 @@ export async function countRefusals(
     .toReversed();
 }
 
+/** Takes one count of a network in this minute back. */
+export async function uncountRefusal(pool: Pool, service: string, network: string): Promise<void> {
+  await pool.query(
+    `update ${service}.refused_addresses set requests = requests - 1
+     where address = $1 and minute >= date_trunc('minute', now()) and requests > 0`,
+    [network],
+  );
+}
+
 /** Deletes up to `limit` addresses whose minute is over; returns how many. */
 export async function deleteOldRefusals(pool: Pool, service: string, limit: number): Promise<number> {
   const table = `${service}.refused_addresses`;

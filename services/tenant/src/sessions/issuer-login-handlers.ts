@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
-import { clientIpOf } from '@gatehouse/http/client-ip';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { AppError } from '@gatehouse/kit/errors';
 import type { HostCookie } from '@gatehouse/kit/host-cookie';
@@ -73,19 +72,24 @@ class BrowserIssuerLogin {
   }
 
   async callback(...[request, response, call, issuer]: Parameters<Step>): Promise<void> {
+    const { logins, refusals } = this.#options;
+    const from = fromOf(request, call);
+    // A request without a key costs a row and a call of the issuer.
+    await refusals.count(from.clientIp);
     const state = this.#stateOf(request, issuer);
-    const end =
-      state === null
-        ? ({ kind: 'over' } as const)
-        : await this.#options.logins.finish(issuer, state, queryOf(request), fromOf(request, call));
+    const end: LoginEnd =
+      state === null ? { kind: 'over' } : await logins.finish(issuer, state, queryOf(request), from);
+    if (end.kind !== 'over' && end.kind !== 'refused') await refusals.takeBack(from.clientIp);
     await this.#answer(request, response, call, { issuer, end, target: state?.returnTo ?? afterLogin });
   }
 
   async choose(...[request, response, call, issuer]: Parameters<Step>): Promise<void> {
-    const { browsers, logins } = this.#options;
+    const { browsers, logins, refusals } = this.#options;
     browsers.checkOrigin(request);
     const tenant = (await formOf(request)).get('tenant') ?? '';
-    const end = await logins.choose(issuer, this.#cookieOf(request), tenant, fromOf(request, call));
+    const from = fromOf(request, call);
+    const end = await logins.choose(issuer, this.#cookieOf(request), tenant, from);
+    if (end.kind === 'over') await refusals.count(from.clientIp);
     await this.#answer(request, response, call, { issuer, end, target: targetOf(request) });
   }
 
@@ -109,7 +113,7 @@ class BrowserIssuerLogin {
     call: RawCall,
     { issuer, end, target }: { issuer: Issuer; end: LoginEnd; target: string },
   ): Promise<void> {
-    const { browsers, cookie, refusals } = this.#options;
+    const { browsers, cookie } = this.#options;
     const { name } = issuer.settings;
     switch (end.kind) {
       case 'opened': {
@@ -126,7 +130,6 @@ class BrowserIssuerLogin {
         return;
       }
       case 'over': {
-        await refusals.count(clientIpOf(request));
         const text = `This login was used, was begun in another browser, or is older than ${loginMinutes} minutes.`;
         const html = failedPage('This login is over', text);
         sendPage(response, call.requestId, { status: 400, html });
@@ -134,7 +137,6 @@ class BrowserIssuerLogin {
       }
       case 'refused': {
         this.#logFailure(end.error, issuer, call);
-        await refusals.count(clientIpOf(request));
         const html = failedPage('Not logged in', `${name} did not confirm the login.`);
         const headers = { 'set-cookie': cookie.clear(), [credentialRefusedHeader]: 'true' };
         sendPage(response, call.requestId, { status: 401, html, headers });
