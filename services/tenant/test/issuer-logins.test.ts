@@ -213,6 +213,25 @@ describe('an attack on a login', () => {
     expect([issuer.calls.length, other.calls.length]).toEqual(calls);
   });
 
+  it('by a choice that is older than another login of the person has no effect', async () => {
+    const { browser } = await logIn({ sub: 'gil', groups: ['both'] });
+    const later = await logIn({ sub: 'gil' });
+    const chosen = await browser.visit('/login/oidc/main/choice', {
+      ...{ method: 'POST', form: { tenant: 'acme' } },
+    });
+    expect([chosen.status, browser.session]).toEqual([400, undefined]);
+    expect(await later.browser.principal()).toBeDefined();
+  });
+
+  it('by a choice of a person whom the issuer gives no group any more has no effect', async () => {
+    const { browser } = await logIn({ sub: 'hal', groups: ['both'] });
+    expect((await logIn({ sub: 'hal', groups: [] })).answer.status).toBe(403);
+    const chosen = await browser.visit('/login/oidc/main/choice', {
+      ...{ method: 'POST', form: { tenant: 'acme' } },
+    });
+    expect([chosen.status, browser.session]).toEqual([400, undefined]);
+  });
+
   it('by a session that another person has set ends that session', async () => {
     const { browser: mallory } = await logIn({ sub: 'mallory' });
     const victim = new IssuerBrowser(tenants);

@@ -27,6 +27,8 @@ export interface IssuerLoginDependencies {
     insert: (login: NewLogin) => Promise<void>;
     findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
     useChoice: (id: string) => Promise<boolean>;
+    /** Ends the choices that a person hasn't made yet. */
+    endChoices: (person: Person) => Promise<void>;
     useState: (stateSha256: Buffer) => Promise<boolean>;
   };
   places: PersonPlaces;
@@ -54,9 +56,12 @@ export class IssuerLogins {
    * while the issuer is away, and the errors of {@link IssuerLoginDependencies.openSession}.
    */
   async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
-    if (!(await this.#options.logins.useState(digest(state.state)))) return { kind: 'over' };
+    const { logins } = this.#options;
+    if (!(await logins.useState(digest(state.state)))) return { kind: 'over' };
     const confirmed = await issuer.finish(query, state).catch(refusedOnly);
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
+    // Their claims are older than these.
+    await logins.endChoices(confirmed);
     const places = await this.#placesOf(issuer, confirmed, confirmed.claims, from);
     if (!isPlaces(places)) return places;
     const [place, another] = places;

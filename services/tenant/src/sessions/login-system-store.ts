@@ -1,5 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Person } from '../keys/api-key.ts';
 import { useToken } from './login-statements.ts';
 import { lookMinutes, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
@@ -54,6 +55,14 @@ export class LoginSystemStore {
       [id],
     );
     return rowCount === 1;
+  }
+
+  async endChoices({ iss, sub }: Person): Promise<void> {
+    await this.#pool.query(
+      `update tenant.logins set choice_sha256 = null
+       where iss = $1 and sub = $2 and choice_sha256 is not null`,
+      [iss, sub],
+    );
   }
 
   /** Uses the state of a login up. False if it was used, on whatever replica. */
