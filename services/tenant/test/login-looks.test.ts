@@ -90,6 +90,7 @@ describe('a session of a person at an issuer', () => {
   it.each<[string, TokenClaims]>([
     ['a group is gone', { groups: [] }],
     ['a group gives other rights', { groups: ['admins'] }],
+    ['a group gives fewer scopes', { groups: ['both'] }],
     ['the groups no longer fit into a token', { groups: undefined, _claim_names: { groups: 'one' } }],
   ])('ends when %s, with the key of the person', async (_name, claims) => {
     const { browser, sub } = await ground.logIn();
@@ -108,7 +109,17 @@ describe('a session of a person at an issuer', () => {
     const { browser, sub } = await ground.logIn();
     ground.issuers.main.renewals.set(sub, claims);
     await due([sub]);
-    await eventually(async () => expect(await browser.principal()).toBeUndefined());
+    await eventually(async () => expect(await keysOf(sub)).toEqual([{ isRevoked: true }]));
+    expect(await browser.principal()).toBeUndefined();
+  });
+
+  it('goes on when groups give more scopes than before, as after an upgrade', async () => {
+    const { browser, sub } = await ground.logIn({ groups: ['both'] });
+    await browser.visit('/login/oidc/main/choice', { method: 'POST', form: { tenant: 'acme' } });
+    ground.issuers.main.renewals.set(sub, { groups: ['engineers'] });
+    await due([sub]);
+    await lookedAt(sub);
+    expect(await browser.principal()).toMatchObject({ scopes: ['chat'] });
     expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
   });
 

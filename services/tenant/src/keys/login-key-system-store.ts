@@ -5,7 +5,7 @@ import type { Person } from './api-key.ts';
 import { revokeApiKey } from './api-key-statements.ts';
 import { keyRevoked } from './key-changes.ts';
 import { findLoginKeys } from './login-key-statements.ts';
-import { haveSameRights, type Rights } from './rights.ts';
+import { includeRights, type Rights } from './rights.ts';
 
 /** Keys of the logins of people, in all tenants. */
 export class LoginKeySystemStore {
@@ -18,14 +18,17 @@ export class LoginKeySystemStore {
     this.#record = record;
   }
 
-  /** Revokes the keys of a person that have other rights than those that the person has now. Their sessions end. */
+  /**
+   * Revokes the keys of a person that have rights which the person doesn't have now. Their sessions end. A key with fewer
+   * scopes stays: a release that adds a scope to a role ends no session.
+   */
   async keepOnly(
     person: Person,
     rights: readonly Rights[],
     from: Pick<Circumstances, 'clientIp' | 'requestId'>,
   ): Promise<void> {
     for (const key of await findLoginKeys(this.#pool, person)) {
-      if (rights.some((given) => haveSameRights(given, key))) continue;
+      if (rights.some((given) => includeRights(given, key))) continue;
       const { id, tenantId, role, userId } = key;
       await withTransaction(this.#pool, async (db) => {
         const changed = await revokeApiKey(db, id);

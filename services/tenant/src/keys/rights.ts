@@ -10,11 +10,15 @@ export interface Rights {
 }
 
 export function haveSameRights(one: Rights, other: Rights): boolean {
-  const sorted = ({ scopes }: Rights): string => scopes.toSorted().join(' ');
+  return includeRights(one, other) && includeRights(other, one);
+}
+
+/** Whether rights are in the same place as those of a key, for the same user, and have all of its scopes. */
+export function includeRights(given: Rights, key: Rights): boolean {
   return (
-    one.tenantId === other.tenantId &&
-    one.role === other.role &&
-    one.userId === other.userId &&
-    sorted(one) === sorted(other)
+    given.tenantId === key.tenantId &&
+    given.role === key.role &&
+    given.userId === key.userId &&
+    key.scopes.every((scope) => given.scopes.includes(scope))
   );
 }

@@ -15,7 +15,7 @@ export interface Place extends Grant {
 
 export interface PersonPlacesDependencies {
   findTenants: (slugs: readonly string[]) => Promise<TenantOfLogin[]>;
-  /** Revokes the keys of a person that have other rights. */
+  /** Revokes the keys of a person that have rights beyond these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
 
