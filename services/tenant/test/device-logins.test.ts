@@ -160,8 +160,13 @@ describe('a program', () => {
     const full = await programs.send('/login/device', { client_id: 'a' });
     expect(full).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } });
     expect(full.headers.get('retry-after')).toBe('10');
-    await tenants.rows(`delete from tenant.device_logins where client_id = 'many'`);
+    const many = (change: string) =>
+      tenants.rows(`update tenant.device_logins set ${change} where client_id = 'many'`);
+    await many('decided_at = now()');
     await programs.start();
+    await many('decided_at = null, expires_at = now()');
+    await programs.start();
+    await tenants.rows(`delete from tenant.device_logins where client_id = 'many'`);
   });
 });
 

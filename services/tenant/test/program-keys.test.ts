@@ -58,6 +58,27 @@ describe('the key of a program', () => {
     expect(await programs.poll(started)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
   });
 
+  it('is not given for a login whose session has ended meanwhile', async () => {
+    const ada = await programs.person();
+    const started = await programs.start();
+    await programs.decide('allow', started.code, ada.cookie);
+    await programs.browse('/logout', { form: {}, cookie: ada.cookie });
+    expect(await programs.poll(started)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  });
+
+  it('confirms no further one, even in a session of its own', async () => {
+    const ada = await programs.person();
+    const { key } = await programs.keyOf(ada.cookie);
+    const started = await programs.start();
+    await programs.decide('allow', started.code, ada.cookie);
+    await tenants.rows(
+      `update tenant.sessions set key_id = k.id, key_secret_sha256 = k.secret_sha256
+       from tenant.api_keys k where k.id = $1 and sessions.key_id = $2`,
+      [await programs.idOf(key), ada.id],
+    );
+    expect(await programs.poll(started)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  });
+
   it('lives no longer than the key whose session confirmed it, nor than the secret of that', async () => {
     const soon = new Date(Date.now() + 600_000).toISOString();
     const { seconds } = await programs.keyOf((await programs.person({ expires_at: soon })).cookie);

@@ -38,7 +38,7 @@ export class DeviceLoginSystemStore {
        select id, device_sha256, user_sha256, client_id, client_ip, now() + make_interval(mins => $6)
        from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[])
          as given (id, device_sha256, user_sha256, client_id, client_ip)
-       where (select count(*) from tenant.device_logins) < $7
+       where (select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) < $7
        on conflict do nothing returning id`,
       [
         logins.map(({ id }) => id),

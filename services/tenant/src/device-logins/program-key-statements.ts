@@ -33,7 +33,7 @@ export interface NewProgramKey {
 
 /**
  * Uses an allowed login up, and locks the key of its session, so that the key can't be revoked meanwhile. Null when the
- * login was used or has expired, or the key has ended.
+ * login was used or has expired, when the session or its key has ended, and for a key that was itself confirmed.
  */
 export async function takeConfirmation(db: Queryable, loginId: string): Promise<Confirmation | null> {
   const taken = await db.query<{ sessionId: string; clientId: string }>(
@@ -48,7 +48,7 @@ export async function takeConfirmation(db: Queryable, loginId: string): Promise<
        sessions.user_id as "userId"
      from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
        left join tenant.tenants t on t.id = sessions.tenant_id
-     where sessions.id = $1 and ${hasItsKey}
+     where sessions.id = $1 and sessions.ends_at > now() and ${hasItsKey} and api_keys.confirmed_by is null
      for no key update of api_keys`,
     [login.sessionId],
   );
