@@ -105,7 +105,7 @@ describe('a session of a person at an issuer', () => {
     ['another person', { sub: 'mallory' }],
     ['another client', { aud: 'another-client' }],
     ['no known issuer', { iss: 'https://evil.example.com' }],
-  ])('ends when the renewed token is of %s; the key stays', async (_name, claims) => {
+  ])('ends when the renewed token is of %s, with the key of the person', async (_name, claims) => {
     const { browser, sub } = await ground.logIn();
     ground.issuers.main.renewals.set(sub, claims);
     await due([sub]);
@@ -123,12 +123,12 @@ describe('a session of a person at an issuer', () => {
     expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
   });
 
-  it('ends when the issuer no longer takes the refresh token, with a line in the audit log', async () => {
+  it('ends when the issuer no longer takes the refresh token, with the key of the person', async () => {
     const { browser, sub } = await ground.logIn();
     ground.issuers.main.revoked.add(sub);
     await due([sub]);
-    await eventually(async () => expect(await browser.principal()).toBeUndefined());
-    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+    await eventually(async () => expect(await keysOf(sub)).toEqual([{ isRevoked: true }]));
+    expect(await browser.principal()).toBeUndefined();
     expect(await auditOf(sub, 'session.ended')).toEqual([{ clientIp: null }]);
   });
 
@@ -164,6 +164,37 @@ describe('an issuer', () => {
     ground.issuers.main.away = false;
     await due([later.sub], 50);
     await lookedAt(later.sub);
+  });
+
+  it('that gives no answer about one person for an hour ends the sessions of that person alone', async () => {
+    const logins = await logInAll(3);
+    const [late, ...others] = logins;
+    if (late === undefined) throw new Error('there is no login');
+    ground.issuers.main.awayFor.add(late.sub);
+    await due(
+      logins.map(({ sub }) => sub),
+      61,
+    );
+    await lookedAt(...others.map(({ sub }) => sub));
+    await eventually(async () => expect(await late.browser.principal()).toBeUndefined());
+    expect(await loginsOf(late.sub)).toMatchObject([{ looked: false, next: null }]);
+    for (const { browser } of others) expect(await browser.principal()).toBeDefined();
+  });
+
+  it('that rejects the gateway as its client is away', async () => {
+    const { browser, sub } = await ground.logIn();
+    const before = renewalsAt('main');
+    ground.issuers.main.tokenAnswer = {
+      ...{ status: 401, body: { error: 'invalid_client' } },
+      headers: { 'www-authenticate': 'Basic realm="issuer"' },
+    };
+    await due([sub]);
+    await eventually(() => expect(renewalsAt('main')).toBe(before + 1));
+    ground.issuers.main.tokenAnswer = null;
+    // Only a login that is in use is looked at.
+    await due([sub]);
+    await lookedAt(sub);
+    expect(await browser.principal()).toBeDefined();
   });
 
   it('that comes back after more than an hour is asked before sessions end', async () => {

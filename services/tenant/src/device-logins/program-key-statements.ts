@@ -98,7 +98,7 @@ export async function insertProgramKey(
 
 /**
  * Locks the key whose session confirmed that of a program; returns the status of its tenant. Null when it has ended, or
- * no longer has the secret that the session was made with.
+ * no longer has the secret that the session was made with, and for that of a person whose logins are over.
  */
 export async function lockConfirmingKey(
   db: Queryable,
@@ -108,7 +108,7 @@ export async function lockConfirmingKey(
     `select t.status as "tenantStatus"
      from tenant.api_keys k join tenant.api_keys parent on parent.id = k.confirmed_by
        left join tenant.tenants t on t.id = k.tenant_id
-     where k.id = $1 and ${stands('k.confirmed_secret_sha256')}
+     where k.id = $1 and ${stands('k.confirmed_secret_sha256')} and (parent.iss is null or ${isLoggedIn})
      for no key update of parent`,
     [id],
   );
@@ -153,6 +153,10 @@ export async function renewProgramKey(
   const [after] = rows;
   return after === undefined ? null : { before, after };
 }
+
+/** Whether the person of the key `parent` has a login that the issuer is asked about, or that it can't be asked about. */
+const isLoggedIn = `exists (select from tenant.logins where iss = parent.iss and sub = parent.sub
+  and case when refresh_token is null then expires_at > now() else look_at is not null end)`;
 
 /** Whether the key `parent` is active and has this secret. */
 function stands(secret: string): string {

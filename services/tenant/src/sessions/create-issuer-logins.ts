@@ -75,6 +75,7 @@ export function createIssuerLogins(
       new LoginLooks({
         ...{ issuers, secrets, places, log, logins: looks },
         endSessions: (ids) => sessions.endOfLogins(ids, noClient),
+        revokeKeys: (person) => keys.keepOnly(person, [], noClient),
       }),
       new PeriodicWork({
         task: 'delete old logins',

@@ -1,6 +1,12 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { lookMinutes, type LoginToLookAt } from './login.ts';
 
+/** Whether programs have valid keys of the person of a login. */
+const programsNeedIt = `exists (
+  select from tenant.api_keys parent join tenant.api_keys program on program.confirmed_by = parent.id
+  where parent.iss = logins.iss and parent.sub = logins.sub and parent.revoked_at is null
+    and program.revoked_at is null and program.expires_at > now())`;
+
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
 export class LoginLookSystemStore {
   readonly #pool: Pool;
@@ -10,17 +16,25 @@ export class LoginLookSystemStore {
     this.#pool = pool;
   }
 
-  /** Claims logins that are due. One without open sessions is due no more. */
+  /**
+   * Claims logins that are due. One that is not in use is due no more. Keys of programs need one login of their person,
+   * the last one that is looked at.
+   */
   async claim(issuer: string, limit: number): Promise<LoginToLookAt[]> {
     const { rows } = await this.#pool.query<LoginToLookAt>(
       `update tenant.logins set looks = looks + 1,
-         look_at = case when exists (select from tenant.sessions where login_id = logins.id and ends_at > now())
+         look_at = case
+           when exists (select from tenant.sessions where login_id = logins.id and ends_at > now())
+             or (${programsNeedIt} and not exists (select from tenant.logins later
+               where later.iss = logins.iss and later.sub = logins.sub and later.id > logins.id
+                 and later.look_at is not null))
            then now() + make_interval(mins => $3) end
        where id = any(array(
          select id from tenant.logins where issuer = $1 and look_at <= now()
          order by look_at limit $2 for update skip locked))
-       returning id, iss, sub, refresh_token as "refreshToken", looks, look_at is not null as "isOpen"`,
-      [issuer, limit, lookMinutes.claim],
+       returning id, iss, sub, refresh_token as "refreshToken", looks, look_at is not null as "isInUse",
+         looked_at < now() - make_interval(mins => $4) as "isOverdue"`,
+      [issuer, limit, lookMinutes.claim, lookMinutes.grace],
     );
     return rows;
   }
@@ -52,6 +66,16 @@ export class LoginLookSystemStore {
       [issuer, limit, lookMinutes.grace],
     );
     return rows.map(({ id }) => id);
+  }
+
+  /** Whether an issuer has confirmed the person of a login by another one within the grace. */
+  async isConfirmedElsewhere({ id, iss, sub }: Pick<LoginToLookAt, 'id' | 'iss' | 'sub'>): Promise<boolean> {
+    const { rows } = await this.#pool.query(
+      `select from tenant.logins
+       where iss = $1 and sub = $2 and id <> $3 and looked_at > now() - make_interval(mins => $4) limit 1`,
+      [iss, sub, id, lookMinutes.grace],
+    );
+    return rows.length > 0;
   }
 
   /** Ends the looks at logins whose sessions have ended. */

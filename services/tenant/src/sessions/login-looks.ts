@@ -2,6 +2,7 @@ import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
+import type { Person } from '../keys/api-key.ts';
 import type { LoginSecrets, LoginToLookAt } from './login.ts';
 import type { PersonPlaces } from './person-places.ts';
 
@@ -18,6 +19,7 @@ export interface LoginLooksDependencies {
     finish: (login: LoginToLookAt, idToken: Buffer | null) => Promise<void>;
     /** Logins under looks that the issuer has not confirmed for longer than the grace. */
     findOverdue: (issuer: string, limit: number) => Promise<string[]>;
+    isConfirmedElsewhere: (login: LoginToLookAt) => Promise<boolean>;
     /** Ends the looks at logins. */
     endLooks: (ids: readonly string[]) => Promise<void>;
     /** The names of issuers that logins have. */
@@ -25,6 +27,8 @@ export interface LoginLooksDependencies {
   };
   /** Ends the sessions of logins. */
   endSessions: (loginIds: readonly string[]) => Promise<void>;
+  /** Revokes the keys of the logins of a person, and those of programs with them. */
+  revokeKeys: (person: Person) => Promise<void>;
   log: Logger;
 }
 
@@ -39,8 +43,8 @@ const overdueAtOnce = 200;
 const from = { clientIp: null, requestId: null };
 
 /**
- * Asks issuers again about people who have open sessions. Each issuer has a loop of its own, so that one that hangs holds
- * up no other. An issuer that is away changes nothing until the grace is over.
+ * Asks issuers again about people who have open sessions, or have given keys to programs. Each issuer has a loop of its
+ * own, so that one that hangs holds up no other. An issuer that is away changes nothing until the grace is over.
  */
 export class LoginLooks {
   readonly #options: LoginLooksDependencies;
@@ -71,16 +75,16 @@ export class LoginLooks {
   async #round(issuer: Issuer): Promise<boolean> {
     const { name } = issuer.settings;
     const claimed = await this.#options.logins.claim(name, atOnce);
-    const open = claimed.filter(({ isOpen }) => isOpen);
-    const looked = await Promise.all(open.map((login) => this.#look(issuer, login)));
-    // One login may fail for a reason of its own.
+    const inUse = claimed.filter(({ isInUse }) => isInUse);
+    const looked = await Promise.all(inUse.map((login) => this.#look(issuer, login)));
+    // One login may fail for a reason of its own, and then ends alone.
     const isAway = looked.length > 0 && !looked.includes(true);
     return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
   }
 
   /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
   async #look(issuer: Issuer, login: LoginToLookAt): Promise<boolean> {
-    const { endSessions, log } = this.#options;
+    const { log } = this.#options;
     const fields = { issuer: issuer.settings.name, login: login.id };
     try {
       await this.#renew(issuer, login);
@@ -89,12 +93,21 @@ export class LoginLooks {
       const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
       if (!(error instanceof IssuerError) || error.failure === 'away') {
         log.warn({ ...fields, ...reason }, 'failed to look at a login');
+        if (login.isOverdue) await this.#end([login.id], issuer.settings.name);
         return false;
       }
       log.info({ ...fields, ...reason }, 'an issuer no longer confirms a login');
     }
-    await endSessions([login.id]);
+    await this.#endRefused(login);
     return true;
+  }
+
+  /** In an order in which the next look continues after a crash. */
+  async #endRefused(login: LoginToLookAt): Promise<void> {
+    const { logins, endSessions, revokeKeys } = this.#options;
+    await endSessions([login.id]);
+    if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
+    await logins.endLooks([login.id]);
   }
 
   async #renew(issuer: Issuer, login: LoginToLookAt): Promise<void> {
@@ -126,11 +139,14 @@ export class LoginLooks {
   async #endOverdue(issuer: string): Promise<boolean> {
     const { logins } = this.#options;
     const overdue = await logins.findOverdue(issuer, overdueAtOnce);
-    if (overdue.length > 0) {
-      this.#options.log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
-      await this.#options.endSessions(overdue);
-      await logins.endLooks(overdue);
-    }
+    if (overdue.length > 0) await this.#end(overdue, issuer);
     return overdue.length === overdueAtOnce;
+  }
+
+  async #end(overdue: readonly string[], issuer: string): Promise<void> {
+    const { logins, endSessions, log } = this.#options;
+    log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
+    await endSessions(overdue);
+    await logins.endLooks(overdue);
   }
 }

@@ -79,12 +79,16 @@ export class LoginSystemStore {
     return rows;
   }
 
-  /** Deletes up to `limit` logins that are over and have no session, and as many states; returns the larger number. */
+  /**
+   * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states; returns the
+   * larger number.
+   */
   async deleteOld(limit: number): Promise<number> {
     const logins = await this.#pool.query(
       `delete from tenant.logins where id = any(array(
          select id from tenant.logins
-         where expires_at < now() and not exists (select from tenant.sessions where login_id = logins.id) limit $1))`,
+         where expires_at < now() and look_at is null
+           and not exists (select from tenant.sessions where login_id = logins.id) limit $1))`,
       [limit],
     );
     const states = await this.#pool.query(

@@ -24,8 +24,10 @@ export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
   refreshToken: Buffer;
   /** The number of the look. */
   looks: number;
-  /** Whether it has an open session. */
-  isOpen: boolean;
+  /** Whether it has an open session, or programs have keys of the person. */
+  isInUse: boolean;
+  /** Whether the issuer has not confirmed it for longer than the grace. */
+  isOverdue: boolean;
 }
 
 /**
