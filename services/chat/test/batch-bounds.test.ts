@@ -188,6 +188,26 @@ describe('batches under way', () => {
   });
 });
 
+describe('a form that is whole, and none', () => {
+  it.each(['', 'None--b--\r\n', '--b\r\nNone--b--\r\n', '--b--\r\n', '--b\r\n\r\nx'])(
+    'is refused (%j)',
+    async (body) => {
+      const assertion = await harness.identity.assertion(makePrincipal({ tenantId: newId() }));
+      const answer = await fetch(`${harness.url}/v1/files`, {
+        method: 'POST',
+        headers: {
+          ...{ 'x-gatehouse-assertion': assertion, 'content-type': 'multipart/form-data; boundary=b' },
+        },
+        body,
+      });
+      expect([answer.status, await answer.json()]).toMatchObject([
+        400,
+        { error: { code: expect.any(String) } },
+      ]);
+    },
+  );
+});
+
 describe('requests whose cost only the provider knows', () => {
   it('are at most 5,000 of the batches under way where a budget counts', async () => {
     harness.simulator.batches.held = true;

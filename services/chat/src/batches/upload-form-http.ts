@@ -132,7 +132,9 @@ export class UploadForm implements StreamedFingerprint {
 
   #asAppError(error: unknown): unknown {
     if (error instanceof AppError) return error;
-    return this.#request.destroyed ? clientLeft() : badForm(error);
+    // Node destroys a request that has been read whole, too.
+    const { destroyed, complete } = this.#request;
+    return destroyed && !complete ? clientLeft() : badForm(error);
   }
 }
 
