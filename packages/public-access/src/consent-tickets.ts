@@ -1,8 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
+import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { ConsentStore, type AskedBy, type NewState } from './store/consent-store.ts';
@@ -59,11 +59,6 @@ export interface ConsentTicketsOptions {
 
 const deletion = { everyMs: 600_000, batch: 500 };
 
-const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-/** 43 characters, as a verifier of PKCE has at least (RFC 7636, 4.1). */
-const newToken = (): string => randomBytes(32).toString('base64url');
-
 /**
  * Makes tickets, states and verifiers of PKCE. Only digests and encrypted texts of them are stored, which open nothing.
  */
@@ -102,9 +97,9 @@ export class ConsentTickets {
 
   /** A new link, stored in a transaction of the tenant. */
   async make(db: Queryable, { tenantId, subjectId, askedBy, details }: ConsentOf): Promise<ConsentLink> {
-    const [ref, ticket, state] = [{ tenantId, id: newId() }, newToken(), newToken()];
+    const [ref, ticket, state] = [{ tenantId, id: newId() }, newRandomToken(), newRandomToken()];
     const sealed = details === undefined ? null : this.#seal(ref, details);
-    const stored = { ...ref, subjectId, ticketSha256: sha256(ticket), askedBy, details: sealed };
+    const stored = { ...ref, subjectId, ticketSha256: tokenSha256(ticket), askedBy, details: sealed };
     const first = this.#newState(ref, state);
     const expiresAt = await this.#store.insert(db, stored, { first, minutes: consentMinutes });
     return { ticket, state, expiresAt };
@@ -112,12 +107,12 @@ export class ConsentTickets {
 
   /** The ticket of whatever tenant; null if there is none, or it is used or over. */
   async find(ticket: string): Promise<OpenTicket | null> {
-    return this.#opened(await this.#findTicket(sha256(ticket).toString('hex')));
+    return this.#opened(await this.#findTicket(tokenSha256(ticket).toString('hex')));
   }
 
   /** The ticket of a consent that was begun with this state. */
   async findOfState(state: string): Promise<OpenTicket | null> {
-    return this.#opened(await this.#findTicketOfState(sha256(state).toString('hex')));
+    return this.#opened(await this.#findTicketOfState(tokenSha256(state).toString('hex')));
   }
 
   /** A state for a browser that consents, with the verifier; null if a ticket was used too often. */
@@ -125,7 +120,7 @@ export class ConsentTickets {
     const first = await this.#store.takeFirstState(ticket);
     if (first !== null && first.state !== null)
       return { state: this.#open(ticket, first.state), verifier: this.#open(ticket, first.verifier) };
-    const state = newToken();
+    const state = newRandomToken();
     const further = { ...this.#newState(ticket, state), state: null };
     if (!(await this.#store.addState(ticket, further, maxStates))) return null;
     return { state, verifier: this.#open(ticket, further.verifier) };
@@ -133,7 +128,7 @@ export class ConsentTickets {
 
   /** Uses a state up. Returns its verifier; null if it was used. */
   async finish(ticket: Ref, state: string): Promise<string | null> {
-    const verifier = await this.#store.useState(ticket, sha256(state));
+    const verifier = await this.#store.useState(ticket, tokenSha256(state));
     return verifier === null ? null : this.#open(ticket, verifier);
   }
 
@@ -153,9 +148,9 @@ export class ConsentTickets {
 
   #newState(ticket: Ref, state: string): NewState {
     return {
-      stateSha256: sha256(state),
+      stateSha256: tokenSha256(state),
       state: this.#seal(ticket, state),
-      verifier: this.#seal(ticket, newToken()),
+      verifier: this.#seal(ticket, newRandomToken()),
     };
   }
 

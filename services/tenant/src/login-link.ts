@@ -1,9 +1,9 @@
 import { createLogger } from '@gatehouse/kit/log';
+import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool } from '@gatehouse/pg/pool';
 import { loadLoginLinkConfig, migrations } from './config.ts';
 import { insertLoginTicket } from './sessions/login-ticket-system-store.ts';
-import { newLoginTicket } from './sessions/login-ticket.ts';
 
 /**
  * The login link command: prints the path of a link that logs a browser in once, within a minute, with the key whose
@@ -15,8 +15,8 @@ async function makeLoginLink(prefix: string): Promise<void> {
   const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('tenant', 'silent') });
   try {
     await assertMigrated(pool, 'tenant', migrations);
-    const { ticket, ticketSha256 } = newLoginTicket();
-    if (!(await insertLoginTicket(pool, ticketSha256, prefix.replace(/^gwk_/, ''))))
+    const ticket = newRandomToken();
+    if (!(await insertLoginTicket(pool, tokenSha256(ticket), prefix.replace(/^gwk_/, ''))))
       throw new Error('There is no active key that begins so.');
     process.stdout.write(`/login/link?ticket=${ticket}\n`);
   } finally {

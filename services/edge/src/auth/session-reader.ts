@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
 import { takesSession } from '@gatehouse/contract/route';
 import { pageHeader, sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import { AppError } from '@gatehouse/kit/errors';
+import { tokenSha256Of } from '@gatehouse/kit/random-token';
 import type { Target } from '../shared/target.ts';
 
 /** A session as a request carries it. */
@@ -37,8 +37,8 @@ export class SessionReader {
       throw new AppError('conflicting_credentials', 'The request carries a session and an API key.');
     if (headers['sec-fetch-site'] !== 'same-origin' || headers[pageHeader.name] !== pageHeader.value)
       throw new AppError('cross_site_request', 'Only pages of the gateway itself may use a session.');
-    if (another !== undefined || !/^[\w-]{43}$/.test(token)) throw invalidSession();
-    const tokenSha256 = hash('sha256', token, 'buffer');
+    const tokenSha256 = another === undefined ? tokenSha256Of(token) : null;
+    if (tokenSha256 === null) throw invalidSession();
     return { tokenSha256, fingerprint: `session ${tokenSha256.toString('base64')}` };
   }
 }

@@ -1,4 +1,4 @@
-import { hash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 
 /** How long a program waits for a person at most, and how often it polls. */
 export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
@@ -53,15 +53,6 @@ export function newUserCode(): string {
 export function readUserCode(text: string): string | null {
   const code = text.toUpperCase().replaceAll(/[\s-]/g, '');
   return isCode.test(code) ? shown(code) : null;
-}
-
-/** A code that a program keeps: 256 random bits. */
-export function newDeviceCode(): string {
-  return randomBytes(32).toString('base64url');
-}
-
-export function codeSha256(code: string): Buffer {
-  return hash('sha256', code, 'buffer');
 }
 
 function shown(code: string): string {

@@ -2,15 +2,14 @@ import type { StartedDeviceLogin, Token } from '@gatehouse/contract/device-login
 import { newKeyText, parseKeyText } from '@gatehouse/identity/key-text';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { ApiKey } from '../keys/api-key.ts';
 import { judge, type Credentials } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From } from '../sessions/session.ts';
 import {
-  codeSha256,
   deviceLoginLife,
-  newDeviceCode,
   newUserCode,
   readUserCode,
   type NewDeviceLogin,
@@ -70,8 +69,8 @@ export class DeviceLogins {
   async start(clientId: string, from: From): Promise<StartedDeviceLogin> {
     const { insert, count, publicUrl } = this.#options;
     await count(from.clientIp);
-    const [deviceCode, userCode] = [newDeviceCode(), newUserCode()];
-    const hashes = { deviceSha256: codeSha256(deviceCode), userSha256: codeSha256(userCode) };
+    const [deviceCode, userCode] = [newRandomToken(), newUserCode()];
+    const hashes = { deviceSha256: tokenSha256(deviceCode), userSha256: tokenSha256(userCode) };
     if (!(await insert({ id: newId(), ...hashes, clientId, clientIp: from.clientIp })))
       throw new AppError('service_unavailable', 'Too many programs wait for a person. Try again shortly.', {
         headers: retryAfterHeaders(10_000),
@@ -88,7 +87,7 @@ export class DeviceLogins {
   /** The key, once a person has allowed it. Throws {@link OAuthError} before that, and after all other ends. */
   async poll(deviceCode: string, from: From): Promise<Token> {
     const { findPolled, notePoll, keys, count } = this.#options;
-    const login = await findPolled(codeSha256(deviceCode).toString('hex'));
+    const login = await findPolled(tokenSha256(deviceCode).toString('hex'));
     if (login === null) {
       await count(from.clientIp);
       throw new OAuthError('invalid_grant', 'The device code is unknown, or was used.');
@@ -138,7 +137,7 @@ export class DeviceLogins {
   async find(userCode: string, from: From): Promise<(WaitingProgram & { userCode: string }) | null> {
     const { findWaiting, count } = this.#options;
     const read = readUserCode(userCode);
-    const program = read === null ? null : await findWaiting(codeSha256(read).toString('hex'));
+    const program = read === null ? null : await findWaiting(tokenSha256(read).toString('hex'));
     if (program !== null && read !== null) return { ...program, userCode: read };
     await count(from.clientIp);
     return null;

@@ -3,13 +3,14 @@ import type { RawCall } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { AppError } from '@gatehouse/kit/errors';
 import type { HostCookie } from '@gatehouse/kit/host-cookie';
+import { tokenSha256Of } from '@gatehouse/kit/random-token';
 import { queryObject } from '@gatehouse/kit/validate';
 import { isOwnPage } from '@gatehouse/public-access/own-page';
 import type { OpenedSession } from './key-login.ts';
 import { returnTo } from './return-to.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import type { FoundSession } from './session-system-store.ts';
-import { sessionLife, tokenSha256Of, type From } from './session.ts';
+import { sessionLife, type From } from './session.ts';
 
 export interface BrowserSessionDependencies {
   sessions: SessionChangeStore;

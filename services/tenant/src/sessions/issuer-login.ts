@@ -1,6 +1,6 @@
-import { hash, randomBytes } from 'node:crypto';
 import { tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { nameOf, type Claims, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
@@ -9,7 +9,7 @@ import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
 import { newLoginState, type LoginState } from './login-state.ts';
 import { isPlaces, type PersonPlaces, type Place } from './person-places.ts';
-import { newSessionToken, type From, type PersonSession, type Session } from './session.ts';
+import type { From, PersonSession, Session } from './session.ts';
 
 /** The end of a request of a browser that logs in by an issuer. */
 export type LoginEnd =
@@ -35,8 +35,6 @@ export interface IssuerLoginDependencies {
   openSession: (session: PersonSession, from: From) => Promise<Session>;
 }
 
-const digest = (text: string): Buffer => hash('sha256', text, 'buffer');
-
 /** Makes sessions of logins at OpenID Connect issuers. */
 export class IssuerLogins {
   readonly #options: IssuerLoginDependencies;
@@ -57,7 +55,7 @@ export class IssuerLogins {
    */
   async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
     const { logins } = this.#options;
-    if (!(await logins.useState(digest(state.state)))) return { kind: 'over' };
+    if (!(await logins.useState(tokenSha256(state.state)))) return { kind: 'over' };
     const confirmed = await issuer.finish(query, state).catch(refusedOnly);
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
     // Their claims are older than these.
@@ -66,8 +64,8 @@ export class IssuerLogins {
     if (!isPlaces(places)) return places;
     const [place, another] = places;
     if (place === undefined || another !== undefined) {
-      const token = randomBytes(32).toString('base64url');
-      await this.#insert(issuer, confirmed, digest(token));
+      const token = newRandomToken();
+      await this.#insert(issuer, confirmed, tokenSha256(token));
       return { kind: 'choice', places, token };
     }
     const login = await this.#insert(issuer, confirmed, null);
@@ -80,7 +78,7 @@ export class IssuerLogins {
   /** Opens a session in one of the places of a person: the slug of a tenant, or '' for the platform. */
   async choose(issuer: Issuer, token: string, tenant: string, from: From): Promise<LoginEnd> {
     const { logins, secrets } = this.#options;
-    const login = await logins.findByChoice(issuer.settings.name, digest(token));
+    const login = await logins.findByChoice(issuer.settings.name, tokenSha256(token));
     if (login === null) return { kind: 'over' };
     const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
     const places = await this.#placesOf(issuer, login, claims, from);
@@ -127,12 +125,12 @@ export class IssuerLogins {
     { place, claims }: { place: Place; claims: Claims },
     from: From,
   ): Promise<OpenedSession> {
-    const { token, tokenSha256 } = newSessionToken();
+    const token = newRandomToken();
     const { tenantId, role, scopes, userId } = place;
     const name = nameOf(claims);
     const session = await this.#options.openSession(
       {
-        ...{ id: newId(), tokenSha256, tenantId, name, role, scopes, userId, loginId },
+        ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
         ...{
           person: { iss, sub },
           keyName: `${name} (${settings.name})`,

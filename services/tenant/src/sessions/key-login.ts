@@ -3,9 +3,10 @@ import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import { tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { judge, type Credentials } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
-import { newSessionToken, type From, type NamedSession, type NewSession, type Session } from './session.ts';
+import type { From, NamedSession, NewSession, Session } from './session.ts';
 
 /** A key that somebody logs in with. */
 export interface LoginKey extends Credentials {
@@ -65,11 +66,16 @@ export class KeyLogin {
   async open(key: AcceptedKey, from: From): Promise<OpenedSession> {
     const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
     if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
-    const { token, tokenSha256 } = newSessionToken();
+    const token = newRandomToken();
     const scopes = effectiveScopes(role, key.scopes);
     const session = await this.#options.openSession(
       {
-        ...{ id: newId(), tokenSha256, keyId: key.id, keySecretSha256: key.givenSecretSha256 },
+        ...{
+          id: newId(),
+          tokenSha256: tokenSha256(token),
+          keyId: key.id,
+          keySecretSha256: key.givenSecretSha256,
+        },
         ...{ tenantId, name, role, scopes, userId, loginId: null },
       },
       from,

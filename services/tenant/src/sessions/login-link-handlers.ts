@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pagesPath } from '@gatehouse/contract/pages';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
+import { tokenSha256Of } from '@gatehouse/kit/random-token';
 import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
 import { sendBrowserTo, sendPage } from '@gatehouse/public-access/page';
@@ -11,7 +12,6 @@ import type { AcceptedKey, KeyLogin } from './key-login.ts';
 import { formOf } from './login-handlers.ts';
 import { loginLinkPage } from './login-link-page.ts';
 import type { KeyOfTicket } from './login-ticket-system-store.ts';
-import { loginTicketSha256 } from './login-ticket.ts';
 
 export interface LoginLinkDependencies {
   /** Uses a ticket up, by its hexadecimal hash; null for one that was used or has expired. */
@@ -27,7 +27,7 @@ export function loginLinkHandlers(dependencies: LoginLinkDependencies): Record<s
   return {
     'login.link': async (request, response, call) => {
       const { ticket = '' } = queryObject(queryOf(request));
-      if (loginTicketSha256(ticket) === null) sendOver(response, call);
+      if (tokenSha256Of(ticket) === null) sendOver(response, call);
       else sendPage(response, call.requestId, { status: 200, html: loginLinkPage(ticket) });
     },
 
@@ -52,7 +52,7 @@ async function keyOf(
   request: IncomingMessage,
   { take, logins }: Pick<LoginLinkDependencies, 'take' | 'logins'>,
 ): Promise<AcceptedKey | null> {
-  const hash = loginTicketSha256((await formOf(request)).get('ticket') ?? '');
+  const hash = tokenSha256Of((await formOf(request)).get('ticket') ?? '');
   const taken = hash === null ? null : await take(hash.toString('hex'));
   return taken === null ? null : logins.accept(taken.keyId, taken.secretSha256);
 }

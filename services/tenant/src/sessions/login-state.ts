@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { newRandomToken } from '@gatehouse/kit/random-token';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { z } from 'zod';
 
@@ -23,9 +23,15 @@ const context = 'tenant.login-state';
 
 /** Random values for a login. A verifier of PKCE has 43 characters at least (RFC 7636, 4.1). */
 export function newLoginState(issuer: string, returnTo: string): LoginState {
-  const random = (): string => randomBytes(32).toString('base64url');
   const expiresAt = Date.now() + loginMinutes * 60_000;
-  return { issuer, returnTo, state: random(), nonce: random(), verifier: random(), expiresAt };
+  return {
+    issuer,
+    returnTo,
+    state: newRandomToken(),
+    nonce: newRandomToken(),
+    verifier: newRandomToken(),
+    expiresAt,
+  };
 }
 
 /**

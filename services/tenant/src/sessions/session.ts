@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto';
 import type { Change, Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { CurrentSession, Session as SessionView } from '@gatehouse/contract/sessions';
 import type { Role, Scope } from '@gatehouse/contract/scopes';
@@ -52,22 +51,6 @@ export interface NamedSession extends Session {
 
 /** The client that opens or ends a session. */
 export type From = Pick<Circumstances, 'clientIp' | 'requestId'>;
-
-export interface SessionToken {
-  /** 256 random bits, in the cookie of the browser and nowhere else. */
-  token: string;
-  tokenSha256: Buffer;
-}
-
-export function newSessionToken(): SessionToken {
-  const token = randomBytes(32).toString('base64url');
-  return { token, tokenSha256: hash('sha256', token, 'buffer') };
-}
-
-/** The hash of the token in a cookie; null for a text that can be none. */
-export function tokenSha256Of(text: string | undefined): Buffer | null {
-  return text !== undefined && /^[\w-]{43}$/.test(text) ? hash('sha256', text, 'buffer') : null;
-}
 
 export function showSession(session: Session): SessionView {
   const { id, keyId, name, role, scopes, userId } = session;
