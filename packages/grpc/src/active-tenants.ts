@@ -1,4 +1,4 @@
-import { tenantNotActive } from '@gatehouse/kit/errors';
+import { assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache, type OutageCacheOptions } from '@gatehouse/kit/outage-cache';
 import type { CallContext } from './client.ts';
 import { hangIsOutage, isOutage } from './errors.ts';
@@ -68,6 +68,6 @@ export class ActiveTenants<Settings> {
 }
 
 function ofActive<Settings>({ settings, status = 'active' }: SentSettings<Settings>): Settings {
-  if (status === 'active') return settings;
-  throw tenantNotActive(status);
+  assertTenantActive(status);
+  return settings;
 }

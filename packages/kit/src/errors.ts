@@ -180,6 +180,11 @@ export function tenantNotActive(status: string): AppError {
   return new AppError('tenant_suspended', `The tenant of this API key is ${status}.`);
 }
 
+/** Throws that for a tenant that is not active; `status` is null for what belongs to no tenant. */
+export function assertTenantActive(status: string | null): void {
+  if (status !== null && status !== 'active') throw tenantNotActive(status);
+}
+
 /** Converts a caught value to an `AppError`. Call it once, at the edge of the process. */
 export function toAppError(caught: unknown): AppError {
   if (caught instanceof AppError) return caught;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Principal } from '@gatehouse/identity/principal';
-import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
+import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
@@ -75,7 +75,7 @@ export class Authenticator {
 
 function principalOf(checked: Checked, invalid: () => AppError): Principal {
   if (checked === null || checked.expiresAtMs <= Date.now()) throw invalid();
-  if (checked.tenantStatus !== 'active') throw tenantNotActive(checked.tenantStatus);
+  assertTenantActive(checked.tenantStatus);
   return checked.principal;
 }
 

@@ -8,7 +8,7 @@ import {
 } from '@gatehouse/contract/device-logins';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { clientIpOf } from '@gatehouse/http/client-ip';
-import { tenantNotActive } from '@gatehouse/kit/errors';
+import { assertTenantActive } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import { queryObject } from '@gatehouse/kit/validate';
 import { endPage } from '@gatehouse/public-access/consent-page';
@@ -123,8 +123,7 @@ class DevicePage {
   /** Throws `tenant_suspended`. */
   async #sessionOf(request: IncomingMessage): Promise<FoundSession | null> {
     const session = await this.#options.browsers.find(request);
-    const status = session?.tenantStatus ?? null;
-    if (status !== null && status !== 'active') throw tenantNotActive(status);
+    assertTenantActive(session?.tenantStatus ?? null);
     return session;
   }
 }

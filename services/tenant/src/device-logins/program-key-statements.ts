@@ -85,8 +85,8 @@ export async function insertProgramKey(
   const { rows } = await db.query<ApiKey>(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256)
-     select $1::uuid, sessions.tenant_id, $2::text, $3::bytea, left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role,
-       sessions.scopes, sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
+     select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
+       left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes, sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
        sessions.key_secret_sha256
      from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
      where sessions.id = $6
@@ -127,8 +127,8 @@ export async function wasRenewedLately(db: Queryable, id: string): Promise<boole
 }
 
 /**
- * Gives the key of a program a new secret and its whole lifetime again, up to a month in all. The secret before stays valid for the overlap. Null
- * when the key has ended, or has no secret with the hash `givenSha256` any more.
+ * Gives the key of a program a new secret and its whole lifetime again, up to a month in all. The secret before stays
+ * valid for the overlap. Null when the key has ended, or has no secret with the hash `givenSha256` any more.
  */
 export async function renewProgramKey(
   db: Queryable,

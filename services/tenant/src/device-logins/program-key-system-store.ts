@@ -1,6 +1,6 @@
 import { auditEntryOf, type Change } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
+import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
@@ -41,7 +41,7 @@ export class ProgramKeySystemStore {
     return withTransaction(this.#pool, async (db) => {
       const confirmation = await takeConfirmation(db, loginId);
       if (confirmation === null) return null;
-      assertActive(confirmation);
+      assertTenantActive(confirmation.tenantStatus);
       const ended = await endOldestProgramKeys(db, confirmation.keyId);
       const made = await insertProgramKey(db, key, confirmation);
       if (made === null) return null;
@@ -59,7 +59,7 @@ export class ProgramKeySystemStore {
       // In the order in which a revocation locks them.
       const confirming = await lockConfirmingKey(db, key.id);
       if (confirming === null) return null;
-      assertActive(confirming);
+      assertTenantActive(confirming.tenantStatus);
       if (await wasRenewedLately(db, key.id))
         throw new AppError('rate_limit_exceeded', 'A key is renewed once a minute at most.', {
           headers: retryAfterHeaders(leastRenewalSeconds * 1_000),
@@ -102,8 +102,4 @@ export class ProgramKeySystemStore {
 
 function actorOf({ createdBy, tenantId, role, userId }: ApiKey): Actor {
   return { keyId: createdBy, tenantId, role, userId };
-}
-
-function assertActive({ tenantStatus }: Pick<Confirmation, 'tenantStatus'>): void {
-  if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
 }

@@ -3,7 +3,7 @@ import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { NewAlert } from '@gatehouse/events/alert-event';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { AppError, tenantNotActive } from '@gatehouse/kit/errors';
+import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -271,8 +271,7 @@ function thresholdAlerts(
 
 /** An inactive tenant may return what it holds. */
 function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[]): void {
-  if (status === null || status === 'active' || asks.every(({ needs }) => needs.length === 0)) return;
-  throw tenantNotActive(status);
+  if (asks.some(({ needs }) => needs.length > 0)) assertTenantActive(status);
 }
 
 function grant(

@@ -1,7 +1,7 @@
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { parseKeyText } from '@gatehouse/identity/key-text';
-import { tenantNotActive } from '@gatehouse/kit/errors';
+import { assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { judge, type Credentials } from '../keys/authentication.ts';
@@ -65,7 +65,7 @@ export class KeyLogin {
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
   async open(key: AcceptedKey, from: From): Promise<OpenedSession> {
     const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
-    if (tenantStatus !== null && tenantStatus !== 'active') throw tenantNotActive(tenantStatus);
+    assertTenantActive(tenantStatus);
     const token = newRandomToken();
     const scopes = effectiveScopes(role, key.scopes);
     const session = await this.#options.openSession(
