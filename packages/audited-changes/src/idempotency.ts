@@ -5,7 +5,7 @@ import {
   type RepeatGuard,
 } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AppError, errorBody, toAppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -57,7 +57,7 @@ export class Idempotency implements RepeatGuard {
       log: options.log,
       firstMs,
       everyMs,
-      round: async () => (await this.#store.removeExpired(batchSize)) === batchSize,
+      round: inBatches(batchSize, (limit) => this.#store.removeExpired(limit)),
     });
   }
 

@@ -60,6 +60,14 @@ export interface PeriodicWorkOptions {
   round: () => Promise<boolean>;
 }
 
+/**
+ * A round that deletes rows, or changes them, `batch` at a time. `some` returns how many it had: after a full batch there
+ * may be more.
+ */
+export function inBatches(batch: number, some: (limit: number) => Promise<number>): () => Promise<boolean> {
+  return async () => (await some(batch)) === batch;
+}
+
 /** Between two rounds when there is more to do. */
 const pauseMs = 100;
 

@@ -1,4 +1,4 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { batchedFinder } from '@gatehouse/kit/batched';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -83,7 +83,7 @@ export class ConsentTickets {
       task: 'delete old tickets',
       log,
       everyMs: deletion.everyMs,
-      round: async () => (await deleteOldTickets(system, service, deletion.batch)) === deletion.batch,
+      round: inBatches(deletion.batch, (limit) => deleteOldTickets(system, service, limit)),
     });
   }
 

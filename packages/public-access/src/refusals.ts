@@ -1,5 +1,5 @@
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { networkOf } from '@gatehouse/kit/client-network';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -45,7 +45,7 @@ export class Refusals {
       task: 'delete old counts of refused requests',
       log,
       everyMs: deletion.everyMs,
-      round: async () => (await deleteOldRefusals(system, service, deletion.batch)) === deletion.batch,
+      round: inBatches(deletion.batch, (limit) => deleteOldRefusals(system, service, limit)),
     });
   }
 

@@ -1,4 +1,4 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
@@ -54,7 +54,7 @@ export class Completions {
       log: options.log,
       firstMs,
       everyMs,
-      round: async () => (await deleteExpiredCompletions(options.pool, batchSize)) === batchSize,
+      round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.pool, limit)),
     });
   }
 

@@ -1,5 +1,5 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -64,13 +64,13 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
         task: 'delete old logins of programs',
         log,
         everyMs: deletion.everyMs,
-        round: async () => (await waiting.deleteOld(deletion.batch)) === deletion.batch,
+        round: inBatches(deletion.batch, (limit) => waiting.deleteOld(limit)),
       }),
       new PeriodicWork({
         task: 'delete ended keys of programs',
         log,
         everyMs: 60 * deletion.everyMs,
-        round: async () => (await keys.deleteEnded(deletion.batch)) === deletion.batch,
+        round: inBatches(deletion.batch, (limit) => keys.deleteEnded(limit)),
       }),
     ],
   };

@@ -1,6 +1,6 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
@@ -81,7 +81,7 @@ export function createIssuerLogins(
         task: 'delete old logins',
         log,
         everyMs: deletion.everyMs,
-        round: async () => (await logins.deleteOld(deletion.batch)) === deletion.batch,
+        round: inBatches(deletion.batch, (limit) => logins.deleteOld(limit)),
       }),
     ],
   };

@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -82,5 +82,5 @@ export function createSessions(
 
 function deleting(task: string, some: (limit: number) => Promise<number>, log: Logger): PeriodicWork {
   const { everyMs, batch } = deletion;
-  return new PeriodicWork({ task, log, everyMs, round: async () => (await some(batch)) === batch });
+  return new PeriodicWork({ task, log, everyMs, round: inBatches(batch, some) });
 }
