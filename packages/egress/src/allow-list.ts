@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { bareHost } from './bare-host.ts';
 import { addressOf, isPublic, isWithin, type Address } from './special-ranges.ts';
 
 /** Hosts by name and ranges of addresses that the operator has opened beyond the public internet. */
@@ -20,7 +21,7 @@ export class AllowList {
 
   /** This list with the hosts of these URLs. */
   withHostsOf(urls: readonly string[]): AllowList {
-    const joined = new AllowList(urls.map((url) => new URL(url).hostname.replace(/^\[|\]$/g, '')));
+    const joined = new AllowList(urls.map((url) => bareHost(new URL(url).hostname)));
     for (const host of this.#hosts) joined.#hosts.add(host);
     joined.#ranges.push(...this.#ranges);
     return joined;

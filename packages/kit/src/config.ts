@@ -14,8 +14,12 @@ export function parseConfig<Shape extends z.ZodType>(
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value?.trim() !== ''));
   const parsed = shape.safeParse(present);
   if (parsed.success) return Object.freeze(parsed.data);
-  const problems = parsed.error.issues.map((issue) => `  ${issue.path.join('.')}: ${issue.message}`);
-  throw new ConfigError(`Settings are wrong:\n${problems.join('\n')}`);
+  throw wrongSettings(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`));
+}
+
+/** The error that names every problem of the settings, a line each. */
+export function wrongSettings(problems: readonly string[], options?: ErrorOptions): ConfigError {
+  return new ConfigError(`Settings are wrong:\n${problems.map((line) => `  ${line}`).join('\n')}`, options);
 }
 
 export const port = z.coerce.number().int().min(0).max(65_535);

@@ -1,7 +1,8 @@
 import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
 
-const mostCounted = 100_000;
+/** Beyond this number only the age matters. */
+export const mostCounted = 100_000;
 
 /** Sessions of this name at the database. Needs no privileges. */
 export async function countSessions(db: Queryable, name: string): Promise<number> {

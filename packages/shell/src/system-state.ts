@@ -8,9 +8,7 @@ import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { checkName } from '@gatehouse/pg/database-check';
 import type { Pool } from '@gatehouse/pg/pool';
 import { SystemServiceService, type GetSystemStateResponse } from '@gatehouse/proto/system/v1/system';
-import { countDeadLetters, countSessions } from './system-state-store.ts';
-
-const mostCounted = 100_000;
+import { countDeadLetters, countSessions, mostCounted } from './system-state-store.ts';
 
 export interface SystemStateOptions {
   /** Acts as `<service>_system`. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { egressSettings } from '@gatehouse/egress/settings';
 import { kafkaSettings } from '@gatehouse/events/settings';
-import { addresses, ConfigError, duration, parseConfig } from '@gatehouse/kit/config';
+import { addresses, duration, parseConfig, wrongSettings } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
@@ -43,14 +43,16 @@ function issuersIn(
   environment: Record<string, string | undefined>,
 ): IssuerSettings[] {
   if (file === undefined) return [];
-  if (publicUrl === '') throw new ConfigError('Settings are wrong:\n  OIDC_ISSUERS: needs PUBLIC_URL');
+  if (publicUrl === '') throw wrongSettings(['OIDC_ISSUERS: needs PUBLIC_URL']);
   try {
     const text = readFileSync(file, 'utf8');
     return readIssuers({ text, environment, allowsHttp: (host) => allow.has(host) });
   } catch (error) {
     const problems = error instanceof IssuersError ? error.problems : [(error as Error).message];
-    const lines = problems.map((problem) => `  OIDC_ISSUERS: ${problem}`);
-    throw new ConfigError(`Settings are wrong:\n${lines.join('\n')}`, { cause: error });
+    throw wrongSettings(
+      problems.map((problem) => `OIDC_ISSUERS: ${problem}`),
+      { cause: error },
+    );
   }
 }
 

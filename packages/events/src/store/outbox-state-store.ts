@@ -1,5 +1,6 @@
 import { topics, type Topic } from '@gatehouse/contract/services';
 import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import { partitionCount } from '../partitions.ts';
 
 /** Events that wait in an outbox, and those that can't be published. */
@@ -26,7 +27,7 @@ const tables: Record<Topic, string> = {
 export async function readOutboxState(db: Queryable, service: string, topic: Topic): Promise<OutboxState> {
   const name = tables[topic];
   const table = `${service}.${name}`;
-  const { rows } = await db.query<Omit<OutboxState, 'name'>>(
+  const result = await db.query<Omit<OutboxState, 'name'>>(
     `select
        (select count(*)::integer from (select from ${table} limit $1) as entries) as waiting,
        (select coalesce(greatest(extract(epoch from clock_timestamp() - min(occurred_at)), 0), 0)::float8
@@ -38,7 +39,5 @@ export async function readOutboxState(db: Queryable, service: string, topic: Top
        (select count(*)::integer from (select from ${table}_dead_letters limit $1) as letters) as "deadLetters"`,
     [mostCounted, partitionCount],
   );
-  const [row] = rows;
-  if (row === undefined) throw new Error(`${table} has no state`);
-  return { name, ...row };
+  return { name, ...only(result) };
 }

@@ -36,6 +36,3 @@ export function placeOf({
   const place = JSON.stringify([domain, name, path, hostOnly, partitionKey]);
   return createHash('sha256').update(place).digest('hex');
 }
-
-/** The host of a URL without the brackets of an IPv6 address. */
-export const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');

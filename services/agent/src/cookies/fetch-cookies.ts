@@ -1,5 +1,6 @@
+import { bareHost } from '@gatehouse/egress/bare-host';
 import { Cookie as ToughCookie, CookieJar, getPublicSuffix, MemoryCookieStore } from 'tough-cookie';
-import { bareHost, type Cookie } from './cookie.ts';
+import type { Cookie } from './cookie.ts';
 
 /** A cookie with its value. */
 export interface OpenCookie extends Cookie {

@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import type { CookieInput } from '@gatehouse/contract/cookies';
+import { bareHost } from '@gatehouse/egress/bare-host';
 import { AppError } from '@gatehouse/kit/errors';
 import { Cookie as ToughCookie, CookieJar, defaultPath, domainMatch, getPublicSuffix } from 'tough-cookie';
-import { bareHost, type Cookie } from './cookie.ts';
+import type { Cookie } from './cookie.ts';
 
 /** A cookie of a request with its value; `isExpired` if it only deletes one. */
 export interface ReadCookie extends Cookie {

@@ -1,3 +1,4 @@
+import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
 import { CatalogueError, interpolate, readDocument, type CatalogueDocument } from './catalogue.ts';
 
@@ -18,8 +19,6 @@ function parsedYaml(file: string, text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    // Further lines of the message show the text, which may have secrets.
-    const [words = ''] = (error as Error).message.split('\n', 1);
-    throw new CatalogueError([`${file} is not valid YAML: ${words.replace(/:$/, '')}`]);
+    throw new CatalogueError([`${file} is not valid YAML: ${parserProblem(error)}`]);
   }
 }

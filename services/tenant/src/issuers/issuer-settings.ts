@@ -1,5 +1,6 @@
 import { roles, scopes, scopesOf } from '@gatehouse/contract/scopes';
 import { slug } from '@gatehouse/contract/fields';
+import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -131,8 +132,6 @@ function parsedYaml(yaml: string): unknown {
   try {
     return parse(yaml, { maxAliasCount: 100 });
   } catch (error) {
-    // Further lines of the message show the text.
-    const [words = ''] = (error as Error).message.split('\n', 1);
-    throw new IssuersError([`not valid YAML: ${words.replace(/:$/, '')}`]);
+    throw new IssuersError([`not valid YAML: ${parserProblem(error)}`]);
   }
 }
