@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
-import { ChatHarness } from './chat-harness.ts';
+import type { ChatHarness } from './chat-harness.ts';
 import { eventsOf, framesOf, messageItem } from './response-answers.ts';
 import { ScriptedProvider, type Script } from './scripted-provider.ts';
 import { answers, chunks, messageEvents, type Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 
 /** Streams without an end, of each API for clients of each. */
 
@@ -12,25 +13,13 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
   const price = { input_per_mtok: '1', output_per_mtok: '2' };
-  harness = await ChatHarness.start(
-    {},
-    {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-        { ...common, name: 'wrongkey', kind: 'google' },
-      ],
-      models: [
-        { id: 'gpt', provider: 'simulator', price },
-        { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
-        { id: 'gpt-responses', provider: 'simulator', api: 'responses', price },
-        { id: 'flash', provider: 'wrongkey', price },
-      ],
-      embeddings: undefined,
-    },
-  );
+  harness = await translatingHarness(provider, [
+    { id: 'gpt', provider: 'simulator', price },
+    { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
+    { id: 'gpt-responses', provider: 'simulator', api: 'responses', price },
+    { id: 'flash', provider: 'wrongkey', price },
+  ]);
 });
 afterAll(async () => {
   await harness.stop();

@@ -6,9 +6,10 @@ import type {
   ChatCompletionMessageParam as Message,
   ChatCompletionAssistantMessageParam as Said,
 } from 'openai/resources/chat/completions';
-import { ChatHarness, makeAgent } from './chat-harness.ts';
+import { makeAgent, type ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';
 import { message, messageEvents, type Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 
 /** Thoughts of models between two requests of a client of chat completions, which has no place for their signatures. */
 
@@ -17,24 +18,12 @@ let harness: ChatHarness;
 let replica: string;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
-  harness = await ChatHarness.start(
-    {},
-    {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-        { ...common, name: 'wrongkey', kind: 'google' },
-      ],
-      models: [
-        { id: 'claude', provider: 'quick', upstream_model: 'claude-opus-5', reasoning: true },
-        { id: 'gemini', provider: 'wrongkey', upstream_model: 'gemini-3-pro' },
-        { id: 'gpt', provider: 'simulator', upstream_model: 'gpt-6', api: 'responses', reasoning: true },
-        { id: 'plain', provider: 'simulator' },
-      ],
-      embeddings: undefined,
-    },
-  );
+  harness = await translatingHarness(provider, [
+    { id: 'claude', provider: 'quick', upstream_model: 'claude-opus-5', reasoning: true },
+    { id: 'gemini', provider: 'wrongkey', upstream_model: 'gemini-3-pro' },
+    { id: 'gpt', provider: 'simulator', upstream_model: 'gpt-6', api: 'responses', reasoning: true },
+    { id: 'plain', provider: 'simulator' },
+  ]);
   replica = `http://127.0.0.1:${(await harness.startReplica()).httpPort}`;
 });
 afterAll(async () => {

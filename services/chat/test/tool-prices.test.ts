@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ChatHarness } from './chat-harness.ts';
+import type { ChatHarness } from './chat-harness.ts';
 import { answerOf, eventsOf, framesOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';
 import { message, messageEvents } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 
 /** Calls of providers' own tools, which have a price each. */
 
@@ -10,29 +11,17 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
   const price = { input_per_mtok: '0', output_per_mtok: '0' };
   const tools = { web_search: '0.01', file_search: '0.0025', code_interpreter: 0.03 };
   const priced = { ...price, per_tool_call: tools };
-  harness = await ChatHarness.start(
-    {},
-    {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-        { ...common, name: 'wrongkey', kind: 'google' },
-      ],
-      models: [
-        { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false, price: priced },
-        { id: 'gpt-unpriced', provider: 'simulator', api: 'responses', reasoning: false, price },
-        { id: 'claude', provider: 'quick', price: priced },
-        { id: 'claude-unpriced', provider: 'quick', price },
-        { id: 'gemini', provider: 'wrongkey', price: priced },
-        { id: 'gemini-unpriced', provider: 'wrongkey', price },
-      ],
-      embeddings: undefined,
-    },
-  );
+  harness = await translatingHarness(provider, [
+    { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false, price: priced },
+    { id: 'gpt-unpriced', provider: 'simulator', api: 'responses', reasoning: false, price },
+    { id: 'claude', provider: 'quick', price: priced },
+    { id: 'claude-unpriced', provider: 'quick', price },
+    { id: 'gemini', provider: 'wrongkey', price: priced },
+    { id: 'gemini-unpriced', provider: 'wrongkey', price },
+  ]);
 });
 afterAll(async () => {
   await harness.stop();

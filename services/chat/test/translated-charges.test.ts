@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ChatHarness } from './chat-harness.ts';
+import type { ChatHarness } from './chat-harness.ts';
 import { chunks, completion, message, messageEvents, type Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Answers that were paid for, and don't reach the client as they are. */
@@ -9,23 +10,12 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
   const price = { input_per_mtok: '1', output_per_mtok: '2' };
-  harness = await ChatHarness.start(
-    {},
-    {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-      ],
-      models: [
-        { id: 'gpt', provider: 'simulator', fallbacks: ['claude'], price },
-        { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
-        { id: 'claude-first', provider: 'quick', max_output_tokens: 9_000, price, fallbacks: ['gpt'] },
-      ],
-      embeddings: undefined,
-    },
-  );
+  harness = await translatingHarness(provider, [
+    { id: 'gpt', provider: 'simulator', fallbacks: ['claude'], price },
+    { id: 'claude', provider: 'quick', max_output_tokens: 9_000, price },
+    { id: 'claude-first', provider: 'quick', max_output_tokens: 9_000, price, fallbacks: ['gpt'] },
+  ]);
 });
 afterAll(async () => {
   await harness.stop();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ChatHarness } from './chat-harness.ts';
+import type { ChatHarness } from './chat-harness.ts';
 import type { Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Errors of providers, as clients of every API get them. */
@@ -9,24 +10,12 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
-  harness = await ChatHarness.start(
-    {},
-    {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-        { ...common, name: 'wrongkey', kind: 'google' },
-      ],
-      models: [
-        { id: 'chat', provider: 'simulator' },
-        { id: 'responses', provider: 'simulator', api: 'responses' },
-        { id: 'messages', provider: 'quick', max_output_tokens: 9_000 },
-        { id: 'gemini', provider: 'wrongkey' },
-      ],
-      embeddings: undefined,
-    },
-  );
+  harness = await translatingHarness(provider, [
+    { id: 'chat', provider: 'simulator' },
+    { id: 'responses', provider: 'simulator', api: 'responses' },
+    { id: 'messages', provider: 'quick', max_output_tokens: 9_000 },
+    { id: 'gemini', provider: 'wrongkey' },
+  ]);
 });
 afterAll(async () => {
   await harness.stop();

@@ -1,8 +1,9 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import OpenAI from 'openai';
-import { ChatHarness, makeAgent } from './chat-harness.ts';
+import { makeAgent, type ChatHarness } from './chat-harness.ts';
 import { answers, chunks, completion, message, messageEvents, type Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';
 
 /** Clients of one API with models of another. */
@@ -11,29 +12,17 @@ let provider: ScriptedProvider;
 let harness: ChatHarness;
 beforeAll(async () => {
   provider = await ScriptedProvider.start();
-  const common = { base_url: provider.url, max_retries: 0, api_key_env: 'UNUSED' };
-  harness = await ChatHarness.start(
-    {},
+  harness = await translatingHarness(provider, [
+    { id: 'gpt', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
     {
-      providers: [
-        { ...common, name: 'simulator', kind: 'openai' },
-        { ...common, name: 'quick', kind: 'anthropic' },
-        { ...common, name: 'wrongkey', kind: 'google' },
-      ],
-      models: [
-        { id: 'gpt', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
-        {
-          ...{ id: 'claude', provider: 'quick', max_output_tokens: 9_000, reasoning: true },
-          price: { input_per_mtok: '1', cached_input_per_mtok: '0.1', output_per_mtok: '2' },
-        },
-        { id: 'gpt-responses', provider: 'simulator', api: 'responses', reasoning: false },
-        { id: 'flash', provider: 'wrongkey' },
-        { id: 'gpt-then-claude', provider: 'simulator', fallbacks: ['claude'] },
-        { id: 'claude-then-gpt', provider: 'quick', fallbacks: ['gpt'] },
-      ],
-      embeddings: undefined,
+      ...{ id: 'claude', provider: 'quick', max_output_tokens: 9_000, reasoning: true },
+      price: { input_per_mtok: '1', cached_input_per_mtok: '0.1', output_per_mtok: '2' },
     },
-  );
+    { id: 'gpt-responses', provider: 'simulator', api: 'responses', reasoning: false },
+    { id: 'flash', provider: 'wrongkey' },
+    { id: 'gpt-then-claude', provider: 'simulator', fallbacks: ['claude'] },
+    { id: 'claude-then-gpt', provider: 'quick', fallbacks: ['gpt'] },
+  ]);
 });
 afterAll(async () => {
   await harness.stop();

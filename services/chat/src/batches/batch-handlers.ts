@@ -47,6 +47,7 @@ import {
 } from './batch-system-store.ts';
 import { findFile, type StoredFile } from './file-system-store.ts';
 import { idIn, shownBatch } from './openai-batch.ts';
+import { cancelBatch } from './provider-batch-peer.ts';
 
 export interface BatchHandlerDependencies extends BatchDependencies {
   pricing: Pricing;
@@ -120,12 +121,10 @@ async function cancel(dependencies: BatchHandlerDependencies, call: Call): Promi
   await dependencies.counts.count(tenantId, 'batch_cancellations');
   const { id, key, providerBatchId } = batch;
   const resources = await resourcesOf(dependencies, key, call);
-  const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;
-  const object = await resources
-    .json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) })
-    .catch((error: unknown) => {
-      throw isConflict(error) ? hasEnded() : asAppError(error, key);
-    });
+  const late = AbortSignal.timeout(answerMs);
+  const object = await cancelBatch(resources, providerBatchId, late).catch((error: unknown) => {
+    throw isConflict(error) ? hasEnded() : asAppError(error, key);
+  });
   await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
   return shownBatch(object, batch);
 }
@@ -338,8 +337,7 @@ function runOf({ telemetry }: BatchHandlerDependencies, id: string, beginning: B
 
 /** Cancels a batch that other replicas have given up, as after a replica slept. Returns the error for its client. */
 async function cancelled(resources: ProviderResources, providerBatchId: string): Promise<AppError> {
-  const path = `/batches/${encodeURIComponent(providerBatchId)}/cancel`;
-  await resources.json({ method: 'POST', path, signal: AbortSignal.timeout(answerMs) });
+  await cancelBatch(resources, providerBatchId, AbortSignal.timeout(answerMs));
   return new AppError(
     'service_unavailable',
     'The batch took too long to start, and is cancelled. Try again.',

@@ -33,6 +33,7 @@ import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 import { idIn, isEnded } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
+import { batchPath, cancelBatch, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
@@ -172,15 +173,16 @@ export class BatchPolling {
 
   async #ask(batch: LeasedBatch): Promise<void> {
     const { pool, sealed } = this.#options;
-    const resources = await this.#resourcesOf(batch);
+    const resources = await resourcesFor(this.#options, batch);
     if (batch.providerBatchId === null) {
       await this.#look(batch, resources);
       return;
     }
-    const path = `/batches/${encodeURIComponent(batch.providerBatchId)}`;
+    const { providerBatchId } = batch;
+    const path = batchPath(providerBatchId);
     let object = await resources.json({ method: 'GET', path, signal: this.#deadline });
     if (batch.forgotten && !isEnded(object) && object['status'] !== 'cancelling')
-      object = await resources.json({ method: 'POST', path: `${path}/cancel`, signal: this.#deadline });
+      object = await cancelBatch(resources, providerBatchId, this.#deadline);
     if (isEnded(object)) await this.#end(batch, object, resources);
     else
       await returnBatch(pool, batch, {
@@ -196,14 +198,6 @@ export class BatchPolling {
 
   get #deadline(): AbortSignal {
     return AbortSignal.any([this.#loop.signal, AbortSignal.timeout(answerMs)]);
-  }
-
-  async #resourcesOf({ key, tenantId }: LeasedBatch): Promise<ProviderResources> {
-    const { providers, settings } = this.#options;
-    const ownKeys = key.ownKeyId === null ? [] : (await settings.getForTenant(tenantId)).ownKeys;
-    const resources = providers.resourcesOf(key, { tenantId, ownKeys });
-    if (resources === null) throw new Error('the provider or the key of the batch is gone');
-    return resources;
   }
 
   /** Looks for a batch at its provider, which did not say whether it has it. */

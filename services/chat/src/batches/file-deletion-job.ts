@@ -9,6 +9,7 @@ import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 import { idIn, nameAtProvider } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
+import { resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
@@ -112,11 +113,7 @@ export class FileDeletion {
 
   /** Returns whether the provider has no such file any more. */
   async #deleteThere(file: HiddenFile): Promise<boolean> {
-    const { providers, settings } = this.#options;
-    const { key, tenantId } = file;
-    const ownKeys = key.ownKeyId === null ? [] : (await settings.getForTenant(tenantId)).ownKeys;
-    const resources = providers.resourcesOf(key, { tenantId, ownKeys });
-    if (resources === null) throw new Error('the provider or the key of the file is gone');
+    const resources = await resourcesFor(this.#options, file);
     const id = file.providerFileId ?? (await this.#findUpload(file, resources));
     // The last bytes may be on their way yet.
     if (id === null) return file.tries >= looks;

@@ -86,7 +86,8 @@ export async function insertProgramKey(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
-       left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes, sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
+       left(sessions.name || ' (program ' || $4::text || ')', 200), sessions.role, sessions.scopes,
+       sessions.user_id, ${endOf('sessions.key_secret_sha256', '$5::int')}, parent.id::text, parent.id,
        sessions.key_secret_sha256
      from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
      where sessions.id = $6
