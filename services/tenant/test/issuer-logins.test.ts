@@ -334,6 +334,6 @@ describe('an issuer', () => {
     const page = await new IssuerBrowser(tenants).visit('/login?return_to=/app/');
     expect(page.text).toContain('href="/login/oidc/main?return_to=%2Fapp%2F"');
     expect(page.text).toContain('name="key"');
-    expect((await new IssuerBrowser(tenants).visit('/login/oidc/nobody')).status).toBe(404);
+    expect((await new IssuerBrowser(tenants).visit('/login/oidc/unknown')).status).toBe(404);
   });
 });

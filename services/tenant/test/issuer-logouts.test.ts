@@ -183,7 +183,7 @@ describe('a logout that an issuer reports', () => {
     }
     const bare = await ground.browser().visit(path, { method: 'POST' });
     expect(bare.status).toBe(400);
-    const unknown = await ground.browser().visit('/login/oidc/nobody/backchannel-logout', {
+    const unknown = await ground.browser().visit('/login/oidc/unknown/backchannel-logout', {
       ...{ method: 'POST', form: { logout_token: token } },
     });
     expect(unknown.status).toBe(404);

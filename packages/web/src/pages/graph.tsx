@@ -1,5 +1,6 @@
 import type { Subgraph } from '@gatehouse/contract/graph';
 import { useAnswer } from '../api/use-answer.ts';
+import { AgentLink } from '../parts/agent-link.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { GraphDrawing } from '../parts/graph-drawing.tsx';
@@ -18,11 +19,7 @@ export function Graph({ id }: PageProps) {
   const [depth, setDepth] = useParameter('depth');
   return (
     <>
-      <p class="actions">
-        <a class="button" href={`/app/agents/${id}`}>
-          The agent
-        </a>
-      </p>
+      <AgentLink id={id} />
       <div class="choices">
         <FilterField label="Around" name="start" hint="A name, or an id" />
         <Choice label="As far as" value={depth} onChange={setDepth} options={depths} />

@@ -15,9 +15,7 @@ export function McpServers() {
     <Creation
       label="Register a server"
       title="Register an MCP server"
-      createdTitle=""
       form={(onCreated) => <NewMcpServerForm onCreated={onCreated} />}
-      shown={() => null}
     >
       {(_show, round) => <ServerList key={round} />}
     </Creation>

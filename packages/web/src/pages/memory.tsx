@@ -4,6 +4,7 @@ import { useAction } from '../api/use-action.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { ActionForm } from '../parts/action-form.tsx';
+import { AgentLink } from '../parts/agent-link.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
 import { TextField } from '../parts/fields.tsx';
@@ -20,19 +21,13 @@ import type { PageProps } from './page.ts';
 export function Memory({ id }: PageProps) {
   return (
     <>
-      <p class="actions">
-        <a class="button" href={`/app/agents/${id}`}>
-          The agent
-        </a>
-      </p>
+      <AgentLink id={id} />
       <Search agentID={id} />
       <h2>Documents</h2>
       <Creation
         label="Store a document"
         title="Store a document"
-        createdTitle=""
         form={(onCreated) => <NewDocumentForm agentID={id} onCreated={onCreated} />}
-        shown={() => null}
       >
         {(_show, round) => <Documents key={round} agentID={id} />}
       </Creation>

@@ -6,12 +6,12 @@ interface CreationProps<Made> {
   /** The verb on the button. */
   label: string;
   title: string;
-  /** The title of the dialog that shows secrets. */
-  createdTitle: string;
+  /** The title of the dialog that shows secrets, for what has some. */
+  createdTitle?: string;
   /** The form in the dialog, which hands over the secrets of what it has created; null for nothing secret. */
   form: (onCreated: (made: Made | null) => void) => ComponentChildren;
   /** The text around the secrets. `close` ends showing them. */
-  shown: (made: Made, close: () => void) => ComponentChildren;
+  shown?: (made: Made, close: () => void) => ComponentChildren;
   /** The list, with a function that shows secrets and reads the list again. */
   children: (show: (made: Made) => void, round: number) => ComponentChildren;
 }
@@ -40,8 +40,8 @@ export function Creation<Made = string>(props: CreationProps<Made>) {
           {form(show)}
         </Dialog>
       ) : null}
-      {made === null ? null : (
-        <Dialog title={createdTitle} onClose={close}>
+      {made === null || shown === undefined ? null : (
+        <Dialog title={createdTitle ?? title} onClose={close}>
           {shown(made, close)}
         </Dialog>
       )}
