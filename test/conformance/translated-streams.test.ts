@@ -4,6 +4,7 @@ import { answers, eventsOf, facts } from '@gatehouse/service-chat/translation/sa
 import { translationBetween } from '@gatehouse/service-chat/translation/translation';
 import { chat } from '@gatehouse/service-chat/translation/chat/chat';
 import { messages } from '@gatehouse/service-chat/translation/messages/messages';
+import { frameData } from '@gatehouse/service-chat/wire/sse-frames';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';
@@ -19,7 +20,7 @@ function streamed(from: DialectName, to: DialectName, frames: readonly Buffer[])
 /** A readable stream of the objects in frames, one in a line, as SDKs write and read them. */
 function linesOf(frames: readonly Buffer[]): ReadableStream {
   const data = frames
-    .map((frame) => /^data: (.*)$/m.exec(frame.toString())?.[1] ?? '')
+    .map((frame) => frameData(frame) ?? '')
     .filter((line) => line !== '[DONE]');
   return new Blob([data.join('\n')]).stream() as ReadableStream;
 }

@@ -21,9 +21,14 @@ export const facts: ModelFacts = {
   ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
 };
 
+/** Line ends to many parsers, but not to those of event streams and JSON. */
+const separator = fc.constantFrom('\u2028', '\u2029', '\u0085', '\v', '\f');
+const grapheme = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 1 });
+const unit = fc.oneof({ weight: 20, arbitrary: grapheme }, { weight: 1, arbitrary: separator });
+
 /** Not blank: Anthropic refuses such texts. */
 const text = fc
-  .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
+  .string({ unit, minLength: 1, maxLength: 40 })
   .map((said) => `${said}.`)
   .filter((said) => said.trim() !== '');
 const textPart: fc.Arbitrary<TextPart> = text.map((said) => ({ kind: 'text', text: said }));
