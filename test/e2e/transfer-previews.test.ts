@@ -137,6 +137,21 @@ it('names the limits of the target', async () => {
   ]);
 });
 
+it('reads names of models as requests do: aliases, and names behind patterns', async () => {
+  const models = ['quick', 'small', 'lab-one', 'lab-two'];
+  const agents = await Promise.all(models.map((model) => make('/v1/agents', { key: model, model })));
+  const resources = agents.map((id) => ({ type: 'agent', id }));
+  const forbidden = async (allowed: string[]) => {
+    useAsTarget(await gateway.makeTenant({ allowed_models: allowed }));
+    const { body } = await preview(resources);
+    return body.problems?.map(({ message }) => /model (\S+)\.$/.exec(message)?.[1]);
+  };
+  expect(await forbidden(['small', 'lab-*'])).toEqual([]);
+  expect(await forbidden(['quick', 'lab-two'])).toEqual(['lab-one']);
+  // A pattern means ids: `quick` is an alias.
+  expect(await forbidden(['qu*', 'lab-one'])).toEqual(['quick', 'small', 'lab-two']);
+});
+
 it('changes with what would be transferred, and is not for the relay', async () => {
   const made = await makeAgent();
   const foreign = await preview(all(made), {}, target.adminKey);

@@ -17,7 +17,8 @@ export function testCatalogue({ simulator, refusing }: { simulator: string; refu
       { ...provider, name: 'google-once', kind: 'google', base_url: origin, max_retries: 0 },
     ],
     models: [
-      { id: 'small', provider: 'simulator' },
+      { id: 'small', provider: 'simulator', aliases: ['quick'] },
+      { id: 'lab-*', provider: 'simulator' },
       { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
       { id: 'vendor/large', provider: 'simulator', fallbacks: ['small'] },
       { id: 'impatient', provider: 'impatient' },

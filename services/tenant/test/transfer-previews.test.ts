@@ -94,10 +94,18 @@ describe('a preview by an owner', () => {
   it('names the models that the target may not use', async () => {
     const body = { allowed_models: ['gpt-4.1-mini'] };
     await tenants.call('PATCH', `/internal/v1/owner/tenants/${target.id}`, { as: owner, body });
-    const resources = [sides.add(newId(), { models: ['gpt-4.1-mini', 'gpt-4.1'] })];
-    expect((await preview({ resources })).body.problems).toEqual([
+    tenants.others.unusableModels.set(target.id, ['gpt-4.1', 'o3']);
+    const agent = sides.add(newId(), { models: ['gpt-4.1-mini', 'gpt-4.1'] });
+    const other = sides.add(newId(), { models: ['o3'] });
+    sides.conflicts = [{ of: other, existingId: newId(), freeName: 'poet-2' }];
+    const asked = { resources: [agent, other], others: { on_conflict: 'skip' } };
+    expect((await preview(asked)).body.problems).toEqual([
       { code: 'model_not_found', message: 'The target may not use the model gpt-4.1.' },
     ]);
+    await tenants.others.of('chat').stop();
+    expect((await preview(asked)).status).toBe(503);
+    await tenants.others.of('chat').restart();
+    await eventually(async () => expect((await preview(asked)).status).toBe(201));
   });
 
   it('is refused for tenants that do not exist or are suspended', async () => {

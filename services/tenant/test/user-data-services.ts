@@ -6,6 +6,8 @@ import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import {
   ChatServiceService,
   KeyVerdict,
+  type CheckModelsRequest,
+  type CheckModelsResponse,
   type CheckProviderKeyRequest,
   type CheckProviderKeyResponse,
 } from '@gatehouse/proto/chat/v1/chat';
@@ -38,6 +40,8 @@ export class UserDataServices {
   keyVerdict: CheckProviderKeyResponse = { verdict: KeyVerdict.ACCEPTED };
   /** Checks are answered once it is open. */
   keyGate: Promise<undefined> | undefined;
+  /** The models that each tenant can't use. */
+  readonly unusableModels = new Map<string, readonly string[]>();
   /** The services' answers about transfers. */
   readonly transfers = new TransferSides();
   readonly #servers = new Map<Participant, StandIn>();
@@ -65,7 +69,9 @@ export class UserDataServices {
         return services.keyVerdict;
       },
     };
-    const chat = { definition: ChatServiceService, rpcs: { countOpenRuns, checkProviderKey } };
+    const checkModels = { callers, handle: services.#checkModels.bind(services) };
+    const rpcs = { countOpenRuns, checkProviderKey, checkModels };
+    const chat = { definition: ChatServiceService, rpcs };
     const start = async <Definition extends ServiceDefinition>(
       service: Participant,
       own: { definition: Definition; rpcs: Partial<RpcsOf<Definition>> },
@@ -104,6 +110,11 @@ export class UserDataServices {
   async #forget(call: ForgetCall): Promise<Forgotten> {
     this.calls.push(call);
     return this.answer(call);
+  }
+
+  #checkModels({ ids, tenantId = '' }: CheckModelsRequest): Promise<CheckModelsResponse> {
+    const unusable = this.unusableModels.get(tenantId) ?? [];
+    return Promise.resolve({ unknownIds: ids.filter((id) => unusable.includes(id)) });
   }
 
   async #usageOf(tenantId: string): Promise<GetUsageResponse> {

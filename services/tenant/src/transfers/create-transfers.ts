@@ -16,6 +16,7 @@ import { transferHandlers } from './transfer-handlers.ts';
 import { transferPreviewHandlers } from './transfer-preview-handlers.ts';
 import { oldestTransfers, TransferSystemStore } from './transfer-system-store.ts';
 import { transferUpkeep } from './transfer-upkeep.ts';
+import { unusableModelsAt } from './models-peer.ts';
 import { readVisible } from './visible-store.ts';
 
 export interface TransfersOptions {
@@ -33,7 +34,8 @@ export interface TransfersOptions {
 /** Transfers of resources between tenants. */
 export function createTransfers({ log, registry }: Shell, options: TransfersOptions) {
   const { app, system, jobs, participants, chat, findTenant, changes, recordChange: record, raise } = options;
-  const parties = new TransferParties({ findTenant, describe: describeTransferAt(participants) });
+  const describe = describeTransferAt(participants);
+  const parties = new TransferParties({ findTenant, describe, unusable: unusableModelsAt(chat) });
   const read = readVisible({ app, system });
   const transfers = new TransferSystemStore(system, { jobs, record, raise });
   return {

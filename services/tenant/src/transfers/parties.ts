@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Tenant } from '../tenants/tenant.ts';
-import { problemsOf } from './preview.ts';
+import { modelsOf, problemsOf } from './preview.ts';
 import {
   assertComplete,
   type DescribeTransfer,
@@ -12,6 +12,8 @@ import {
 export interface TransferPartiesOptions {
   findTenant: (id: string) => Promise<Tenant | null>;
   describe: DescribeTransfer;
+  /** The models, by the names of agents, that a tenant can't use. Throws while that can't be known. */
+  unusable: (tenantId: string, models: readonly string[]) => Promise<readonly string[]>;
 }
 
 /** The tenants of transfers, and what services know of them. */
@@ -42,8 +44,13 @@ export class TransferParties {
     check?.(source);
     assertComplete(plan, source);
     const found = { conflicts, problems };
-    const { allowedModels } = target;
-    return { source, target: { conflicts, problems: problemsOf(plan, source, found, allowedModels) } };
+    const forbidden = await this.#forbidden(target, modelsOf(plan, source, found));
+    return { source, target: { conflicts, problems: problemsOf(plan, source, found, forbidden) } };
+  }
+
+  /** Names may be aliases, or stand behind patterns, so a list of models is read by the service with the catalogue. */
+  async #forbidden({ id, allowedModels }: Tenant, models: readonly string[]): Promise<readonly string[]> {
+    return allowedModels === null || models.length === 0 ? [] : this.#options.unusable(id, models);
   }
 
   /** The source alone: an admin learns nothing of the target before it has accepted, not even whether it exists. */

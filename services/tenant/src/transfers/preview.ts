@@ -1,4 +1,3 @@
-import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import type { TransferPreview } from '@gatehouse/contract/transfers';
 import { AppError } from '@gatehouse/kit/errors';
 import type { DescribedResource, SourceSide, TargetSide, TransferPlan } from './transfer-plan.ts';
@@ -58,19 +57,15 @@ export function secretsOf(
 }
 
 /**
- * Reasons why the target may not take the resources: problems of its services, models that it may not use, and
- * conflicts.
+ * Reasons why the target may not take the resources: problems of its services, conflicts, and the `forbidden` models,
+ * which it may not use.
  */
 export function problemsOf(
   plan: TransferPlan,
-  { resources, dependencies }: SourceSide,
+  { dependencies }: Pick<SourceSide, 'dependencies'>,
   target: TargetSide,
-  allowedModels: readonly string[] | null,
+  forbidden: readonly string[],
 ): TargetSide['problems'] {
-  const stays = new Set(plan.onConflict === 'skip' ? target.conflicts.map(({ id }) => id) : []);
-  const models = new Set(resources.filter(({ id }) => !stays.has(id)).flatMap((resource) => resource.models));
-  const allowed = allowedModels === null ? null : new AllowedModels(allowedModels);
-  const forbidden = [...models].filter((model) => allowed !== null && !allowed.has(model));
   return [
     ...target.problems,
     ...brokenBySkip(plan, dependencies, target),
@@ -79,6 +74,17 @@ export function problemsOf(
       message: `The target may not use the model ${model}.`,
     })),
   ];
+}
+
+/** The models that resources which the target takes need. */
+export function modelsOf(
+  { onConflict }: TransferPlan,
+  { resources }: Pick<SourceSide, 'resources'>,
+  { conflicts }: Pick<TargetSide, 'conflicts'>,
+): string[] {
+  const stays = new Set(onConflict === 'skip' ? conflicts.map(({ id }) => id) : []);
+  const taken = resources.filter(({ id }) => !stays.has(id));
+  return [...new Set(taken.flatMap(({ models }) => models))];
 }
 
 /** Resources that stay because the target has them, and need something that moves. */

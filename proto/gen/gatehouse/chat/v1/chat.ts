@@ -97,7 +97,10 @@ export interface CompleteResponse {
 }
 
 export interface CheckModelsRequest {
+  /** Names of models, as requests have them. */
   ids: string[];
+  /** From tenant, which checks other tenants than that of the principal. */
+  tenantId?: string | undefined;
 }
 
 export interface CheckModelsResponse {
@@ -567,13 +570,16 @@ export const CompleteResponse: MessageFns<CompleteResponse> = {
 };
 
 function createBaseCheckModelsRequest(): CheckModelsRequest {
-  return { ids: [] };
+  return { ids: [], tenantId: undefined };
 }
 
 export const CheckModelsRequest: MessageFns<CheckModelsRequest> = {
   encode(message: CheckModelsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.ids) {
       writer.uint32(10).string(v!);
+    }
+    if (message.tenantId !== undefined) {
+      writer.uint32(18).string(message.tenantId);
     }
     return writer;
   },
@@ -597,6 +603,14 @@ export const CheckModelsRequest: MessageFns<CheckModelsRequest> = {
             }
 
             message.ids.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tenantId = reader.string();
             continue;
           }
         }
@@ -798,8 +812,8 @@ export const CheckProviderKeyResponse: MessageFns<CheckProviderKeyResponse> = {
 export type ChatServiceService = typeof ChatServiceService;
 export const ChatServiceService = {
   /**
-   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
-   * allowed to use. Callers: agent.
+   * Returns the models that a tenant cannot use: unknown models, and models that the tenant is not allowed to use. The
+   * tenant is that of the principal, or from tenant, the one that the request names. Callers: agent, tenant.
    */
   checkModels: {
     path: "/gatehouse.chat.v1.ChatService/CheckModels" as const,
@@ -870,8 +884,8 @@ export const ChatServiceService = {
 
 export interface ChatServiceServer extends UntypedServiceImplementation {
   /**
-   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
-   * allowed to use. Callers: agent.
+   * Returns the models that a tenant cannot use: unknown models, and models that the tenant is not allowed to use. The
+   * tenant is that of the principal, or from tenant, the one that the request names. Callers: agent, tenant.
    */
   checkModels: handleUnaryCall<CheckModelsRequest, CheckModelsResponse>;
   /**
@@ -899,8 +913,8 @@ export interface ChatServiceServer extends UntypedServiceImplementation {
 
 export interface ChatServiceClient extends Client {
   /**
-   * Returns the models that the tenant of the principal cannot use: unknown models, and models that the tenant is not
-   * allowed to use. Callers: agent.
+   * Returns the models that a tenant cannot use: unknown models, and models that the tenant is not allowed to use. The
+   * tenant is that of the principal, or from tenant, the one that the request names. Callers: agent, tenant.
    */
   checkModels(
     request: CheckModelsRequest,
