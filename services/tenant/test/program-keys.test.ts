@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
@@ -36,6 +37,29 @@ describe('the key of a program', () => {
     expect(await programs.principalOf(key)).toBeUndefined();
     expect((await programs.renew(key)).body.error).toBe('invalid_grant');
     expect(await programs.principalOf(other)).toBeDefined();
+  });
+
+  it('ends likewise by a replica of the release before, which ends no other key', async () => {
+    const revoked = await programs.person();
+    const rotated = await programs.person();
+    const [first, second] = [await programs.keyOf(revoked.cookie), await programs.keyOf(rotated.cookie)];
+    await tenants.rows('update tenant.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1', [
+      revoked.id,
+    ]);
+    expect(await programs.principalOf(first.key)).toBeUndefined();
+    const rotate = (seconds: number) =>
+      tenants.rows(
+        `update tenant.api_keys set secret_sha256 = $2,
+           previous_secret_sha256 = case when $3 > 0 then secret_sha256 end,
+           previous_valid_until = case when $3 > 0 then now() + make_interval(secs => $3) end
+         where id = $1 and tenant.api_key_status(api_keys) in ('active', 'expiring')`,
+        [rotated.id, randomBytes(32), seconds],
+      );
+    await rotate(300);
+    const end = (await programs.principalOf(second.key))?.expiresAt?.getTime() ?? Infinity;
+    expect(end - Date.now()).toBeLessThanOrEqual(300_000);
+    await rotate(0);
+    expect(await programs.principalOf(second.key)).toBeUndefined();
   });
 
   it('counts as the key whose session confirmed it, so that limits and budgets hold for both together', async () => {

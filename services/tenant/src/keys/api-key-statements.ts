@@ -47,24 +47,23 @@ export async function lockApiKey(db: Queryable, id: string): Promise<ApiKey | nu
 }
 
 /**
- * Revokes a key, and those of command lines that its sessions confirmed; a revoked key keeps its time of revocation.
- * Null when the connection reaches no such key.
+ * Revokes a key; a revoked one keeps its time of revocation. A trigger ends the keys of programs that its sessions
+ * confirmed. Null when the connection reaches no such key.
  */
 export async function revokeApiKey(db: Queryable, id: string): Promise<Changed<ApiKey> | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
   const { rows } = await db.query<ApiKey>(
-    `update tenant.api_keys set revoked_at = coalesce(revoked_at, now())
-     where id = any(array(select $1::uuid union all select id from tenant.api_keys where confirmed_by = $1))
-     returning ${apiKeyColumns}`,
+    `update tenant.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning ${apiKeyColumns}`,
     [id],
   );
-  const after = rows.find((row) => row.id === id);
+  const [after] = rows;
   return after === undefined ? null : { before, after };
 }
 
 /**
- * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. Null
+ * Gives a key a new secret. The previous one stays valid for the overlap, and any older one becomes invalid now. A
+ * trigger ends the keys of programs with the secret that the session which confirmed them was made with. Null
  * when the key is revoked or expired, belongs to the logins of a person, or the connection reaches no such key.
  */
 export async function replaceSecret(
@@ -83,21 +82,5 @@ export async function replaceSecret(
     [id, secretSha256, overlapSeconds],
   );
   const [after] = rows;
-  if (after === undefined) return null;
-  await endWithSecret(db, id);
-  return { before, after };
-}
-
-/** Keys of command lines end with the secret that the session which confirmed them was made with. */
-async function endWithSecret(db: Queryable, id: string): Promise<void> {
-  await db.query(
-    `update tenant.api_keys as k set expires_at = case
-         when k.confirmed_secret_sha256 = p.previous_secret_sha256 then least(k.expires_at, p.previous_valid_until)
-         else now()
-       end
-     from tenant.api_keys p
-     where p.id = $1 and k.confirmed_by = p.id and k.expires_at > now()
-       and k.confirmed_secret_sha256 <> p.secret_sha256`,
-    [id],
-  );
+  return after === undefined ? null : { before, after };
 }
