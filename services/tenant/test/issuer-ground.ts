@@ -44,6 +44,7 @@ export class IssuerGround {
     issuer: ${url}
     client_id: gatehouse
     client_secret_env: OIDC_SECRET
+    user_prefix: '${name}:'
     owner_groups: [platform]
     mappings:${mappings}`;
     const file = path.join(folder, 'issuers.yaml');

@@ -53,7 +53,7 @@ describe('a login by an issuer', () => {
       /^__Host-gatehouse=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Lax; Secure$/,
     );
     expect(issuer.calls.at(-1)?.get('code_verifier')).toMatch(/^[\w-]{43}$/);
-    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'ada' });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme', role: 'user', userId: 'main:ada' });
     const [audit] = await tenants.rows<{ count: string }>(
       `select count(*) from tenant.audit_log where tenant_id = $1 and action = any($2)`,
       [ground.acme.id, ['session.created', 'api_key.created']],
@@ -71,7 +71,9 @@ describe('a login by an issuer', () => {
     const browser = new IssuerBrowser(tenants);
     const begun = await browser.visit('/login/oidc/other');
     await browser.visit(answerTo(begun, other, 'other'));
-    expect((await browser.principal())?.id).not.toBe((await first.browser.principal())?.id);
+    const [here, there] = [await first.browser.principal(), await browser.principal()];
+    expect(there?.id).not.toBe(here?.id);
+    expect([here?.userId, there?.userId]).toEqual(['main:ada', 'other:ada']);
   });
 
   it('gives the higher role, and ends sessions of rights that a mapping no longer gives', async () => {
@@ -96,7 +98,7 @@ describe('a login by an issuer', () => {
     expect([chosen.status, browser.session]).toEqual([403, undefined]);
     const token = browser.cookies.get('__Host-gatehouse-login') ?? '';
     expect((await choose('zeta')).location).toBe('/app/');
-    expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta', role: 'user', userId: 'eve' });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta', role: 'user', userId: 'main:eve' });
     browser.cookies.set('__Host-gatehouse-login', token);
     expect((await choose('acme')).status).toBe(400);
   });
@@ -239,7 +241,7 @@ describe('an attack on a login', () => {
     await logIn({ sub: 'victim' }, victim);
     expect(victim.session).not.toBe(mallory.session);
     expect(await mallory.principal()).toBeUndefined();
-    expect(await victim.principal()).toMatchObject({ userId: 'victim' });
+    expect(await victim.principal()).toMatchObject({ userId: 'main:victim' });
   });
 
   it.each(['https://evil.example.com/', '//evil.example.com', '/\\evil.example.com', 'javascript:alert(1)'])(

@@ -30,7 +30,7 @@ const maxGroups = 2_000;
 /** The grants of a person, one for each tenant, or the reason why there are none. */
 export function grantsOf(
   claims: Claims,
-  settings: Pick<IssuerSettings, 'mappings' | 'owner_groups' | 'groups_claim' | 'user_claim'>,
+  settings: Pick<IssuerSettings, 'mappings' | 'owner_groups' | 'groups_claim' | 'user_claim' | 'user_prefix'>,
 ): readonly Grant[] | GrantProblem {
   const groups = groupsOf(claims, settings.groups_claim);
   if (!Array.isArray(groups)) return groups;
@@ -38,7 +38,7 @@ export function grantsOf(
   const matching = settings.mappings.filter((mapping) => matches(mapping, claims, has));
   const isOwner = settings.owner_groups.some((group) => has.has(group));
   if (matching.length === 0 && !isOwner) return { kind: 'no_mapping', groups: [...has] };
-  const userId = userOf(claims[settings.user_claim]);
+  const userId = userOf(claims[settings.user_claim], settings.user_prefix);
   const granted = [...Map.groupBy(matching, ({ tenant }) => tenant)].map(([tenant, mappings]) =>
     grantIn(tenant, mappings, userId),
   );
@@ -76,11 +76,11 @@ function groupsOf(claims: Claims, name: string): string[] | GrantProblem {
   return isList ? groups : { kind: 'groups_unreadable' };
 }
 
-/** As `X-Service-User-Id` may have it. */
-function userOf(claim: unknown): string | null {
-  return typeof claim === 'string' && /^[\x20-\x7e]{1,255}$/.test(claim) && claim.trim() !== ''
-    ? claim
-    : null;
+/** As `X-Service-User-Id` may have it, after the prefix of the issuer. */
+function userOf(claim: unknown, prefix = ''): string | null {
+  if (typeof claim !== 'string' || claim.trim() === '') return null;
+  const user = prefix + claim;
+  return /^[\x20-\x7e]{1,255}$/.test(user) ? user : null;
 }
 
 /** The name of a person, for lists of sessions and keys. */

@@ -69,6 +69,38 @@ describe('the file of issuers', () => {
     expect(problemsOf(text).join('\n')).toMatch(problem);
   });
 
+  describe('with two issuers that give the role user in one tenant', () => {
+    const ofUsers = '{ group: /staff, tenant: acme, role: user }';
+    const problemOfBoth = (more: readonly [string, string], mapping = ofUsers) =>
+      problemsOf(`${good.replace('client_id: gatehouse', `client_id: gatehouse\n    ${more[0]}`)}
+  - name: entra
+    issuer: https://entra.example.com
+    client_id: gatehouse
+    ${more[1]}
+    mappings:
+      - ${mapping}
+`).join('\n');
+    const isShared =
+      /^issuers\.1: gives the role user in acme, and so does the issuer keycloak: .*user_prefix.*shares_users/;
+
+    it.each([
+      ['nothing is said', ['', ''], isShared],
+      ['one has a prefix', ['', "user_prefix: 'en:'"], isShared],
+      ['both have the same prefix', ["user_prefix: 'x:'", "user_prefix: 'x:'"], isShared],
+      ['one prefix begins with the other', ["user_prefix: 'x:'", "user_prefix: 'x:y:'"], isShared],
+      ['one says that it shares', ['shares_users: true', ''], isShared],
+      ['each has its prefix', ["user_prefix: 'kc:'", "user_prefix: 'en:'"], /^$/],
+      ['both say that they share', ['shares_users: true', 'shares_users: true'], /^$/],
+    ] as const)('is refused unless users are apart or shared: %s', (_name, more, problem) => {
+      expect(problemOfBoth(more)).toMatch(problem);
+    });
+
+    it('lets one of them give admins, or users of another tenant', () => {
+      expect(problemOfBoth(['', ''], '{ group: /staff, tenant: acme, role: admin }')).toBe('');
+      expect(problemOfBoth(['', ''], '{ group: /staff, tenant: labs, role: user }')).toBe('');
+    });
+  });
+
   it('allows http for hosts that the operator names', () => {
     expect(read(good.replace('https://login.example.com', 'http://issuer.internal'))).toHaveLength(1);
   });

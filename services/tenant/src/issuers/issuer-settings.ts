@@ -62,6 +62,11 @@ const issuer = z.strictObject({
     .max(50)
     .default(['openid', 'profile']),
   user_claim: text(128).default('sub'),
+  user_prefix: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces')
+    .optional(),
+  shares_users: z.boolean().default(false),
   groups_claim: text(128).default('groups'),
   mappings: z.array(mapping).max(1_000).default([]),
   owner_groups: names(100, 512).default([]),
@@ -118,6 +123,7 @@ export function readIssuers({ text: yaml, environment, allowsHttp }: IssuersText
       ...(one.mappings.length + one.owner_groups.length === 0
         ? [`${at}: needs mappings or owner_groups, or no person can log in`]
         : []),
+      ...issuers.slice(0, index).flatMap((other) => sharedUsers(at, one, other)),
     ];
   });
   if (problems.length > 0) throw new IssuersError(problems);
@@ -126,6 +132,25 @@ export function readIssuers({ text: yaml, environment, allowsHttp }: IssuersText
     scopes: [...new Set(['openid', ...one.scopes])],
     clientSecret: one.client_secret_env === undefined ? undefined : environment[one.client_secret_env],
   }));
+}
+
+type ParsedIssuer = z.output<typeof issuer>;
+
+/** The problem of two issuers by which two people could be the same user of a tenant. */
+function sharedUsers(at: string, one: ParsedIssuer, other: ParsedIssuer): string[] {
+  const [prefix, others] = [one.user_prefix ?? '', other.user_prefix ?? ''];
+  const isApart = !prefix.startsWith(others) && !others.startsWith(prefix);
+  if (isApart || (one.shares_users && other.shares_users)) return [];
+  const tenant = tenantsOfUsers(one).find((slug) => tenantsOfUsers(other).includes(slug));
+  if (tenant === undefined) return [];
+  const both = `gives the role user in ${tenant}, and so does the issuer ${other.name}`;
+  return [
+    `${at}: ${both}: a person of one could be a user of the other. Set user_prefix for both, where neither begins with the other, or shares_users: true for both if a user of one is the same person at the other`,
+  ];
+}
+
+function tenantsOfUsers({ mappings }: ParsedIssuer): string[] {
+  return mappings.flatMap(({ role, tenant }) => (role === 'user' ? tenant : []));
 }
 
 function parsedYaml(yaml: string): unknown {
