@@ -11,9 +11,9 @@ export interface PaceOptions {
 }
 
 /** Checks per window, so that a body that stops is detected soon after one window. */
-const ticksPerWindow = 12;
+export const ticksPerWindow = 12;
 
-/** Checks whether a body arrives fast enough, averaged over a sliding window. Call `tick` 12 times per window. */
+/** Checks whether bytes arrive, or are read, fast enough, averaged over a sliding window. Call `tick` 12 times per window. */
 export class PaceCheck {
   readonly #leastBytes: number;
   #total = 0;
@@ -29,7 +29,7 @@ export class PaceCheck {
     this.#total += bytes;
   }
 
-  /** Call after each twelfth of the window. Returns true when fewer than `leastBytes` arrived in the last window. */
+  /** Call after each twelfth of the window. Returns true when there were fewer than `leastBytes` in the last window. */
   tick(): boolean {
     const before = this.#totals.length === ticksPerWindow ? this.#totals.shift() : undefined;
     this.#totals.push(this.#total);

@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { clientLeft } from './body.ts';
+import { leastReading, ReaderPace, type ReaderPaceOptions } from './reader-pace.ts';
 
 export interface StreamedReply {
   headers: OutgoingHttpHeaders;
@@ -9,24 +10,45 @@ export interface StreamedReply {
   pieces: AsyncGenerator<string, void>;
   /** Cuts the response when it aborts. */
   signal?: AbortSignal;
+  pace?: ReaderPaceOptions;
 }
 
 /**
  * Sends a 200 whose body is made piece by piece; a HEAD request gets none of it. An error cuts the connection, so that
- * a client never takes a part for the whole. Throws when the client leaves.
+ * a client never takes a part for the whole. Throws when the client leaves, or reads too slowly.
  */
 export async function sendPieces(
   request: IncomingMessage,
   response: ServerResponse,
-  { headers, pieces, signal }: StreamedReply,
+  { headers, pieces, ...options }: StreamedReply,
 ): Promise<void> {
   response.writeHead(200, headers);
-  const body = Readable.from(request.method === 'HEAD' ? [] : pieces);
+  await sendStream(Readable.from(request.method === 'HEAD' ? [] : pieces), response, options);
+}
+
+/**
+ * Sends the rest of a response from a stream, as fast as the client reads it. A client that reads too slowly is cut: it
+ * would hold what the stream occupies. Throws `request_timeout` then, the reason of the signal, the error of the stream,
+ * and `client_closed_request` when the client leaves.
+ */
+export async function sendStream(
+  stream: Readable,
+  response: ServerResponse,
+  { signal, pace = leastReading }: Pick<StreamedReply, 'signal' | 'pace'> = {},
+): Promise<void> {
+  const cut = new AbortController();
+  const stop = (): void => cut.abort(signal?.reason);
+  signal?.addEventListener('abort', stop);
+  const reader = new ReaderPace(response, pace, (error) => cut.abort(error));
   try {
-    await pipeline(body, response, { ...(signal !== undefined && { signal }) });
-  } catch (error) {
     signal?.throwIfAborted();
+    await pipeline(stream, response, { signal: cut.signal });
+  } catch (error) {
+    cut.signal.throwIfAborted();
     throw response.destroyed && isPremature(error) ? clientLeft() : error;
+  } finally {
+    reader.stop();
+    signal?.removeEventListener('abort', stop);
   }
 }
 

@@ -79,7 +79,7 @@ export class UnreadCheck {
  * The number of bytes that the kernel accepted. `socket.bytesWritten` also counts queued bytes, and the size of the
  * write in progress is only in these internal fields, which the socket timeout of Node reads for the same purpose.
  */
-function takenBytes(socket: Socket): number {
+export function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as Socket & { _handle?: StreamHandle | null };
   return (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream/promises';
 import type { ListFiles } from '@gatehouse/contract/files';
 import { jsonLines } from '@gatehouse/contract/route';
 import {
@@ -12,6 +11,7 @@ import {
 } from '@gatehouse/http/app';
 import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
 import { doorHeaders, sendJson } from '@gatehouse/http/reply';
+import { sendStream } from '@gatehouse/http/streamed-reply';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
@@ -125,8 +125,9 @@ async function sendContent(
     });
   response.writeHead(200, headers);
   try {
-    await pipeline(content, response);
+    await sendStream(content, response);
   } catch (error) {
+    if (error instanceof AppError) throw error;
     throw response.destroyed && !content.errored ? clientLeft() : asAppError(resources.broken(error));
   }
 }
