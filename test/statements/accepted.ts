@@ -30,12 +30,6 @@ export const accepted: readonly Accepted[] = [
     reason: 'once an hour, checks the time zones of all tenants',
   },
   {
-    file: 'services/tenant/src/device-logins/device-login-system-store.ts',
-    begins: 'insert into tenant.device_logins',
-    problem: 'reads all of tenant.device_logins',
-    reason: 'the table keeps 20,000 logins at most, which it counts',
-  },
-  {
     file: 'services/webhook/src/transfers/transfer-store.ts',
     begins: 'select i.id, i.name, o.id as "otherId"',
     problem: 'compares all with all: ((o.id <> i.id)',

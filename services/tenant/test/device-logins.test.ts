@@ -146,6 +146,30 @@ describe('a program', () => {
     ]);
   });
 
+  it('waits beside 99 others of its network at most, on all replicas together', async () => {
+    const network = '2001:db8:7:7::1';
+    const fill = `insert into tenant.device_logins
+        (id, device_sha256, user_sha256, client_id, network, expires_at)
+      select gen_random_uuid(), sha256((n || 'net')::bytea), sha256((n || 'net')::bytea), 'net', $1,
+        now() + interval '1 minute' from generate_series(1, $2::int) as n`;
+    await tenants.rows(fill, ['2001:db8:7:7::/64', mostDeviceLogins.ofNetwork - 3]);
+    const start = (from: string) => programs.send('/login/device', { client_id: 'a' }, { network: from });
+    const answers = await Promise.all(Array.from({ length: 6 }, () => start(network)));
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+      ...[200, 200, 200],
+      ...[429, 429, 429],
+    ]);
+    const refused = await start('2001:db8:7:7::2');
+    expect([refused.status, refused.body.error, refused.headers.get('retry-after')]).toEqual([
+      ...[429, 'slow_down'],
+      '10',
+    ]);
+    expect(refused.body['error_description']).toMatch(/of your network/);
+    expect((await start('2001:db8:7:8::1')).status).toBe(200);
+    await tenants.rows(`update tenant.device_logins set decided_at = now() where client_id = 'net'`);
+    expect((await start(network)).status).toBe(200);
+  });
+
   it('starts 60 times a minute from one network, and not when too many wait', async () => {
     const network = newNetwork();
     const statuses = [];
@@ -156,7 +180,7 @@ describe('a program', () => {
     const fill = `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, expires_at)
       select gen_random_uuid(), sha256(n::text::bytea), sha256(n::text::bytea), 'many', now() + interval '1 minute'
       from generate_series(1, $1::int) as n`;
-    await tenants.rows(fill, [mostDeviceLogins]);
+    await tenants.rows(fill, [mostDeviceLogins.ofAll]);
     const full = await programs.send('/login/device', { client_id: 'a' });
     expect(full).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } });
     expect(full.headers.get('retry-after')).toBe('10');

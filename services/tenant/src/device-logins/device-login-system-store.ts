@@ -3,6 +3,7 @@ import {
   deviceLoginLife,
   mostDeviceLogins,
   type NewDeviceLogin,
+  type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
 
@@ -31,26 +32,45 @@ export class DeviceLoginSystemStore {
     this.#pool = pool;
   }
 
-  /** Inserts logins with one statement. False for those beyond {@link mostDeviceLogins}, and for a code that is taken. */
-  async insert(logins: readonly NewDeviceLogin[]): Promise<boolean[]> {
-    const { rows } = await this.#pool.query<{ id: string }>(
-      `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, client_ip, expires_at)
-       select id, device_sha256, user_sha256, client_id, client_ip, now() + make_interval(mins => $6)
-       from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[])
-         as given (id, device_sha256, user_sha256, client_id, client_ip)
-       where (select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) < $7
-       on conflict do nothing returning id`,
+  /**
+   * Inserts logins with one statement. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond:
+   * that of all also for a code that is taken.
+   */
+  async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
+    const { rows } = await this.#pool.query<{ id: string; isInserted: boolean }>(
+      `with given as (
+         select given.*, row_number() over (partition by network order by place) as nth
+         from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[]) with ordinality
+           as given (id, device_sha256, user_sha256, client_id, client_ip, network, place)),
+       waiting as (
+         select network, waiting.count from (select distinct network from given) as networks cross join lateral (
+           select count(*) from tenant.device_logins
+           where device_logins.network = networks.network and decided_at is null and expires_at > now()) as waiting),
+       within as (select given.* from given join waiting using (network) where nth + waiting.count <= $9),
+       inserted as (
+         insert into tenant.device_logins
+           (id, device_sha256, user_sha256, client_id, client_ip, network, expires_at)
+         select id, device_sha256, user_sha256, client_id, client_ip, network, now() + make_interval(mins => $7)
+         from within
+         where (select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) < $8
+         on conflict do nothing returning id)
+       select within.id, inserted.id is not null as "isInserted" from within left join inserted using (id)`,
       [
         logins.map(({ id }) => id),
         logins.map(({ deviceSha256 }) => deviceSha256),
         logins.map(({ userSha256 }) => userSha256),
         logins.map(({ clientId }) => clientId),
         logins.map(({ clientIp }) => clientIp),
-        ...[deviceLoginLife.minutes, mostDeviceLogins],
+        logins.map(({ network }) => network),
+        ...[deviceLoginLife.minutes, mostDeviceLogins.ofAll, mostDeviceLogins.ofNetwork],
       ],
     );
-    const inserted = new Set(rows.map(({ id }) => id));
-    return logins.map(({ id }) => inserted.has(id));
+    const inserted = new Map(rows.map(({ id, isInserted }) => [id, isInserted]));
+    return logins.map(({ id }) => {
+      const isInserted = inserted.get(id);
+      if (isInserted === undefined) return 'ofNetwork';
+      return isInserted ? null : 'ofAll';
+    });
   }
 
   /** By the hexadecimal hashes of the codes that programs keep. */

@@ -1,5 +1,6 @@
 import type { StartedDeviceLogin, Token } from '@gatehouse/contract/device-logins';
 import { newKeyText, parseKeyText } from '@gatehouse/identity/key-text';
+import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
@@ -13,6 +14,7 @@ import {
   newUserCode,
   readUserCode,
   type NewDeviceLogin,
+  type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
 import { OAuthError } from './oauth-error.ts';
@@ -25,8 +27,8 @@ export interface KeyOfProgram extends Credentials {
 }
 
 export interface DeviceLoginDependencies {
-  /** Adds a login; false if there are too many. */
-  insert: (login: NewDeviceLogin) => Promise<boolean>;
+  /** Adds a login; returns the reason if too many wait. */
+  insert: (login: NewDeviceLogin) => Promise<TooManyWait | null>;
   /** By the hexadecimal hash of the code that the program keeps. */
   findPolled: (
     deviceSha256: string,
@@ -65,16 +67,20 @@ export class DeviceLogins {
     this.#options = options;
   }
 
-  /** Throws `rate_limit_exceeded` for a network that starts too many, and `service_unavailable` if too many wait. */
+  /**
+   * Throws `rate_limit_exceeded` for a network that starts too many, or of which too many wait, and `service_unavailable`
+   * if too many of all networks do.
+   */
   async start(clientId: string, from: From): Promise<StartedDeviceLogin> {
     const { insert, count, publicUrl } = this.#options;
     await count(from.clientIp);
     const [deviceCode, userCode] = [newRandomToken(), newUserCode()];
     const hashes = { deviceSha256: tokenSha256(deviceCode), userSha256: tokenSha256(userCode) };
-    if (!(await insert({ id: newId(), ...hashes, clientId, clientIp: from.clientIp })))
-      throw new AppError('service_unavailable', 'Too many programs wait for a person. Try again shortly.', {
-        headers: retryAfterHeaders(10_000),
-      });
+    const { clientIp } = from;
+    const refused = await insert({
+      ...{ id: newId(), ...hashes, clientId, clientIp, network: networkOf(clientIp ?? '') },
+    });
+    if (refused !== null) throw tooMany(refused);
     const page = `${publicUrl}/device`;
     return {
       ...{ device_code: deviceCode, user_code: userCode },
@@ -164,6 +170,15 @@ export class DeviceLogins {
     await count(from.clientIp);
     return null;
   }
+}
+
+function tooMany(which: TooManyWait): AppError {
+  const headers = retryAfterHeaders(10_000);
+  return which === 'ofNetwork'
+    ? new AppError('rate_limit_exceeded', 'Too many programs of your network wait for a person.', { headers })
+    : new AppError('service_unavailable', 'Too many programs wait for a person. Try again shortly.', {
+        headers,
+      });
 }
 
 function tokenOf(text: string, { expiresAt, role, scopes }: ApiKey): Token {
