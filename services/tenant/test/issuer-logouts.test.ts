@@ -1,8 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool, type Pool } from '@gatehouse/pg/pool';
 import type { Service } from '@gatehouse/shell/service';
+import { eventually } from '@gatehouse/test/eventually';
 import type { TokenClaims } from '@gatehouse/test/forging-issuer';
+import { Client } from 'pg';
+import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
 import type { Page } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 
@@ -28,6 +33,37 @@ function tokenOf(claims: TokenClaims, from: 'main' | 'other' = 'main'): Promise<
 function report(token: string, at: Service = ground.replica): Promise<Page> {
   const form = { logout_token: token };
   return ground.browser().visit('/login/oidc/main/backchannel-logout', { method: 'POST', form, at });
+}
+
+/** A browser that brings the answer of the issuer, whose exchange of the code waits until `letGo`. */
+async function exchange(claims: TokenClaims) {
+  const browser = ground.browser();
+  ground.issuers.main.claims = claims;
+  const begun = await browser.visit('/login/oidc/main');
+  let letGo = (): void => undefined;
+  ground.issuers.main.held = new Promise((resolve) => (letGo = resolve));
+  const calls = ground.issuers.main.calls.length;
+  const answered = browser.visit(ground.answerTo(begun));
+  await eventually(() => expect(ground.issuers.main.calls.length).toBeGreaterThan(calls));
+  return { browser, answered, letGo };
+}
+
+/** Lets no session of the tenant begin until the result is called. */
+async function holdSessions(): Promise<() => Promise<void>> {
+  const client = new Client({ connectionString: ground.tenants.database.url });
+  await client.connect();
+  await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [`sessions ${ground.acme.id}`]);
+  return () => client.end();
+}
+
+async function withSystem(work: (pool: Pool) => Promise<void>): Promise<void> {
+  const log = createLogger('tenant', 'silent');
+  const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
+  try {
+    await work(pool);
+  } finally {
+    await pool.end();
+  }
 }
 
 describe('a logout at the gateway', () => {
@@ -125,6 +161,60 @@ describe('a logout that an issuer reports', () => {
       ...{ method: 'POST', form: { tenant: 'acme' } },
     });
     expect([chosen.status, browser.session]).toEqual([400, undefined]);
+  });
+
+  it.each(['sid', 'sub'] as const)('of its %s ends a login that is under way', async (named) => {
+    const [sid, sub] = [newId(), newId()];
+    const { browser, answered, letGo } = await exchange({ sid, sub });
+    await report(await tokenOf(named === 'sid' ? { sid } : { sub }));
+    letGo();
+    const answer = await answered;
+    expect([answer.status, browser.session]).toEqual([400, undefined]);
+    expect(answer.text).toContain('was ended by a logout');
+    expect(await ground.tenants.rows('select from tenant.logins where sub = $1', [sub])).toEqual([]);
+    // The issuer has confirmed this one after it.
+    const again = await ground.logIn({ sub, sid });
+    expect(await again.browser.principal()).toBeDefined();
+  });
+
+  it('ends a login that is stored and has no session yet', async () => {
+    const [sid, sub] = [newId(), newId()];
+    const release = await holdSessions();
+    const { browser, answered, letGo } = await exchange({ sid, sub });
+    letGo();
+    await eventually(async () => {
+      expect(await ground.tenants.rows('select from tenant.logins where sub = $1', [sub])).toHaveLength(1);
+    });
+    expect((await report(await tokenOf({ sid }))).status).toBe(200);
+    await release();
+    expect([(await answered).status, browser.session]).toEqual([400, undefined]);
+    const open = `select from tenant.sessions join tenant.logins on logins.id = login_id where sub = $1`;
+    expect(await ground.tenants.rows(open, [sub])).toEqual([]);
+  });
+
+  it('of another session or person leaves a login that is under way alone', async () => {
+    const [sid, sub] = [newId(), newId()];
+    const { browser, answered, letGo } = await exchange({ sid, sub });
+    await report(await tokenOf({ sid, sub: 'mallory' }));
+    await report(await tokenOf({ sid: newId(), sub }));
+    letGo();
+    await answered;
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('is forgotten when no login can be under way any more', async () => {
+    const sub = newId();
+    await report(await tokenOf({ sub }));
+    const held = () => ground.tenants.rows('select from tenant.issuer_logouts where sub = $1', [sub]);
+    expect(await held()).toHaveLength(1);
+    await ground.tenants.rows(
+      `update tenant.issuer_logouts set ended_at = ended_at - interval '61 minutes' where sub = $1`,
+      [sub],
+    );
+    await withSystem(async (pool) => {
+      await new LoginSystemStore(pool).deleteOld(1_000);
+    });
+    expect(await held()).toEqual([]);
   });
 
   it('counts once, on two replicas at once', async () => {

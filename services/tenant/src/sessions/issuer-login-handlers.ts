@@ -130,7 +130,7 @@ class BrowserIssuerLogin {
         return;
       }
       case 'over': {
-        const text = `This login was used, was begun in another browser, or is older than ${loginMinutes} minutes.`;
+        const text = `This login was used, was begun in another browser, is older than ${loginMinutes} minutes, or was ended by a logout.`;
         const html = failedPage('This login is over', text);
         sendPage(response, call.requestId, { status: 400, html });
         return;

@@ -7,7 +7,7 @@ import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts
 import type { Person } from '../keys/api-key.ts';
 import type { OpenedSession } from './key-login.ts';
 import type { Login, LoginSecrets, NewLogin } from './login.ts';
-import { newLoginState, type LoginState } from './login-state.ts';
+import { loginMinutes, newLoginState, type LoginState } from './login-state.ts';
 import { isPlaces, type PersonPlaces, type Place } from './person-places.ts';
 import type { From, PersonSession, Session } from './session.ts';
 
@@ -16,7 +16,7 @@ export type LoginEnd =
   | { kind: 'opened'; opened: OpenedSession }
   /** The person has several places; the browser keeps the token until it has chosen. */
   | { kind: 'choice'; places: readonly Place[]; token: string }
-  /** The request is not the one that this browser began, or was used. */
+  /** The request is not the one that this browser began, or was used, or the person has logged out meanwhile. */
   | { kind: 'over' }
   | { kind: 'refused'; error: IssuerError }
   | GrantProblem;
@@ -24,7 +24,8 @@ export type LoginEnd =
 export interface IssuerLoginDependencies {
   secrets: LoginSecrets;
   logins: {
-    insert: (login: NewLogin) => Promise<void>;
+    /** When it was stored; null if the issuer has reported a logout of the person since it was begun. */
+    insert: (login: NewLogin) => Promise<Date | null>;
     findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
     useChoice: (id: string) => Promise<boolean>;
     /** Ends the choices that a person hasn't made yet. */
@@ -32,7 +33,8 @@ export interface IssuerLoginDependencies {
     useState: (stateSha256: Buffer) => Promise<boolean>;
   };
   places: PersonPlaces;
-  openSession: (session: PersonSession, from: From) => Promise<Session>;
+  /** Null if the issuer has reported a logout of the person since the login. */
+  openSession: (session: PersonSession, from: From) => Promise<Session | null>;
 }
 
 /** Makes sessions of logins at OpenID Connect issuers. */
@@ -65,14 +67,12 @@ export class IssuerLogins {
     const [place, another] = places;
     if (place === undefined || another !== undefined) {
       const token = newRandomToken();
-      await this.#insert(issuer, confirmed, tokenSha256(token));
-      return { kind: 'choice', places, token };
+      const login = await this.#insert(issuer, confirmed, state, tokenSha256(token));
+      return login === null ? { kind: 'over' } : { kind: 'choice', places, token };
     }
-    const login = await this.#insert(issuer, confirmed, null);
-    return {
-      kind: 'opened',
-      opened: await this.#open(issuer, login, { place, claims: confirmed.claims }, from),
-    };
+    const login = await this.#insert(issuer, confirmed, state, null);
+    if (login === null) return { kind: 'over' };
+    return this.#open(issuer, login, { place, claims: confirmed.claims }, from);
   }
 
   /** Opens a session in one of the places of a person: the slug of a tenant, or '' for the platform. */
@@ -85,7 +85,7 @@ export class IssuerLogins {
     if (!isPlaces(places)) return places;
     const place = places.find((one) => (one.tenant ?? '') === tenant);
     if (place === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
-    return { kind: 'opened', opened: await this.#open(issuer, login, { place, claims }, from) };
+    return this.#open(issuer, login, { place, claims }, from);
   }
 
   /** The places of a person in active tenants, at least one. Throws `tenant_suspended` if there is none. */
@@ -105,26 +105,28 @@ export class IssuerLogins {
   async #insert(
     { settings }: Issuer,
     confirmed: ConfirmedLogin,
+    { expiresAt }: LoginState,
     choiceSha256: Buffer | null,
-  ): Promise<Login> {
+  ): Promise<Login | null> {
     const { secrets, logins } = this.#options;
     const { iss, sub, sid, idToken, refreshToken } = confirmed;
     const id = newId();
     const login = {
-      ...{ id, issuer: settings.name, iss, sub, sid, choiceSha256 },
+      ...{ id, issuer: settings.name, iss, sub, sid },
       idToken: secrets.seal(id, 'id_token', idToken),
       refreshToken: refreshToken === null ? null : secrets.seal(id, 'refresh_token', refreshToken),
     };
-    await logins.insert(login);
-    return login;
+    const begunAt = new Date(expiresAt - loginMinutes * 60_000);
+    const createdAt = await logins.insert({ ...login, choiceSha256, begunAt });
+    return createdAt === null ? null : { ...login, createdAt };
   }
 
   async #open(
     { settings }: Issuer,
-    { id: loginId, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>,
+    { id: loginId, iss, sub, sid, createdAt: loggedInAt }: Login,
     { place, claims }: { place: Place; claims: Claims },
     from: From,
-  ): Promise<OpenedSession> {
+  ): Promise<LoginEnd> {
     const token = newRandomToken();
     const { tenantId, role, scopes, userId } = place;
     const name = nameOf(claims);
@@ -132,14 +134,15 @@ export class IssuerLogins {
       {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
         ...{
-          person: { iss, sub },
+          ...{ person: { iss, sub }, sid, loggedInAt },
           keyName: `${name} (${settings.name})`,
           createdBy: `login ${settings.name}`,
         },
       },
       from,
     );
-    return { session: { ...session, tenantSlug: place.tenant }, token };
+    if (session === null) return { kind: 'over' };
+    return { kind: 'opened', opened: { session: { ...session, tenantSlug: place.tenant }, token } };
   }
 }
 

@@ -1,8 +1,12 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import type { Pool } from '@gatehouse/pg/pool';
+import { AppError } from '@gatehouse/kit/errors';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import type { Person } from '../keys/api-key.ts';
+import { hasLoggedOut, holdLogouts } from './issuer-logout-statements.ts';
 import { useToken } from './login-statements.ts';
-import { lookMinutes, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
+import { lookMinutes, mostLogins, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
 
 /** Logins by issuers, before and after their tenant is known. */
@@ -14,25 +18,25 @@ export class LoginSystemStore {
     this.#pool = pool;
   }
 
-  async insert(login: NewLogin): Promise<void> {
-    const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
-    await this.#pool.query(
-      `insert into tenant.logins
-         (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),
-         case when $8::bytea is not null then now() + make_interval(mins => $10) end)`,
-      [
-        ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
-        lookMinutes.next,
-      ],
-    );
+  /**
+   * Inserts a login, and returns when. Null if the issuer has reported a logout of the person since it was begun. Throws
+   * `rate_limit_exceeded` for a person who logs in too often.
+   */
+  async insert(login: NewLogin): Promise<Date | null> {
+    return withTransaction(this.#pool, async (db) => {
+      await lockPerson(db, login);
+      await holdLogouts(db, login);
+      if (await hasLoggedOut(db, login, login.begunAt)) return null;
+      await assertFewLogins(db, login);
+      await deleteSurplus(db, login);
+      return insertLogin(db, login);
+    });
   }
 
   /** The login that waits for a choice, made within the last ten minutes. */
   async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
     const { rows } = await this.#pool.query<Login>(
-      `select id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken"
-       from tenant.logins
+      `select ${loginColumns} from tenant.logins
        where choice_sha256 = $1 and issuer = $2 and created_at > now() - interval '10 minutes'`,
       [choiceSha256, issuer],
     );
@@ -41,8 +45,7 @@ export class LoginSystemStore {
 
   async find(id: string): Promise<Login | null> {
     const { rows } = await this.#pool.query<Login>(
-      `select id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken"
-       from tenant.logins where id = $1`,
+      `select ${loginColumns} from tenant.logins where id = $1`,
       [id],
     );
     return rows[0] ?? null;
@@ -80,8 +83,8 @@ export class LoginSystemStore {
   }
 
   /**
-   * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states; returns the
-   * larger number.
+   * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states and logouts;
+   * returns the largest number.
    */
   async deleteOld(limit: number): Promise<number> {
     const logins = await this.#pool.query(
@@ -96,6 +99,63 @@ export class LoginSystemStore {
          select token_sha256 from tenant.used_tokens where expires_at < now() limit $1))`,
       [limit],
     );
-    return Math.max(logins.rowCount ?? 0, states.rowCount ?? 0);
+    // Much longer than a browser takes for a login and the choice of a tenant.
+    const logouts = await this.#pool.query(
+      `delete from tenant.issuer_logouts where id = any(array(
+         select id from tenant.issuer_logouts where ended_at < now() - interval '1 hour' limit $1))`,
+      [limit],
+    );
+    return Math.max(...[logins, states, logouts].map(({ rowCount }) => rowCount ?? 0));
   }
+}
+
+const loginColumns = `
+  id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken", created_at as "createdAt"`;
+
+/** Logins of a person wait for each other until the transaction ends, so that those at once don't pass their bound. */
+async function lockPerson(db: Queryable, { iss, sub }: Person): Promise<void> {
+  const name = `logins ${JSON.stringify([iss, sub])}`;
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [name]);
+}
+
+async function assertFewLogins(db: Queryable, { iss, sub }: Person): Promise<void> {
+  const counted = await db.query<{ count: number }>(
+    `select count(*)::integer as count from tenant.logins
+     where iss = $1 and sub = $2 and created_at > now() - interval '1 minute'`,
+    [iss, sub],
+  );
+  if (only(counted).count < mostLogins.perMinute) return;
+  throw new AppError(
+    'rate_limit_exceeded',
+    `A person logs in ${mostLogins.perMinute} times a minute at most.`,
+    { headers: retryAfterHeaders(60_000) },
+  );
+}
+
+/** Deletes the oldest logins of a person that no session, choice or look needs. */
+async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void> {
+  await db.query(
+    `delete from tenant.logins where id = any(array(
+       select id from tenant.logins
+       where iss = $1 and sub = $2 and look_at is null and choice_sha256 is null
+         and not exists (select from tenant.sessions where login_id = logins.id)
+       order by id desc offset $3))`,
+    [iss, sub, mostLogins.kept],
+  );
+}
+
+async function insertLogin(db: Queryable, login: NewLogin): Promise<Date> {
+  const { id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken } = login;
+  const inserted = await db.query<{ createdAt: Date }>(
+    `insert into tenant.logins
+       (id, issuer, iss, sub, sid, choice_sha256, id_token, refresh_token, expires_at, look_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(hours => $9, mins => 15),
+       case when $8::bytea is not null then now() + make_interval(mins => $10) end)
+     returning created_at as "createdAt"`,
+    [
+      ...[id, issuer, iss, sub, sid, choiceSha256, idToken, refreshToken, sessionLife.hours],
+      lookMinutes.next,
+    ],
+  );
+  return only(inserted).createdAt;
 }

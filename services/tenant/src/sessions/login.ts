@@ -12,9 +12,12 @@ export interface Login {
   sid: string | null;
   idToken: Buffer;
   refreshToken: Buffer | null;
+  createdAt: Date;
 }
 
-export interface NewLogin extends Login {
+export interface NewLogin extends Omit<Login, 'createdAt'> {
+  /** When the browser began it. */
+  begunAt: Date;
   /** The hash of the token by which a browser chooses among tenants. */
   choiceSha256: Buffer | null;
 }
@@ -35,6 +38,12 @@ export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
  * for which sessions go on while the issuer gives no answer. The first look comes after the time to choose a tenant.
  */
 export const lookMinutes = { next: 12, claim: 2, grace: 60 } as const;
+
+/**
+ * The most logins of a person in a minute, and those that are kept although no session and no look needs them: keys of
+ * programs are renewed while a login of their person stands.
+ */
+export const mostLogins = { perMinute: 10, kept: 200 } as const;
 
 export interface TenantOfLogin {
   id: string;

@@ -11,6 +11,7 @@ import { insertApiKey } from '../keys/api-key-statements.ts';
 import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
+import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
 import { closeLogins, useToken } from './login-statements.ts';
 import {
   countNewSessions,
@@ -54,12 +55,17 @@ export class SessionChangeStore {
 
   /**
    * Opens a session of a person with the key that the person has in the tenant, or with a new one of the rights that are
-   * given. Throws `rate_limit_exceeded` likewise.
+   * given. Null if the issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise.
    */
-  async openForPerson({ person, keyName, createdBy, ...given }: PersonSession, from: From): Promise<Session> {
+  async openForPerson(
+    { person, sid, loggedInAt, keyName, createdBy, ...given }: PersonSession,
+    from: From,
+  ): Promise<Session | null> {
     const { tenantId, role, scopes, userId } = given;
     return this.#change(tenantId, async (db) => {
       await lockSessions(db, tenantId);
+      await holdLogouts(db, { ...person, sid });
+      if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
       const rights = { tenantId, role, scopes, userId };
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
       return this.#open(db, { ...given, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
@@ -85,6 +91,7 @@ export class SessionChangeStore {
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<boolean> {
     return withTransaction(this.#options.system, async (db) => {
       if (!(await useToken(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return false;
+      await noteLogout(db, logout);
       const loginIds = await closeLogins(db, logout);
       await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
       return true;

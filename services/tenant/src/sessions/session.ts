@@ -32,6 +32,10 @@ export interface NewSession {
 /** A new session of a person, whose key is not known yet. */
 export interface PersonSession extends Omit<NewSession, 'keyId' | 'keySecretSha256'> {
   person: Person;
+  /** The session at the issuer. */
+  sid: string | null;
+  /** When the login was stored: the issuer may have reported its end since. */
+  loggedInAt: Date;
   /** For a key that is made for it. */
   keyName: string;
   createdBy: string;
