@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { CommandLine, type Ran, type RunSettings } from '@gatehouse/test/command-line';
@@ -117,11 +117,35 @@ it('answers are streamed, in a conversation too, and reports have their runs', a
   expect((await run(['traces', 'follow', '--once'])).out.split('\n')).toHaveLength(4);
 });
 
+it('costs are exported to a file or as text, with options of their own', async () => {
+  const file = path.join(folder, 'costs.csv');
+  const options = ['--group-by', 'model,day', '--from', new Date(Date.now() - 3_600_000).toISOString()];
+  const { code, out, error } = await run(['costs', 'export', ...options, '--out', file]);
+  expect([code, out, error]).toEqual([0, '', '']);
+  const [head, first = ''] = (await readFile(file, 'utf8')).split('\r\n');
+  expect(head).toMatch(/^model,day,/);
+  expect(first).toMatch(/^small,/);
+  const shown = await run(['costs', 'export', ...options]);
+  expect(shown.out.split('\r\n')).toEqual([head, first, '']);
+  const wrong = await run([
+    'costs',
+    'export',
+    '--format',
+    'focus',
+    '--group-by',
+    'model',
+    '--out',
+    `${file}.2`,
+  ]);
+  expect([wrong.code, wrong.error]).toEqual([1, expect.stringMatching(/^invalid_value: .*focus/)]);
+  expect((await readdir(folder)).filter((name) => name.startsWith('costs'))).toEqual(['costs.csv']);
+});
+
 it('documents are put, found, and moved to another agent as lines', async () => {
   await json(['memory', 'put', 'ann', 'notes/key.md', '-'], 'The key is under the mat.');
   expect((await run(['memory', 'search', 'ann', 'where', 'is', 'the', 'key'])).out).toContain('notes/key.md');
   const file = path.join(folder, 'export.jsonl');
-  expect((await run(['memory', 'export', 'ann', file])).code).toBe(0);
+  expect((await run(['memory', 'export', 'ann', '--out', file])).code).toBe(0);
   expect(await json(['memory', 'import', 'bob', file])).toMatchObject({ documents: 1 });
   expect((await run(['memory', 'export', 'bob'])).out).toContain('under the mat');
 });

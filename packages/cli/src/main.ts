@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { runCli } from './cli.ts';
 import { operations } from './known-operations.ts';
 
@@ -19,6 +20,9 @@ process.exitCode = await runCli({
   environment: process.env,
   stdin: process.stdin,
   write: (text) => void process.stdout.write(text),
+  drain: async () => {
+    if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+  },
   open: (url) => openInBrowser(url),
   writeError: (text) => void process.stderr.write(text),
   signal: interrupt.signal,

@@ -9,24 +9,21 @@ const document = JSON.parse(
 const operations = operationsOf(document);
 const named = (id: string) => operations.find((operation) => operation.id === id);
 
-it('every operation for keys that takes JSON becomes a command, and none in the format of a provider', () => {
+it('every operation for keys that takes JSON and returns it or lines becomes a command, and none in the format of a provider', () => {
   const ids = operations.map(({ id }) => id);
   expect(ids).toEqual(expect.arrayContaining(['agents.create', 'owner.tenants.patch', 'kg.traverse']));
   expect(ids).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(chat|gemini|azure|messages)\./)]));
-  // Forms, JSON lines, CSV and events, which have a command of their own.
-  const others = [
-    'files.create',
-    'files.content',
-    'memory.import',
-    'memory.export',
-    'costs.export',
-    'traces.follow',
-  ];
-  for (const id of others) expect(named(id)).toBeUndefined();
+  // Forms, JSON lines that are sent, and events, which have a command of their own.
+  for (const id of ['files.create', 'memory.import', 'traces.follow']) expect(named(id)).toBeUndefined();
   expect(ids).toEqual(expect.arrayContaining(['files.list', 'files.delete', 'batches.create']));
   // Signed requests have no key.
   expect(named('webhooks.llm')).toBeUndefined();
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+it('answers that are lines of text are written as text', () => {
+  const text = operations.filter(({ answer }) => answer === 'text').map(({ id }) => id);
+  expect(text.toSorted()).toEqual(['costs.export', 'files.content', 'memory.export']);
 });
 
 it('members of bodies have the kind of their values', () => {

@@ -14,6 +14,8 @@ export interface Operation {
   idempotencyKey: boolean;
   /** Whether it may be asked on behalf of a user. */
   actingUser: boolean;
+  /** Text is streamed: lines of CSV or JSON. */
+  answer: 'json' | 'text';
 }
 
 export interface Parameter {
@@ -66,20 +68,35 @@ export interface OpenApiDocument {
 
 /** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
 const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
+/** Types of text that commands write as it comes. */
+const lines = new Set(['text/csv', 'application/x-ndjson']);
 /** With commands of their own, or for programs. */
 const others = /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.search)$/;
 
-/** The operations that become commands by themselves: those that a key may call, with JSON or nothing in both directions. */
+/**
+ * The operations that become commands by themselves: those that a key may call, which take JSON or nothing, and return
+ * that or lines of text.
+ */
 export function operationsOf(document: OpenApiDocument): Operation[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, operation]) => {
       const { operationId: id = '', security, requestBody } = operation;
       const isForKeys = security === undefined || security.some((scheme) => 'bearer' in scheme);
-      const isJson = [requestBody ?? {}, ...successesOf(operation)].every(takesJson);
-      if (id === '' || !isForKeys || !isJson || ofProviders.test(id) || others.test(id)) return [];
-      return [operationOf(document, { id, method, path, operation })];
+      const answer = answerOf(operation);
+      const isFit = takesJson(requestBody ?? {}) && answer !== null;
+      if (id === '' || !isForKeys || !isFit || ofProviders.test(id) || others.test(id)) return [];
+      return [operationOf(document, { id, method, path, operation, answer })];
     }),
   );
+}
+
+/** Null for an answer that no command writes, such as events. */
+function answerOf(operation: DocumentOperation): Operation['answer'] | null {
+  const successes = successesOf(operation);
+  if (successes.every(takesJson)) return 'json';
+  return successes.every(({ content = {} }) => Object.keys(content).every((type) => lines.has(type)))
+    ? 'text'
+    : null;
 }
 
 function successesOf({ responses = {} }: DocumentOperation): { content?: Record<string, unknown> }[] {
@@ -91,9 +108,13 @@ function takesJson({ content }: { content?: Record<string, unknown> }): boolean 
   return content === undefined || Object.hasOwn(content, 'application/json');
 }
 
+interface FoundOperation extends Pick<Operation, 'id' | 'method' | 'path' | 'answer'> {
+  operation: DocumentOperation;
+}
+
 function operationOf(
   document: OpenApiDocument,
-  { id, method, path, operation }: { id: string; method: string; path: string; operation: DocumentOperation },
+  { id, method, path, operation, answer }: FoundOperation,
 ): Operation {
   const given = (operation.parameters ?? []).map((parameter) => resolved(document, parameter));
   const schema = operation.requestBody?.content?.['application/json']?.schema;
@@ -111,6 +132,7 @@ function operationOf(
     ...(schema !== undefined && { body: membersOf(document, schema) }),
     idempotencyKey: given.some(({ name }) => name === 'Idempotency-Key'),
     actingUser: operation['x-acting-user'] === true,
+    answer,
   };
 }
 

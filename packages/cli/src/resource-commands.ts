@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
 import type { ApiClient } from './api-client.ts';
 import type { Context, SharedOptions } from './context.ts';
+import { download } from './download.ts';
 import { parseYaml, readText } from './inputs.ts';
 import type { Operation, Parameter } from './operations.ts';
 import type { Output } from './output.ts';
@@ -28,7 +29,7 @@ export function addResourceCommands(
 }
 
 function commandOf(operation: Operation, name: string, context: Context): Command {
-  const { summary, pathParameters, queryParameters, body, actingUser } = operation;
+  const { summary, pathParameters, queryParameters, body, actingUser, answer } = operation;
   const command = new Command(name).description(summary);
   for (const { name: parameter, description } of pathParameters)
     command.argument(`<${flag(parameter)}>`, description);
@@ -36,6 +37,7 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   if (isPaged(operation)) command.option('--all', 'all pages');
   if (body !== undefined)
     command.option('-f, --file <file>', 'the body as YAML or JSON; - for standard input');
+  if (answer === 'text') command.option('--out <file>', 'standard output by default');
   if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
   addShared(command);
   const example = exampleOf(operation, name);
@@ -79,6 +81,12 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   };
   const query = queryOf(operation.queryParameters, options);
   const path = pathOf(operation, values);
+  if (operation.answer === 'text') {
+    const out = options['out'] as string | undefined;
+    const { surroundings } = context;
+    await download(client, { ...request, path: withQuery(path, query) }, { out, surroundings });
+    return;
+  }
   const output = context.output(options);
   if (options['all'] === true) await allPages(client, { path, query, request, output });
   else output.answer(await client.json({ ...request, path: withQuery(path, query) }));
@@ -190,7 +198,7 @@ function isPaged({ queryParameters }: Operation): boolean {
   return queryParameters.some(({ name }) => name === 'cursor');
 }
 
-function exampleOf({ id, pathParameters, body }: Operation, name: string): string {
+function exampleOf({ id, pathParameters, body, answer }: Operation, name: string): string {
   const words = id.split('.').slice(0, -1);
   const required = (body ?? []).filter((member) => member.required);
   const options = required.map((member) => `--${flag(member.name)} ${exampleValue(member)}`);
@@ -200,6 +208,7 @@ function exampleOf({ id, pathParameters, body }: Operation, name: string): strin
     name,
     ...pathParameters.map((each) => flag(each.name).toUpperCase()),
     ...options,
+    ...(answer === 'text' ? ['--out FILE'] : []),
   ].join(' ');
 }
 

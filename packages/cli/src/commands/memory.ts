@@ -1,7 +1,6 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { readText } from '../inputs.ts';
@@ -12,7 +11,7 @@ interface Results {
   results: { path: string; score: number; text: string }[];
 }
 
-/** `memory put`, `search`, `import` and `export`, beside what comes from the operations. */
+/** `memory put`, `search` and `import`, beside what comes from the operations. */
 export function addMemory(program: Command, context: Context): void {
   const memory = subcommand(program, 'memory');
   const withUser = (command: Command): Command =>
@@ -73,20 +72,6 @@ export function addMemory(program: Command, context: Context): void {
         .output(options)
         .answer(await client.json({ method: 'POST', path, body, contentType, user: options.asUser }));
     });
-
-  withUser(memory.command('export'))
-    .description('everything that an agent remembers, as JSON lines')
-    .argument('<agent>', 'its key or id')
-    .argument('[file]', 'standard output by default')
-    .action(async (agent: string, file: string | undefined, options: UserOptions) => {
-      const client = await context.client(options);
-      const path = `/v1/agents/${encodeURIComponent(agent)}/memory/export`;
-      const { body } = await client.send({ method: 'GET', path, user: options.asUser });
-      const lines = body === null ? Readable.from([]) : Readable.fromWeb(body as never);
-      if (file === undefined)
-        for await (const piece of lines.setEncoding('utf8')) context.surroundings.write(piece as string);
-      else await writeWhole(lines, file);
-    });
 }
 
 interface UserOptions extends SharedOptions {
@@ -96,18 +81,6 @@ interface UserOptions extends SharedOptions {
 interface PutOptions extends UserOptions {
   scope: string;
   title?: string;
-}
-
-/** A file appears when all of it has come. */
-async function writeWhole(lines: Readable, file: string): Promise<void> {
-  const part = `${file}.part`;
-  try {
-    await pipeline(lines, createWriteStream(part));
-    await rename(part, file);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
 }
 
 function firstLine(text: string): string {

@@ -25,6 +25,8 @@ interface Summary {
 export function addReports(program: Command, context: Context): void {
   for (const report of ['usage', 'costs'] as const) {
     addShared(program.command(report))
+      // Options behind `costs export` are those of the export.
+      .enablePositionalOptions()
       .description(
         report === 'usage'
           ? 'requests, tokens and users of a period'
