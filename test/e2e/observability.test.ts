@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { repositoryRoot } from '@gatehouse/local/settings';
@@ -78,11 +80,19 @@ function labelled(labels: Record<string, string[]>): Map<string, Set<string>> {
 const noKafka = await withoutKafka();
 let gateway: TestGateway;
 let exposed: Exposed;
+let folder: string;
 
 // Everything that makes a series: answers and streams, each kind of failure, refusals, an outage.
 beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'observability-'));
+  const OIDC_ISSUERS = path.join(folder, 'issuers.yaml');
+  await writeFile(
+    OIDC_ISSUERS,
+    'issuers: [{ name: main, issuer: https://issuer.example.com, client_id: c, owner_groups: [ops] }]',
+  );
   gateway = await TestGateway.start({
     separate: true,
+    environment: { OIDC_ISSUERS, PUBLIC_URL: 'https://gateway.example.com' },
     ...(noKafka === undefined && { kafka: await makeTopics() }),
   });
   const { userKey, adminKey } = await gateway.makeTenant();
@@ -125,7 +135,10 @@ beforeAll(async () => {
   await eventually(async () => expect(await statusOf({ model: 'priced' }, limited.userKey)).toBe(503));
   exposed = new Map([...exposed, ...(await scrape())]);
 });
-afterAll(async () => gateway.stop(), 30_000);
+afterAll(async () => {
+  await gateway.stop();
+  await rm(folder, { recursive: true });
+}, 30_000);
 
 async function scrape(): Promise<Exposed> {
   const members = ['tenant-1', 'agent-1', 'analytics-1', 'memory-1', 'chat-1', 'webhook-1', 'edge-1'];

@@ -28,7 +28,9 @@ export class ForgingIssuer {
   readonly renewals = new Map<string, TokenClaims | null>();
   /** People whose refresh tokens are good no more. */
   readonly revoked = new Set<string>();
-  /** Answers of the token endpoint wait for it. */
+  /** Requests of `/revoke`, which the metadata has to name. */
+  readonly revocations: URLSearchParams[] = [];
+  /** Answers of the endpoints for tokens and revocations wait for it. */
   held: Promise<void> | null = null;
   /** The claims of the login that a refresh token is of. Each is good once. */
   readonly #refreshTokens = new Map<string, TokenClaims>();
@@ -97,6 +99,11 @@ export class ForgingIssuer {
         return [200, { keys: this.#published }];
       case '/token':
         return this.#token(form);
+      case '/revoke':
+        this.revocations.push(form);
+        await this.held;
+        this.#refreshTokens.delete(form.get('token') ?? '');
+        return [200, {}];
       default:
         return [404, {}];
     }

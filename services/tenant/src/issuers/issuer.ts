@@ -129,6 +129,18 @@ export class Issuer {
     }
   }
 
+  /** Ends a refresh token at the issuer. False if it has no endpoint for that. Throws {@link IssuerError}. */
+  async revoke(refreshToken: string): Promise<boolean> {
+    const { config } = await this.#find();
+    if (config.serverMetadata().revocation_endpoint === undefined) return false;
+    try {
+      await client.tokenRevocation(config, refreshToken, { token_type_hint: 'refresh_token' });
+      return true;
+    } catch (error) {
+      throw issuerError(error);
+    }
+  }
+
   /** The members of a renewed ID token of a person. Throws {@link IssuerError}. */
   async claimsOf(idToken: string, sub: string): Promise<Claims> {
     const { config, findKey } = await this.#find();

@@ -13,6 +13,7 @@ import type { BrowserSessions } from './browser-session-http.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
 import { IssuerLogins } from './issuer-login.ts';
 import { IssuerLogouts } from './issuer-logouts.ts';
+import { IssuerMetrics } from './issuer-metrics.ts';
 import { LoginLookSystemStore } from './login-look-system-store.ts';
 import { LoginLooks } from './login-looks.ts';
 import { LoginStates } from './login-state.ts';
@@ -20,6 +21,7 @@ import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
 import { PersonPlaces } from './person-places.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
+import { TokenRevocations } from './token-revocations.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
@@ -39,9 +41,10 @@ export function createIssuerLogins(
   shell: Shell,
   { config, system, recordChange, sessions, browsers, refusals }: IssuerLoginsOptions,
 ) {
-  const { log } = shell;
+  const { log, registry } = shell;
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
+  const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
   const logins = new LoginSystemStore(system);
   const looks = new LoginLookSystemStore(system);
   const keys = new LoginKeySystemStore(system, recordChange);
@@ -58,6 +61,11 @@ export function createIssuerLogins(
     ...{ issuers, secrets, log },
     findLogin: (id) => logins.find(id),
     endSessions: (logout, from) => sessions.endAtIssuer(logout, from),
+    revocations: new TokenRevocations({
+      ...{ issuers, secrets, log },
+      drop: (id) => looks.drop(id),
+      count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
+    }),
   });
   return {
     /** Their names. */
@@ -76,6 +84,7 @@ export function createIssuerLogins(
         ...{ issuers, secrets, places, log, logins: looks },
         endSessions: (ids) => sessions.endOfLogins(ids, noClient),
         revokeKeys: (person) => keys.keepOnly(person, [], noClient),
+        count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
       new PeriodicWork({
         task: 'delete old logins',

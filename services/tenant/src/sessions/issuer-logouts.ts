@@ -4,6 +4,7 @@ import type { Issuer } from '../issuers/issuer.ts';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import type { Login, LoginSecrets } from './login.ts';
 import type { From, Session } from './session.ts';
+import type { TokenRevocations } from './token-revocations.ts';
 
 /** The page where a person logs out at an issuer. */
 export interface IssuerPage {
@@ -17,6 +18,7 @@ export interface IssuerLogoutDependencies {
   findLogin: (id: string) => Promise<Login | null>;
   /** False for a report that was used before. */
   endSessions: (logout: IssuerLogout, from: From) => Promise<boolean>;
+  revocations: TokenRevocations;
   log: Logger;
 }
 
@@ -43,6 +45,11 @@ export class IssuerLogouts {
       log.warn({ err: error }, 'failed to find the page for logout of an issuer');
       return null;
     }
+  }
+
+  /** Revokes the refresh token of a session that has ended. Returns at once. */
+  forget({ loginId }: Pick<Session, 'loginId'>): void {
+    if (loginId !== null) this.#options.revocations.start(loginId);
   }
 
   /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */

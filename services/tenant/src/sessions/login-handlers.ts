@@ -92,11 +92,12 @@ class BrowserLogin {
     const cookie = browsers.clearedCookie();
     if (page === null) {
       sendBrowserTo(response, call.requestId, { location: '/login', cookies: [cookie] });
-      return;
+    } else {
+      // Browsers don't let a form of a page lead to another host by a redirect.
+      const headers = { 'set-cookie': cookie, refresh: `0; url=${page.url}` };
+      sendPage(response, call.requestId, { status: 200, html: loggedOutPage(page), headers });
     }
-    // Browsers don't let a form of a page lead to another host by a redirect.
-    const headers = { 'set-cookie': cookie, refresh: `0; url=${page.url}` };
-    sendPage(response, call.requestId, { status: 200, html: loggedOutPage(page), headers });
+    if (ended !== null) issuerLogouts.forget(ended);
   }
 
   /** Null for a key that is not valid. A session that the browser has ends. */

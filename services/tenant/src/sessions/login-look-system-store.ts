@@ -1,11 +1,18 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import { lookMinutes, type LoginToLookAt } from './login.ts';
+import type { DroppedLogin } from './token-revocations.ts';
 
 /** Whether programs have valid keys of the person of a login. */
 const programsNeedIt = `exists (
   select from tenant.api_keys parent join tenant.api_keys program on program.confirmed_by = parent.id
   where parent.iss = logins.iss and parent.sub = logins.sub and parent.revoked_at is null
     and program.revoked_at is null and program.expires_at > now())`;
+
+/** Keys of programs need one login of their person, the last one that is looked at. */
+const isNeededByPrograms = `(${programsNeedIt} and not exists (select from tenant.logins later
+  where later.iss = logins.iss and later.sub = logins.sub and later.id > logins.id
+    and later.look_at is not null))`;
+const hasSession = `exists (select from tenant.sessions where login_id = logins.id and ends_at > now())`;
 
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
 export class LoginLookSystemStore {
@@ -16,18 +23,12 @@ export class LoginLookSystemStore {
     this.#pool = pool;
   }
 
-  /**
-   * Claims logins that are due. One that is not in use is due no more. Keys of programs need one login of their person,
-   * the last one that is looked at.
-   */
+  /** Claims logins that are due. One that is not in use is due no more. */
   async claim(issuer: string, limit: number): Promise<LoginToLookAt[]> {
     const { rows } = await this.#pool.query<LoginToLookAt>(
       `update tenant.logins set looks = looks + 1,
          look_at = case
-           when exists (select from tenant.sessions where login_id = logins.id and ends_at > now())
-             or (${programsNeedIt} and not exists (select from tenant.logins later
-               where later.iss = logins.iss and later.sub = logins.sub and later.id > logins.id
-                 and later.look_at is not null))
+           when ${hasSession} or ${isNeededByPrograms}
            then now() + make_interval(mins => $3) end
        where id = any(array(
          select id from tenant.logins where issuer = $1 and look_at <= now()
@@ -39,6 +40,18 @@ export class LoginLookSystemStore {
     return rows;
   }
 
+  /** Ends the looks at a login that is not in use, once. A look under way is void. */
+  async drop(id: string): Promise<DroppedLogin | null> {
+    const { rows } = await this.#pool.query<DroppedLogin>(
+      `update tenant.logins set look_at = null, looks = looks + 1
+       where id = $1 and look_at is not null and refresh_token is not null
+         and not (${hasSession} or ${isNeededByPrograms})
+       returning id, issuer, refresh_token as "refreshToken"`,
+      [id],
+    );
+    return rows[0] ?? null;
+  }
+
   /** False if the claim is void. */
   async keepRefreshToken({ id, looks }: LoginToLookAt, sealed: Buffer): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
@@ -46,6 +59,14 @@ export class LoginLookSystemStore {
       [id, looks, sealed],
     );
     return rowCount === 1;
+  }
+
+  async isClaimed({ id, looks }: LoginToLookAt): Promise<boolean> {
+    const { rows } = await this.#pool.query('select from tenant.logins where id = $1 and looks = $2', [
+      id,
+      looks,
+    ]);
+    return rows.length > 0;
   }
 
   async finish({ id, looks }: LoginToLookAt, idToken: Buffer | null): Promise<void> {

@@ -3,6 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
+import type { LookOutcome } from './issuer-metrics.ts';
 import type { LoginSecrets, LoginToLookAt } from './login.ts';
 import type { PersonPlaces } from './person-places.ts';
 
@@ -15,6 +16,8 @@ export interface LoginLooksDependencies {
     claim: (issuer: string, limit: number) => Promise<LoginToLookAt[]>;
     /** Replaces the refresh token. False if another replica has taken the login over. */
     keepRefreshToken: (login: LoginToLookAt, sealed: Buffer) => Promise<boolean>;
+    /** Whether the look was not made void by another one, or by a logout. */
+    isClaimed: (login: LoginToLookAt) => Promise<boolean>;
     /** Ends the look. The sealed ID token is null if the issuer sent none. */
     finish: (login: LoginToLookAt, idToken: Buffer | null) => Promise<void>;
     /** Logins under looks that the issuer has not confirmed for longer than the grace. */
@@ -29,6 +32,7 @@ export interface LoginLooksDependencies {
   endSessions: (loginIds: readonly string[]) => Promise<void>;
   /** Revokes the keys of the logins of a person, and those of programs with them. */
   revokeKeys: (person: Person) => Promise<void>;
+  count: (issuer: string, outcome: LookOutcome) => void;
   log: Logger;
 }
 
@@ -84,19 +88,23 @@ export class LoginLooks {
 
   /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
   async #look(issuer: Issuer, login: LoginToLookAt): Promise<boolean> {
-    const { log } = this.#options;
-    const fields = { issuer: issuer.settings.name, login: login.id };
+    const { log, count } = this.#options;
+    const { name } = issuer.settings;
+    const fields = { issuer: name, login: login.id };
     try {
       await this.#renew(issuer, login);
+      count(name, 'confirmed');
       return true;
     } catch (error) {
       const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
       if (!(error instanceof IssuerError) || error.failure === 'away') {
         log.warn({ ...fields, ...reason }, 'failed to look at a login');
-        if (login.isOverdue) await this.#end([login.id], issuer.settings.name);
+        count(name, 'failed');
+        if (login.isOverdue) await this.#end([login.id], name);
         return false;
       }
       log.info({ ...fields, ...reason }, 'an issuer no longer confirms a login');
+      count(name, 'refused');
     }
     await this.#endRefused(login);
     return true;
@@ -105,6 +113,8 @@ export class LoginLooks {
   /** In an order in which the next look continues after a crash. */
   async #endRefused(login: LoginToLookAt): Promise<void> {
     const { logins, endSessions, revokeKeys } = this.#options;
+    // A logout has revoked the token meanwhile: the issuer says nothing about the person.
+    if (!(await logins.isClaimed(login))) return;
     await endSessions([login.id]);
     if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
     await logins.endLooks([login.id]);

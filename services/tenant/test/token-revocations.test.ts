@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { eventually } from '@gatehouse/test/eventually';
+import { IssuerGround } from './issuer-ground.ts';
+import { Programs } from './programs.ts';
+
+let ground: IssuerGround;
+let programs: Programs;
+beforeAll(async () => {
+  ground = await IssuerGround.start();
+  const { main } = ground.issuers;
+  main.metadata = { revocation_endpoint: `${main.url}/revoke` };
+  programs = new Programs(ground.tenants, ground.acme);
+});
+afterAll(() => ground.stop());
+afterEach(() => ground.mend());
+
+const loginsOf = (sub: string) =>
+  ground.tenants.rows<{ isLookedAt: boolean; looks: number }>(
+    'select look_at is not null as "isLookedAt", looks from tenant.logins where sub = $1 order by id',
+    [sub],
+  );
+
+const due = (sub: string) =>
+  ground.tenants.rows('update tenant.logins set look_at = now() where sub = $1', [sub]);
+
+const keysOf = (sub: string) =>
+  ground.tenants.rows<{ isRevoked: boolean }>(
+    'select revoked_at is not null as "isRevoked" from tenant.api_keys where sub = $1',
+    [sub],
+  );
+
+/** A counter, over both replicas. */
+async function counted(
+  of: 'looks' | 'revocations',
+  issuer: 'main' | 'other',
+  outcome: string,
+): Promise<number> {
+  const series = `gatehouse_issuer_${of}_total{issuer="${issuer}",outcome="${outcome}",`;
+  const values = [ground.replica, ground.tenants.service].map(async ({ adminPort }) => {
+    const text = await (await fetch(`http://127.0.0.1:${adminPort}/metrics`)).text();
+    const line = text.split('\n').find((each) => each.startsWith(series));
+    return line === undefined ? Number.NaN : Number(line.split(' ').at(-1));
+  });
+  return (await Promise.all(values)).reduce((sum, value) => sum + value, 0);
+}
+
+/** Requests of `/revoke` at the issuer from now on. */
+function revoked(): () => (string | null)[] {
+  const { revocations } = ground.issuers.main;
+  const before = revocations.length;
+  return () => revocations.slice(before).map((form) => form.get('token'));
+}
+
+it('a look at an issuer that gives no answer is counted, for an alert', async () => {
+  const { sub } = await ground.logIn();
+  const before = await counted('looks', 'main', 'failed');
+  ground.issuers.main.away = true;
+  await due(sub);
+  await eventually(async () => expect(await counted('looks', 'main', 'failed')).toBe(before + 1));
+});
+
+describe('a logout', () => {
+  it('revokes the refresh token at the issuer, and ends the looks at the login', async () => {
+    const { browser, sub } = await ground.logIn();
+    const tokens = revoked();
+    const before = await counted('revocations', 'main', 'revoked');
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]));
+    expect(ground.issuers.main.revocations.at(-1)?.get('token_type_hint')).toBe('refresh_token');
+    expect(await loginsOf(sub)).toEqual([{ isLookedAt: false, looks: 1 }]);
+    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+    await eventually(async () => expect(await counted('revocations', 'main', 'revoked')).toBe(before + 1));
+  });
+
+  it('waits for no issuer', async () => {
+    const { browser } = await ground.logIn();
+    let letGo = (): void => undefined;
+    ground.issuers.main.held = new Promise((resolve) => (letGo = resolve));
+    const tokens = revoked();
+    const answer = await browser.visit('/logout', { method: 'POST' });
+    expect([answer.status, browser.session]).toEqual([200, undefined]);
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    letGo();
+  });
+
+  it('while a program has a key of the person revokes nothing: the issuer is asked with the token', async () => {
+    const { browser, sub } = await ground.logIn();
+    const { key } = await programs.keyOf(`__Host-gatehouse=${browser.session ?? ''}`);
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST' });
+    // A later logout shows that the one before was handled.
+    const other = await ground.logIn();
+    await other.browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    expect(await loginsOf(sub)).toEqual([{ isLookedAt: true, looks: 0 }]);
+    await due(sub);
+    await eventually(async () => expect(await loginsOf(sub)).toEqual([{ isLookedAt: true, looks: 1 }]));
+    expect(await programs.principalOf(key)).toBeDefined();
+  });
+
+  it('of one browser of two leaves the session of the other', async () => {
+    const { browser, sub } = await ground.logIn();
+    const other = await ground.logIn({ sub });
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    await due(sub);
+    await eventually(async () => expect((await loginsOf(sub))[1]?.looks).toBe(1));
+    expect(await other.browser.principal()).toBeDefined();
+  });
+
+  it('during a look does not take the key of the person away', async () => {
+    const { browser, sub } = await ground.logIn();
+    let letGo = (): void => undefined;
+    ground.issuers.main.held = new Promise((resolve) => (letGo = resolve));
+    const calls = ground.issuers.main.calls.length;
+    await due(sub);
+    await eventually(() => expect(ground.issuers.main.calls.length).toBe(calls + 1));
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    const refused = await counted('looks', 'main', 'refused');
+    ground.issuers.main.revoked.add(sub);
+    letGo();
+    await eventually(async () => expect(await counted('looks', 'main', 'refused')).toBe(refused + 1));
+    // It would be revoked next.
+    await sleep(500);
+    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+  });
+
+  it('at an issuer that takes no revocations, or is away, ends the session and the looks', async () => {
+    const { browser, sub } = await ground.logIn({}, { at: 'other' });
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(async () => expect(await loginsOf(sub)).toEqual([{ isLookedAt: false, looks: 1 }]));
+    expect(ground.issuers.other.revocations).toEqual([]);
+    const away = await ground.logIn();
+    ground.issuers.main.away = true;
+    expect((await away.browser.visit('/logout', { method: 'POST' })).status).toBe(200);
+    await eventually(async () => expect(await loginsOf(away.sub)).toMatchObject([{ isLookedAt: false }]));
+    expect(await away.browser.principal()).toBeUndefined();
+    await eventually(async () => {
+      const outcomes = [await counted('revocations', 'other', 'skipped')];
+      expect([...outcomes, await counted('revocations', 'main', 'failed')]).toEqual([1, 1]);
+    });
+  });
+});
