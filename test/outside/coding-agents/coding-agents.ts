@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { instructionText } from '@gatehouse/test/provider-simulator/faults';
 import { check, setting } from '../step.ts';
+import { keyHelper, logInByBrowser } from './command-line-login.ts';
 
 /** A step of `make test-outside` (60-coding-agents.sh). Its argument is the folder of the packages. */
 
@@ -150,6 +151,26 @@ for (const api of ['chat', 'responses', 'gemini'] as const) {
     return sessionOfClaude(await output(process.execPath, claudeArguments(prompt), settings), toolsSaid[api]);
   });
 }
+
+await check('Claude Code: a streamed session with the key of gatehouse login by apiKeyHelper', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-login-'));
+  try {
+    await logInByBrowser(url, key, folder);
+    const prompt = 'use the tool Bash to run echo hi';
+    const options = [
+      ...claudeArguments(prompt),
+      ...['--settings', JSON.stringify({ apiKeyHelper: keyHelper })],
+    ];
+    const settings = { ...claudeDirect, XDG_CONFIG_HOME: folder };
+    return sessionOfClaude(
+      await output(process.execPath, options, settings),
+      ...signedThinking,
+      toolsSaid.messages,
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+});
 
 /** A streamed session of Gemini CLI: the call of a tool, its result, and an answer in pieces. */
 const sessionOfGemini = (printed: string): string | null =>
