@@ -3,4 +3,8 @@ source ./lib.sh
 CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || command -v google-chrome)} ||
   skip 'there is no chromium'
 export CHROMIUM
-exec node pages.ts
+status=0
+for part in pages page-figures page-attacks page-keyboard; do
+  node "$part.ts" || status=$?
+done
+exit "$status"

@@ -1,92 +1,31 @@
-import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { sleep } from '@gatehouse/kit/clock';
-import type { Credentials } from '@gatehouse/local/credentials';
 import type { Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
+import {
+  api,
+  choose,
+  click,
+  credentials,
+  faults,
+  fill,
+  holdsNothing,
+  logIn,
+  logOut,
+  origin,
+  patience,
+  screenshots,
+  settle,
+  shownUsd,
+  textOf,
+} from './page-driver.ts';
 import { PageWatch } from './page-watch.ts';
-import { check, mustHold, setting } from './step.ts';
+import { check, mustHold } from './step.ts';
 
 /** A step of `make test-outside` (32-pages.sh): see test/outside/README.md. */
 
-const state = setting('GATEHOUSE_STATE');
-const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
-const { origin } = new URL(credentials.url);
-const screenshots = process.env['SCREENSHOTS'] ?? state;
-const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-const patience = { timeout: 60_000 };
-
 const widths = { phone: 360, tablet: 820, desktop: 1_280 };
-
-/** The text of the first element. */
-const textOf = (page: Page, selector: string): Promise<string> =>
-  page.$eval(selector, (element) => String((element as { textContent: string | null }).textContent));
-
-/** The element whose accessible name it is. */
-async function click(page: Page, name: string): Promise<void> {
-  const element = await page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`, patience);
-  await element?.click();
-}
-
-async function fill(page: Page, label: string, value: string): Promise<void> {
-  const field = await page.waitForSelector(`::-p-aria([name="${label}"][role="textbox"])`, patience);
-  await field?.type(value);
-}
-
-async function choose(page: Page, label: string, value: string): Promise<void> {
-  const field = await page.waitForSelector(`::-p-aria([name="${label}"][role="combobox"])`, patience);
-  await field?.select(value);
-}
-
-async function logIn(page: Page, key: string, target: string): Promise<void> {
-  await page.goto(`${origin}${target}`);
-  await page.waitForSelector('#key', patience);
-  await page.type('#key', key);
-  await page.keyboard.press('Enter');
-  await page.waitForSelector('nav', patience);
-}
-
-async function logOut(page: Page): Promise<void> {
-  await click(page, 'Log out');
-  await page.waitForSelector('#key', patience);
-}
-
-/** Waits until a view has its answers. */
-async function settle(page: Page): Promise<void> {
-  await page.waitForSelector('main h1', patience);
-  await page.waitForFunction(`document.querySelector('[aria-busy=true]') === null`, patience);
-}
-
-async function api<Answer>(
-  target: string,
-  key: string,
-  body?: unknown,
-): Promise<{ status: number; body: Answer }> {
-  const response = await fetch(origin + target, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  return { status: response.status, body: (await response.json()) as Answer };
-}
-
-/** A decimal amount as pages write it. */
-function shownUsd(amount: string): string {
-  const [whole = '', decimals = ''] = amount.split('.');
-  return `$${whole}.${decimals.replace(/0+$/, '').padEnd(2, '0')}`;
-}
-
-/** The faults of the view by axe: WCAG 2.2 AA, and its best practices. */
-async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  const found: unknown = await page.evaluate(
-    `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
-       violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')))`,
-  );
-  return Array.isArray(found) ? found.map(String) : ['axe returned nothing'];
-}
 
 /** The pages that the navigation lists, by their paths. */
 const listedPages = (page: Page): Promise<string[]> =>
@@ -115,9 +54,6 @@ async function inspect(page: Page, role: string, paths: readonly string[]): Prom
   }
   return wrong;
 }
-
-const holdsNothing = (wrong: readonly string[]): string | null =>
-  mustHold(wrong.length === 0, wrong.join('; '));
 
 await mkdir(screenshots, { recursive: true });
 const browser = await launchBrowser();

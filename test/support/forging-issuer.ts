@@ -92,7 +92,10 @@ export class ForgingIssuer {
   async #answer(request: IncomingMessage): Promise<Answer> {
     const form = new URLSearchParams(await textOf(request));
     if (this.away) return unavailable;
-    switch (new URL(request.url ?? '', this.url).pathname) {
+    const asked = new URL(request.url ?? '', this.url);
+    switch (asked.pathname) {
+      case '/authorize':
+        return this.#authorize(asked);
       case '/.well-known/openid-configuration':
         return [200, { ...this.#metadata(), ...this.metadata }];
       case '/keys':
@@ -107,6 +110,15 @@ export class ForgingIssuer {
       default:
         return [404, {}];
     }
+  }
+
+  /** Sends a browser back as the person that is logged in here. */
+  #authorize(asked: URL): Answer {
+    const back = new URL(asked.searchParams.get('redirect_uri') ?? '');
+    back.searchParams.set('code', this.code(asked.href));
+    back.searchParams.set('state', asked.searchParams.get('state') ?? '');
+    back.searchParams.set('iss', this.url);
+    return [303, {}, { location: back.href }];
   }
 
   #metadata(): Record<string, unknown> {
