@@ -145,12 +145,15 @@ function isPersonal(groupBy: readonly Dimension[], { user, apiKeyId }: UsageFilt
 }
 
 /** The statement of a summary. Its row without labels is the total, the other rows are the groups. */
-export function summaryStatement(groupBy: readonly Dimension[], filter: UsageFilter): string {
+export function summaryStatement({ groupBy, filter, withoutUsers = false }: SummaryRequest): string {
   const personal = isPersonal(groupBy, filter);
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.map((name) => `${name}, `).join('');
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
   // Groups and their user counts come from a union: a join would not match keys that are null.
+  const peopleOfGroups = `
+           select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
+           from people group by ${names.join(', ')}`;
   const groups = `
     union all
     (select labels, ${measures.join(', ')}, people, null, null
@@ -161,9 +164,7 @@ export function summaryStatement(groupBy: readonly Dimension[], filter: UsageFil
          select ${list}array[${shown}]::text[] as labels, ${sums}, sum(people) as people
          from (
            select ${list}${measures.join(', ')}, 0 as people from per_model
-           union all
-           select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
-           from people group by ${names.join(', ')}
+           ${withoutUsers ? '' : `union all ${peopleOfGroups}`}
          ) as both_kinds
          group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1}
        ) as grouped
@@ -171,6 +172,9 @@ export function summaryStatement(groupBy: readonly Dimension[], filter: UsageFil
      -- Labels are shorter than the JSON that is made of them, so that the answer leaves out the last one of these.
      where coalesce(bytes_before, 0) < ${pageBytes}
      order by ${names.join(', ')})`;
+  const people = personal
+    ? grouped(groupBy, 'user_id', null, persons)
+    : grouped(groupBy, 'chunk', 'bit_or(users) as users', sets);
   const inAll = personal
     ? 'select count(distinct user_id) from people'
     : 'select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks';
@@ -178,10 +182,8 @@ export function summaryStatement(groupBy: readonly Dimension[], filter: UsageFil
     with ${spansOf(groupBy).map(startsClause).join('')}
     per_model as materialized (
       ${grouped(groupBy, 'model', sums, units(personal ? 'usage' : 'usage_totals'))}
-    ), people as materialized (
-      ${personal ? grouped(groupBy, 'user_id', null, persons) : grouped(groupBy, 'chunk', 'bit_or(users) as users', sets)}
-    )
-    (select null::text[] as labels, ${sums}, (${inAll}) as unique_users,
+    )${withoutUsers ? '' : `, people as materialized (${people})`}
+    (select null::text[] as labels, ${sums}, (${withoutUsers ? '0' : inAll}) as unique_users,
             (select array_agg(distinct unpriced_model order by unpriced_model)
              from (${unpricedModels}) as unpriced) as unpriced_models,
             (${asOf}) as as_of

@@ -28,11 +28,11 @@ export class UsageStore {
    * `invalid_value` for a time zone that the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
-    const { filter, timezone, groupBy } = request;
+    const { timezone, groupBy } = request;
     return withTenant(this.#pool, tenantId, async (db) => {
       await prepareSums(db, timezone);
       const values = summaryValues(tenantId, request);
-      const { rows } = await db.query<SumRow>(summaryStatement(groupBy, filter), values);
+      const { rows } = await db.query<SumRow>(summaryStatement(request), values);
       const total = rows.find((row) => row.labels === null);
       const groups = rows.filter((row) => row.labels !== null);
       return {
