@@ -9,8 +9,12 @@ export async function queryLocal<Row extends object>(
   sql: string,
   values?: unknown[],
 ): Promise<Row[]> {
+  return query<Row>(await localDatabaseUrl(stateFolder), sql, values);
+}
+
+/** The URL of that PostgreSQL, as the superuser. */
+export async function localDatabaseUrl(stateFolder: string): Promise<string> {
   const postgres = readProcessList(stateFolder).find(({ name }) => name === 'postgres');
   const password = await readFile(path.join(stateFolder, 'postgres.password'), 'utf8');
-  const url = `postgres://postgres:${password}@127.0.0.1:${postgres?.ports['postgres'] ?? 0}/gatehouse`;
-  return query<Row>(url, sql, values);
+  return `postgres://postgres:${password}@127.0.0.1:${postgres?.ports['postgres'] ?? 0}/gatehouse`;
 }

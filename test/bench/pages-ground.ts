@@ -1,0 +1,184 @@
+import {
+  dimensions,
+  measures,
+  measuresOfRun,
+  personalDimensions,
+} from '@gatehouse/service-analytics/usage/usage-statements';
+import type { Client } from 'pg';
+
+/** Rows for the measurement of pages: copies of rows that the API has made, so that they are as real ones. */
+
+export const size = { runs: 1_000_000, agents: 1_000, keys: 1_000, tenants: 1_000, days: 28 };
+const users = 5_000;
+const runsPerStatement = 2_000;
+const perOtherTenant = { agents: 10, keys: 10, audit: 20, runs: 100 };
+
+interface Copies {
+  table: string;
+  /** The row that is copied: a condition. */
+  of: string;
+  times: number;
+  /** The members that differ in the n-th copy, as arguments of `jsonb_build_object`. */
+  changes: string;
+}
+
+/** Copies a row; `n` counts the copies from 1 on. */
+async function copy(db: Client, { table, of, times, changes }: Copies): Promise<void> {
+  const { rowCount } = await db.query(
+    `insert into ${table} overriding system value
+     select made.*
+     from (select own from ${table} as own where ${of} limit 1) as found (model)
+       cross join generate_series(1, ${times}) as n
+       cross join lateral jsonb_populate_record(model, jsonb_build_object(${changes})) as made`,
+  );
+  if (rowCount !== times) throw new Error(`${table} has no row where ${of}`);
+}
+
+/** Skewed as names are in use: the first ones often, the last ones seldom. */
+const skewed = (count: number): string => `(power(random(), 2) * ${count - 1})::integer`;
+const digits = (bytes: number): string =>
+  `encode(sha256(random()::text::bytea), 'hex')::varchar(${bytes * 2})`;
+const newKey = `'id', uuidv7(), 'key_id', ${digits(8)}, 'secret_sha256', '\\x' || ${digits(32)}`;
+/** A time within the last `size.days`, in the order of the copies. */
+const spread = (times: number): string => `now() - interval '${size.days} days' * (${times} - n) / ${times}`;
+
+/** Fills a tenant, whose rows of each kind the API has made one of, and makes `size.tenants` others beside it. */
+export async function fillGround(db: Client, tenant: string): Promise<void> {
+  const of = `tenant_id = '${tenant}'`;
+  await db.query('set session_replication_role = replica');
+  await copy(db, {
+    ...{ table: 'tenant.tenants', of: `id = '${tenant}'`, times: size.tenants },
+    changes: `'id', uuidv7(), 'slug', 'other-' || n, 'name', 'Other ' || n`,
+  });
+  await copy(db, {
+    ...{ table: 'agent.agents', of, times: size.agents },
+    changes: `'id', uuidv7(), 'key', 'copy-' || n, 'name', 'Copy ' || n`,
+  });
+  await copy(db, {
+    ...{ table: 'tenant.api_keys', of: `${of} and role = 'user'`, times: size.keys },
+    changes: `${newKey}, 'name', 'Key ' || n, 'user_id', 'user-' || ${skewed(users)}`,
+  });
+  await copyLists(db, of);
+  await copyToOthers(db, of);
+  await fillRuns(db, tenant);
+  await db.query('vacuum analyze');
+}
+
+async function copyLists(db: Client, of: string): Promise<void> {
+  const at = (times: number, ...columns: string[]): string =>
+    [
+      `'id', uuidv7(${spread(times)} - now())`,
+      ...columns.map((column) => `'${column}', ${spread(times)}`),
+    ].join();
+  await copy(db, { table: 'tenant.audit_log', of, times: 100_000, changes: at(100_000, 'at') });
+  await copy(db, {
+    ...{ table: 'tenant.sessions', of, times: 1_000 },
+    changes: `${at(1_000)}, 'token_sha256', '\\x' || ${digits(32)}`,
+  });
+  await copy(db, {
+    ...{ table: 'webhook.endpoints', of, times: 200 },
+    changes: `${at(200, 'created_at')}, 'name', 'Endpoint ' || n`,
+  });
+  await copy(db, { table: 'webhook.subscriptions', of, times: 200, changes: at(200, 'created_at') });
+  await copy(db, { table: 'webhook.calls', of, times: 100_000, changes: at(100_000, 'created_at') });
+  await copy(db, {
+    ...{ table: 'memory.documents', of, times: 10_000 },
+    changes: `${at(10_000, 'created_at')}, 'path', 'copies/' || n || '.md'`,
+  });
+  await copy(db, {
+    ...{ table: 'memory.entities', of, times: 10_000 },
+    changes: `${at(10_000, 'created_at')}, 'external_id', 'copy-' || n, 'name', 'Copy ' || n`,
+  });
+}
+
+/** Gives each other tenant agents, keys, changes and runs. */
+async function copyToOthers(db: Client, of: string): Promise<void> {
+  const others = `array(select id from tenant.tenants where slug like 'other-%')`;
+  const tenant = `'tenant_id', (${others})[1 + n % ${size.tenants}]`;
+  const times = (perTenant: number): number => perTenant * size.tenants;
+  await copy(db, {
+    ...{ table: 'agent.agents', of, times: times(perOtherTenant.agents) },
+    changes: `'id', uuidv7(), ${tenant}, 'key', 'agent-' || n`,
+  });
+  await copy(db, {
+    ...{ table: 'tenant.api_keys', of: `${of} and role = 'user'`, times: times(perOtherTenant.keys) },
+    changes: `${newKey}, ${tenant}`,
+  });
+  await copy(db, {
+    ...{ table: 'tenant.audit_log', of, times: times(perOtherTenant.audit) },
+    changes: `'id', uuidv7(), ${tenant}, 'at', ${spread(times(perOtherTenant.audit))}`,
+  });
+  await copy(db, {
+    ...{ table: 'analytics.traces', of, times: times(perOtherTenant.runs) },
+    changes: `'id', uuidv7(), ${tenant}, 'change_number', nextval('analytics.changes'), 'changed_at', now() - interval '3 days'`,
+  });
+}
+
+/**
+ * Runs in the order of their ends, in transactions as events bring them, since `traces/follow` reads by transaction.
+ * An agent has its program, with a key and a model of its own, and many users.
+ */
+async function fillRuns(db: Client, tenant: string): Promise<void> {
+  await db.query(
+    `create temporary table programs as
+     select row_number() over () - 1 as number, agents.id as agent, keys.id as key
+     from (select id, row_number() over () as place from agent.agents where tenant_id = $1) as agents
+     join (select id, row_number() over () as place from tenant.api_keys where tenant_id = $1) as keys
+       using (place)`,
+    [tenant],
+  );
+  await db.query(
+    `create temporary table template as
+     select * from analytics.traces where tenant_id = $1 and status = 'ok' and agent_id is not null limit 1`,
+    [tenant],
+  );
+  const ended = spread(size.runs);
+  for (let last = runsPerStatement; last <= size.runs; last += runsPerStatement)
+    await db.query(
+      `insert into analytics.traces
+       select made.*
+       from (
+         select n, ${skewed(size.agents)} as program, ${skewed(users)} as person
+         from generate_series(${last - runsPerStatement + 1}, ${last}) as n
+       ) as runs join programs on programs.number = runs.program cross join template
+       cross join lateral jsonb_populate_record(template, jsonb_build_object(
+         'id', uuidv7(${ended} - now()), 'change_transaction', pg_current_xact_id()::text,
+         'change_number', nextval('analytics.changes'), 'changed_at', ${ended}, 'started_at', ${ended},
+         'ended_at', ${ended}, 'agent_id', agent, 'api_key_id', key, 'user_id', 'user-' || person,
+         'model', 'model-' || program % 10, 'cost_pico', 680000000 + n % 1000)) as made`,
+    );
+  await rollUp(db, tenant);
+}
+
+async function rollUp(db: Client, tenant: string): Promise<void> {
+  await db.query(`set work_mem = '256MB'`);
+  const bucket = `date_bin('15 minutes', ended_at, 'epoch')`;
+  for (const [table, columns] of [
+    ['usage', [...dimensions, ...personalDimensions]],
+    ['usage_totals', dimensions],
+  ] as const) {
+    await db.query('delete from analytics.' + table + ' where tenant_id = $1', [tenant]);
+    await db.query(
+      `insert into analytics.${table} (tenant_id, bucket, ${[...columns, ...measures].join(', ')})
+       select tenant_id, ${bucket}, ${columns.join(', ')}, ${measuresOfRun.map((share) => `sum(${share})`).join(', ')}
+       from analytics.traces where tenant_id = $1 and called
+       group by tenant_id, ${bucket}, ${columns.join(', ')}`,
+      [tenant],
+    );
+  }
+  await db.query('delete from analytics.users where tenant_id = $1', [tenant]);
+  await db.query('delete from analytics.usage_users where tenant_id = $1', [tenant]);
+  await db.query(
+    `insert into analytics.users
+     select $1, user_id, row_number() over () - 1
+     from (select distinct user_id from analytics.usage where tenant_id = $1 and user_id is not null) as known`,
+    [tenant],
+  );
+  await db.query(
+    `insert into analytics.usage_users (tenant_id, bucket, ${dimensions.join(', ')}, chunk, users)
+     select tenant_id, bucket, ${dimensions.join(', ')}, number / 1024, bit_or(analytics.user_bit(number))
+     from analytics.usage join analytics.users using (tenant_id, user_id) where tenant_id = $1
+     group by tenant_id, bucket, ${dimensions.join(', ')}, number / 1024`,
+    [tenant],
+  );
+}
