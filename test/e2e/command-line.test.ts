@@ -225,6 +225,15 @@ it('the secret of a thing that a killed command has made comes with the next one
   expect(await readFile(secrets, 'utf8')).toContain((made.body as { key: string }).key);
 });
 
+it('a thing that was refused is made by the next command, with what its file has by then', async () => {
+  const [file, secrets] = [path.join(folder, 'mended.yaml'), path.join(folder, 'mended.jsonl')];
+  const apply = () => run(['apply', '-f', file, '--secrets-file', secrets]);
+  await writeFile(file, 'api_keys: [{ name: mended, role: visitor }]\n');
+  expect((await apply()).code).toBe(1);
+  await writeFile(file, 'api_keys: [{ name: mended, role: user }]\n');
+  expect((await apply()).out).toBe('+ created api_keys mended\n');
+});
+
 it('what would delete everything by mistake is refused', async () => {
   expect(await run(['apply', '-f', '-', '--prune', '--label', 'shop'])).toMatchObject({ code: 2 });
   const input = 'agents: [{ key: ann, model: small }]';

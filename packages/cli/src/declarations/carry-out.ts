@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ApiClient } from '../api-client.ts';
+import { ApiError, type ApiClient } from '../api-client.ts';
 import { UsageError } from '../usage-error.ts';
 import type { Declared, Members } from './declared.ts';
 import { kinds } from './kinds.ts';
@@ -65,9 +65,19 @@ async function createOnce(
   const json = withAgentId(members, agents);
   await secrets.begin(creation);
   const { idempotencyKey } = creation;
-  const made = await client.json<Members>({ method: 'POST', path: kind.path, json, idempotencyKey });
-  await secrets.keep(creation, made, kind.secrets);
-  return made;
+  try {
+    const made = await client.json<Members>({ method: 'POST', path: kind.path, json, idempotencyKey });
+    await secrets.keep(creation, made, kind.secrets);
+    return made;
+  } catch (error) {
+    if (madeNothing(error)) await secrets.giveUp(creation);
+    throw error;
+  }
+}
+
+/** Whether a creation was refused, rather than lost or repeated: the next one may have other members. */
+function madeNothing(error: unknown): boolean {
+  return error instanceof ApiError && [400, 401, 403, 404, 422].includes(error.status);
 }
 
 async function send(

@@ -9,7 +9,7 @@ export interface Creation {
 }
 
 type Line = { kind: string; name: string } & (
-  { pending: string } | { id: unknown; secrets: Record<string, unknown> }
+  { pending: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> }
 );
 
 /** A file of JSON lines that only its owner can read. Each creation stands in it before it is sent. */
@@ -36,6 +36,11 @@ export class SecretsFile {
 
   async begin({ kind, name, idempotencyKey }: Creation): Promise<void> {
     await this.#append({ kind, name, pending: idempotencyKey });
+  }
+
+  /** Notes that the creation has made nothing. */
+  async giveUp({ kind, name }: Creation): Promise<void> {
+    await this.#append({ kind, name, refused: true });
   }
 
   async keep(
