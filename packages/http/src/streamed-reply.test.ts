@@ -82,6 +82,10 @@ it('ends with the reason of its signal, and with that of a client that leaves', 
   await eventually(() => expect(left.served.error).toMatchObject({ code: 'client_closed_request' }));
 });
 
+it('cuts the connection after a signal that came before', async () => {
+  await expect(open({ signal: AbortSignal.abort(new Error('early')) })).rejects.toThrow('socket hang up');
+});
+
 describe('a client', () => {
   const pace = { minBytesPerSecond: 4_000_000, windowMs: 1_200 };
 

@@ -41,7 +41,7 @@ export async function sendStream(
   signal?.addEventListener('abort', stop);
   const reader = new ReaderPace(response, pace, (error) => cut.abort(error));
   try {
-    signal?.throwIfAborted();
+    if (signal?.aborted === true) stop();
     await pipeline(stream, response, { signal: cut.signal });
   } catch (error) {
     cut.signal.throwIfAborted();

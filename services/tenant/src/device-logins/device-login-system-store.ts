@@ -39,14 +39,17 @@ export class DeviceLoginSystemStore {
   async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
     const { rows } = await this.#pool.query<{ id: string; isInserted: boolean }>(
       `with given as (
-         select given.*, row_number() over (partition by network order by place) as nth
+         select id, device_sha256, user_sha256, client_id, client_ip, network,
+           row_number() over (partition by network order by place) as nth
          from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[]) with ordinality
            as given (id, device_sha256, user_sha256, client_id, client_ip, network, place)),
        waiting as (
          select network, waiting.count from (select distinct network from given) as networks cross join lateral (
            select count(*) from tenant.device_logins
            where device_logins.network = networks.network and decided_at is null and expires_at > now()) as waiting),
-       within as (select given.* from given join waiting using (network) where nth + waiting.count <= $9),
+       within as (
+         select id, device_sha256, user_sha256, client_id, client_ip, network from given join waiting using (network)
+         where nth + waiting.count <= $9),
        inserted as (
          insert into tenant.device_logins
            (id, device_sha256, user_sha256, client_id, client_ip, network, expires_at)
