@@ -19,9 +19,7 @@ function streamed(from: DialectName, to: DialectName, frames: readonly Buffer[])
 
 /** A readable stream of the objects in frames, one in a line, as SDKs write and read them. */
 function linesOf(frames: readonly Buffer[]): ReadableStream {
-  const data = frames
-    .map((frame) => frameData(frame) ?? '')
-    .filter((line) => line !== '[DONE]');
+  const data = frames.map((frame) => frameData(frame) ?? '').filter((line) => line !== '[DONE]');
   return new Blob([data.join('\n')]).stream() as ReadableStream;
 }
 
