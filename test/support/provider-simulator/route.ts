@@ -2,6 +2,7 @@ import type { Answer } from './answer-format.ts';
 import type { Batches } from './batches.ts';
 import type { Exchange } from './exchange.ts';
 import type { Fault } from './faults.ts';
+import type { MessageBatches } from './messages/message-batches.ts';
 import type { PromptCache } from './messages/prompt-cache.ts';
 import type { ThinkingSigner } from './messages/thinking-signer.ts';
 
@@ -14,6 +15,7 @@ export interface RouteContext {
   signer: ThinkingSigner;
   cache: PromptCache;
   batches: Batches;
+  messageBatches: MessageBatches;
 }
 
 /** @throws RefusedRequest for requests that the API rejects. */

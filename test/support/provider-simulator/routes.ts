@@ -10,6 +10,7 @@ import type { Exchange } from './exchange.ts';
 import { geminiFormat } from './gemini/gemini-format.ts';
 import { geminiRoute, isGemini } from './gemini/gemini-routes.ts';
 import { errorOf, type Fault } from './faults.ts';
+import { isOfMessageBatches } from './messages/message-batches.ts';
 import { messagesFormat } from './messages/messages-format.ts';
 import { messagesRoutes } from './messages/messages-routes.ts';
 import { responsesFormat } from './responses/responses-format.ts';
@@ -45,6 +46,7 @@ export function answer(context: RouteContext): void {
   const route = routes[name] ?? geminiRoute(method, path);
   if (fault.status !== undefined) sendFaultStatus(exchange, fault, fault.status);
   else if (route !== undefined) sendAnswer(exchange, route(context), fault);
+  else if (isOfMessageBatches(path)) context.messageBatches.answer(exchange, context.newId);
   else if (isOfBatches(path)) context.batches.answer(exchange, context.newId);
   else if (name === 'GET /v1/models') sendJson(exchange, { status: 200, body: modelList }, fault);
   else if (name.startsWith('GET /v1/models/')) {

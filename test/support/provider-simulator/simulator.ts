@@ -17,6 +17,7 @@ import {
 } from './faults.ts';
 import type { Fault, StandingFault } from './faults.ts';
 import { geminiModel } from './gemini/gemini-routes.ts';
+import { MessageBatches } from './messages/message-batches.ts';
 import { PromptCache } from './messages/prompt-cache.ts';
 import { ThinkingSigner } from './messages/thinking-signer.ts';
 import { ProviderKey } from './provider-key.ts';
@@ -48,6 +49,8 @@ export interface ProviderSimulator {
   ledger: () => Ledger;
   /** Files and batches. */
   batches: Batches;
+  /** Batches of messages. */
+  messageBatches: MessageBatches;
   /** Sets the fault of every request; null clears it. */
   setFault: (fault: StandingFault | null) => void;
   /** Waits for a request that matches and returns the oldest one. Default timeout: 5,000 ms. */
@@ -81,6 +84,7 @@ export async function startProviderSimulator(
       return provider.recorder.requests;
     },
     batches: provider.batches,
+    messageBatches: provider.messageBatches,
     ledger: () => provider.recorder.ledger(),
     setFault: (fault) => provider.setFault(fault),
     waitForRequest: (predicate, timeoutMs = 5000) => provider.recorder.waitFor(predicate, timeoutMs),
@@ -98,6 +102,7 @@ class Provider {
   readonly #key: ProviderKey;
   readonly #signer: ThinkingSigner;
   readonly batches = new Batches();
+  readonly messageBatches = new MessageBatches();
   readonly #cache = new PromptCache();
   readonly #latencyMs: number;
   readonly #attempts = new Map<string, number>();
@@ -129,6 +134,7 @@ class Provider {
     this.#attempts.clear();
     this.#cache.clear();
     this.batches.clear();
+    this.messageBatches.clear();
     this.#standing = null;
   }
 
@@ -170,7 +176,8 @@ class Provider {
     try {
       if (!this.#key.admits(request.headers, format.keyHeaders)) throw format.wrongKey();
       const fault = this.#faultFor(record);
-      answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache, batches: this.batches });
+      const { batches, messageBatches } = this;
+      answer({ exchange, fault, newId, signer: this.#signer, cache: this.#cache, batches, messageBatches });
     } catch (error) {
       const refusal = error instanceof RefusedRequest ? error : internalError(error);
       sendJson(
