@@ -16,12 +16,14 @@ export function successesOf({ operationId, responses }: Operation): number[] {
 export function rank(operation: Operation): number {
   const { method, operationId } = operation;
   if (
-    /^(chat\.completions|(responses|files|batches)\.create|login\.key)$/.test(operationId) ||
+    /^(chat\.completions|(responses|files|batches|messages\.batches)\.create|login\.key)$/.test(
+      operationId,
+    ) ||
     operationId.endsWith('.upsert')
   )
     return 0.5;
   // While it is under way.
-  if (operationId === 'batches.cancel') return 0.6;
+  if (operationId === 'batches.cancel' || operationId === 'messages.batches.cancel') return 0.6;
   // After the target has accepted.
   if (operationId === 'transfers.create') return 2.1;
   if (operationId === 'transfers.get') return 2.2;

@@ -94,13 +94,15 @@ async function send(operation: Operation, sent: Sent = {}): Promise<Answered> {
 const ofPage: Record<string, string> = { 'sec-fetch-site': 'same-origin', 'x-gatehouse-page': '1' };
 const needsPage = new Set(['login.key', 'session.get']);
 
-/** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended. */
-const takeAMoment = new Set(['traces.get', 'webhooks.calls.redeliver']);
+/** A run shows in traces a moment after its end, and a webhook's call has its result when it has ended, as a batch has. */
+const takeAMoment = new Set([
+  ...['traces.get', 'webhooks.calls.redeliver', 'messages.batches.results', 'messages.batches.delete'],
+]);
 
 async function onceThere(operation: Operation, sent: Sent): Promise<Answered> {
   return eventually(async () => {
     const answered = await send(operation, sent);
-    expect([404, 409]).not.toContain(answered.status);
+    expect([400, 404, 409]).not.toContain(answered.status);
     return answered;
   });
 }
@@ -204,7 +206,7 @@ function bodyOf(body: unknown): unknown {
 }
 
 /** The collections with ids that are no UUIDs, in the form of OpenAI's. */
-const withTheirIds = ['/v1/responses', '/v1/files', '/v1/batches'];
+const withTheirIds = ['/v1/responses', '/v1/files', '/v1/batches', '/v1/messages/batches'];
 
 /** An id in an example names no resource, so one that the replay created replaces it. Keys and names are taken as shown. */
 function paramsOf(operation: Operation): Record<string, string> {

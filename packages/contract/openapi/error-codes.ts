@@ -42,8 +42,10 @@ const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webh
 const reachesProvider: When = either(
   callsProvider,
   at('files.create', 'files.content', 'batches.create', 'batches.cancel'),
+  at('messages.batches.create', 'messages.batches.results', 'messages.batches.cancel'),
 );
-const runs: When = either((route) => callsProvider(route) && route.counts !== true, at('batches.create'));
+const startsBatch: When = at('batches.create', 'messages.batches.create');
+const runs: When = either((route) => callsProvider(route) && route.counts !== true, startsBatch);
 /** The routes whose requests name kept responses. */
 const goesOn: When = either(
   at('responses.create', 'responses.compact', 'responses.input_tokens'),
@@ -90,7 +92,7 @@ const when: Record<ErrorCode, When> = {
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: reachesProvider,
   conflicting_credentials: either(hasOwnKeys, takesSession),
-  unsupported_parameter: either(callsProvider, at('files.create')),
+  unsupported_parameter: either(callsProvider, at('files.create', 'messages.batches.create')),
   previous_response_not_found: goesOn,
   item_not_found: goesOn,
   invalid_encrypted_content: goesOn,
@@ -104,6 +106,7 @@ const when: Record<ErrorCode, When> = {
       'provider-keys.create',
       'files.create',
       'batches.create',
+      'messages.batches.create',
       'memory.documents.put',
       'memory.import',
       'webhooks.llm',
@@ -134,7 +137,7 @@ const when: Record<ErrorCode, When> = {
   model_unpriced: runs,
   not_accepted: at('transfers.create'),
   relay_forbidden: never,
-  model_not_found: either(namesModel, at('files.create', 'batches.create', 'transfers.create')),
+  model_not_found: either(namesModel, startsBatch, at('files.create', 'transfers.create')),
   not_found: either(
     namesResourceOfOurs,
     at('browser.cookies.sync', 'transfers.previews.create', 'transfers.create'),
@@ -179,6 +182,7 @@ const when: Record<ErrorCode, When> = {
     takesBody,
     at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
     at('files.content', 'batches.cancel', 'costs.export'),
+    at('messages.batches.results', 'messages.batches.cancel'),
   ),
   client_closed_request: never,
   internal: always,

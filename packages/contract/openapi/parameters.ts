@@ -18,6 +18,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
   },
   file_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the file' },
   batch_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the batch' },
+  message_batch_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the batch' },
   response_id: { type: 'string', maxLength: 64, description: 'Id of the response' },
   conversation_id: { type: 'string', format: 'uuid', description: 'Id of the conversation' },
   name: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the tool, percent-encoded' },

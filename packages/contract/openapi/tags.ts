@@ -5,6 +5,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['embeddings', 'Embeddings', 'Embeddings of the OpenAI API'],
   ['files', 'Batches', 'Requests that are answered within a day, at a lower price'],
   ['batches', 'Batches', 'Requests that are answered within a day, at a lower price'],
+  ['messages.batches', 'Batches', 'Requests that are answered within a day, at a lower price'],
   ['models', 'Models', 'Values for `model`'],
   ['azure', 'Azure', "The same under the paths of Azure OpenAI's clients"],
   ['azure.deployments', 'Azure', "The same under the paths of Azure OpenAI's clients"],

@@ -18,6 +18,7 @@ import * as limits from './limits.ts';
 import * as loginLinks from './login-links.ts';
 import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
+import * as messageBatches from './message-batches.ts';
 import * as messages from './messages.ts';
 import * as openai from './openai.ts';
 import * as openapi from './openapi.ts';
@@ -48,6 +49,7 @@ export const resources = [
   openapi,
   openai,
   messages,
+  messageBatches,
   responses,
   gemini,
   chat,

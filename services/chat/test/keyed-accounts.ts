@@ -21,8 +21,13 @@ export class KeyedAccounts {
     return provider;
   }
 
+  /** For clients of Anthropic. */
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+    return `${this.url}/v1`;
   }
 
   /** Opens an account. */
@@ -40,8 +45,8 @@ export class KeyedAccounts {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
-    const { authorization = '', ...headers } = request.headers;
-    const key = authorization.replace('Bearer ', '');
+    const { authorization = '', 'x-api-key': ofAnthropic, ...headers } = request.headers;
+    const key = String(ofAnthropic ?? authorization.replace('Bearer ', ''));
     const { method = '', url: path = '' } = request;
     this.calls.push(`${key} ${method} ${path}`);
     const account = this.accounts.get(key);

@@ -2,6 +2,7 @@ import { tenantOf, type Call } from '@gatehouse/http/app';
 import type { Idempotency } from '@gatehouse/audited-changes/idempotency';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -90,6 +91,16 @@ export function asAppError(error: unknown, key?: KeyName): unknown {
   const { status = 0 } = error.details;
   const isOwnKeys = typeof key?.ownKeyId === 'string' && ownKeyRefusals.has(status);
   return (isOwnKeys ? new ProviderFailure('own_key', error.provider, { cause: error }) : error).toAppError();
+}
+
+/** The error of one too many. `isKeys`: for the tenant, or else for all together. */
+export function tooMany(what: string): (isKeys: boolean) => AppError {
+  return (isKeys) =>
+    new AppError(
+      isKeys ? 'rate_limit_exceeded' : 'service_unavailable',
+      `Too many ${what} ${isKeys ? 'of this tenant ' : ''}are under way.`,
+      { headers: retryAfterHeaders(1_000) },
+    );
 }
 
 /** Whether a provider has surely not taken a file or a batch. */

@@ -61,10 +61,11 @@ export async function endBatch(
      ), results as (
        insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
          content, expires_at, deleted_at, due_at)
-       select f.id, tenant_id, user_id, 'batch_output', provider, key_id, own_key_id, f.provider_file_id,
+       select f.id, tenant_id, user_id, f.purpose, provider, key_id, own_key_id, f.provider_file_id,
               f.content, now() + make_interval(days => days), case when forgotten then now() end,
               case when forgotten then now() end
-       from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[]) as f (id, provider_file_id, content)
+       from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[], $14::text[])
+         as f (id, provider_file_id, content, purpose)
      ), raised as (
        insert into chat.alert_outbox (partition, tenant_id, entry)
        select a.partition, a.tenant_id, a.entry::json
@@ -80,6 +81,7 @@ export async function endBatch(
       alerts.map((alert) => entryPartition(alert.tenant_id)),
       alerts.map((alert) => alert.tenant_id),
       textArray(alerts.map((alert) => pgJson(alert))),
+      textArray(files.map((file) => file.purpose)),
     ],
   );
   return rows.length === 1;

@@ -1,39 +1,8 @@
-import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { Attempt, RunEnd, RunStatus } from '../runs/run.ts';
+import type { Attempt, RunEnd } from '../runs/run.ts';
 import type { KeyName } from '../providers/resources.ts';
+import type { Outcome } from './batch-outcomes.ts';
 import type { ResultTally } from './result-tally.ts';
-
-/** How a batch ended, as its run has it. */
-export interface Outcome {
-  status: RunStatus;
-  errorType: string | null;
-  errorMessage: string | null;
-}
-
-export const unreachable: Outcome = {
-  status: 'error',
-  errorType: 'batch_unreachable',
-  errorMessage: 'The provider could not be asked about the batch for three days.',
-};
-
-/** The outcome of a batch that the provider has ended. */
-export function outcomeOf({ status }: Fields): Outcome {
-  switch (status) {
-    case 'completed':
-      return { status: 'ok', errorType: null, errorMessage: null };
-    case 'cancelled':
-      return { status: 'cancelled', errorType: null, errorMessage: null };
-    case 'expired':
-      return {
-        status: 'error',
-        errorType: 'batch_expired',
-        errorMessage: 'The provider did not answer all requests of the batch in time.',
-      };
-    default:
-      return { status: 'error', errorType: 'batch_failed', errorMessage: 'The provider refused the batch.' };
-  }
-}
 
 /** The end of a batch's run: one attempt with the usage of all its requests. */
 export function batchEnd(

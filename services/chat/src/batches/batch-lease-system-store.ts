@@ -1,5 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyName } from '../providers/resources.ts';
+import type { BatchApiName } from './batch-api.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 
 /** Batches under way, each worked on by one replica at a time. */
@@ -10,6 +11,7 @@ export interface LeasedBatch {
   tenantId: string;
   userId: string | null;
   key: KeyName;
+  api: BatchApiName;
   providerBatchId: string | null;
   inputFileId: string;
   providerFileId: string;
@@ -38,6 +40,7 @@ interface LeasedRow {
   provider: string;
   key_id: string | null;
   own_key_id: string | null;
+  api: BatchApiName;
   provider_batch_id: string | null;
   input_file_id: string;
   provider_file_id: string;
@@ -65,7 +68,7 @@ export async function leaseBatch(
   const { rows } = await pool.query<LeasedRow>(
     `update chat.batches set lease_id = $2, due_at = now() + make_interval(secs => $3 / 1000.0)
      where id = $1 and ended_at is null and due_at <= now()
-     returning id, tenant_id, user_id, provider, key_id, own_key_id, provider_batch_id, input_file_id,
+     returning id, tenant_id, user_id, provider, key_id, own_key_id, api, provider_batch_id, input_file_id,
        provider_file_id, model, upstream_model, price, requests, reserved_input_tokens, reserved_tokens, run, days, created_at,
        (extract(epoch from now() - created_at) * 1000)::float8 as age_ms,
        (extract(epoch from now() - failing_since) * 1000)::float8 as failing_ms, polls, forgotten`,
@@ -76,7 +79,7 @@ export async function leaseBatch(
   const { provider, key_id: keyId, own_key_id: ownKeyId } = row;
   return {
     ...{ id: row.id, tenantId: row.tenant_id, userId: row.user_id, key: { provider, keyId, ownKeyId } },
-    ...{ providerBatchId: row.provider_batch_id, inputFileId: row.input_file_id },
+    ...{ api: row.api, providerBatchId: row.provider_batch_id, inputFileId: row.input_file_id },
     ...{ providerFileId: row.provider_file_id, model: row.model, upstreamModel: row.upstream_model },
     reservedInputTokens: Number(row.reserved_input_tokens),
     reservedOutputTokens: Number(row.reserved_tokens) - Number(row.reserved_input_tokens),

@@ -2,7 +2,7 @@ import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { linesOf } from '@gatehouse/kit/json-lines';
+import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -18,7 +18,8 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { guessTokens } from '../usage/token-estimate.ts';
 import { noUsage } from '../usage/usage.ts';
 import { inBatch } from './batch-requests.ts';
-import { batchEnd, outcomeOf, unreachable, type Outcome } from './batch-end.ts';
+import { batchEnd } from './batch-end.ts';
+import { outcomes, type Outcome } from './batch-outcomes.ts';
 import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
   knownIds,
@@ -31,9 +32,8 @@ import {
 } from './batch-lease-system-store.ts';
 import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
-import { idIn, isEnded } from './openai-batch.ts';
-import { findListed } from './provider-list.ts';
-import { batchPath, cancelBatch, resourcesFor } from './provider-batch-peer.ts';
+import { idIn } from './openai-batch.ts';
+import { batchApis, cancelBatch, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
@@ -90,6 +90,12 @@ const leaseMs = 60_000;
 const answerMs = 30_000;
 /** Longer results are not read. */
 const maxLineBytes = 32 * 1024 * 1024;
+
+/** The results of a batch at its provider. */
+interface Results {
+  resources: ProviderResources;
+  path: string;
+}
 
 /** Enough results are being read. */
 class NoRoomToRead extends Error {}
@@ -179,11 +185,12 @@ export class BatchPolling {
       return;
     }
     const { providerBatchId } = batch;
-    const path = batchPath(providerBatchId);
+    const api = batchApis[batch.api];
+    const path = api.pathOf(providerBatchId);
     let object = await resources.json({ method: 'GET', path, signal: this.#deadline });
-    if (batch.forgotten && !isEnded(object) && object['status'] !== 'cancelling')
-      object = await cancelBatch(resources, providerBatchId, this.#deadline);
-    if (isEnded(object)) await this.#end(batch, object, resources);
+    if (batch.forgotten && !api.isEnded(object) && !api.isCancelling(object))
+      object = await cancelBatch(resources, { api: batch.api, providerBatchId }, this.#deadline);
+    if (api.isEnded(object)) await this.#end(batch, object, resources);
     else
       await returnBatch(pool, batch, {
         content: sealed.seal(object, batch),
@@ -203,7 +210,12 @@ export class BatchPolling {
   /** Looks for a batch at its provider, which did not say whether it has it. */
   async #look(batch: LeasedBatch, resources: ProviderResources): Promise<void> {
     const { pool, sealed } = this.#options;
-    const object = await this.#findAt(batch, resources);
+    const object = await batchApis[batch.api].find(batch, {
+      resources,
+      signal: () => this.#deadline,
+      knownIds: (ids) => knownIds(pool, batch.key.provider, ids),
+      haveText: (path, text) => this.#haveText(batch, { resources, path }, text),
+    });
     const providerBatchId = object === null ? null : idIn(object);
     if (object === null || providerBatchId === null) await voidBatch(pool, batch.id);
     else {
@@ -212,47 +224,58 @@ export class BatchPolling {
     }
   }
 
-  #findAt(batch: LeasedBatch, resources: ProviderResources): Promise<Fields | null> {
-    const list = { path: '/batches?limit=100', since: batch.createdAt, signal: () => this.#deadline };
-    return findListed(resources, list, async (objects) => {
-      const own = objects.filter((object) => idIn(object, 'input_file_id') === batch.providerFileId);
-      const ids = own.map((object) => idIn(object)).filter((id) => id !== null);
-      const known = await knownIds(this.#options.pool, batch.key.provider, ids);
-      return own.find((object) => !known.has(idIn(object) ?? ''));
-    });
+  /** Whether a line of results has a text. */
+  async #haveText(batch: LeasedBatch, results: Results, text: string): Promise<boolean> {
+    let isFound = false;
+    const add = ({ bytes }: Line): Promise<void> => {
+      isFound ||= bytes.includes(text);
+      return Promise.resolve();
+    };
+    await this.#eachLine(batch, results, { add, onTooLong: () => undefined });
+    return isFound;
   }
 
   async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
-    const { dialect } = batch.run;
+    const api = batchApis[batch.api];
     const tally = new ResultTally({
-      format: dialects[dialect === 'responses' ? 'responses' : 'chat'],
+      ...{ format: dialects[batch.run.dialect ?? 'chat'], answerIn: api.answerIn },
       ...{ price: this.#priceOf(batch), tenantId: batch.tenantId },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
-    const outputId = idIn(object, 'output_file_id');
+    const path = api.resultsPath(object);
     try {
-      if (outputId !== null) await this.#sum(batch, tally, { resources, outputId });
+      if (path !== null) await this.#sum(batch, tally, { resources, path });
     } catch (error) {
       if (!(error instanceof NoRoomToRead)) throw error;
       const content = this.#options.sealed.seal(object, batch);
       await returnBatch(this.#options.pool, batch, { content, pauseMs: jittered(this.#pace.firstPauseMs) });
       return;
     }
+    const ids = api.resultIds(object);
     const [output, errors] = await Promise.all([
-      this.#fileOf(batch, outputId, resources),
-      this.#fileOf(batch, idIn(object, 'error_file_id'), resources),
+      this.#fileOf(batch, ids.output, resources),
+      this.#fileOf(batch, ids.errors, resources),
     ]);
-    await this.#commit(batch, outcomeOf(object), tally, {
+    await this.#commit(batch, api.outcomeOf(object), tally, {
       ...{ content: this.#options.sealed.seal(object, batch), output, errors },
     });
   }
 
   /** Adds all results up. Throws once the lease is lost. */
-  async #sum(
+  #sum(batch: LeasedBatch, tally: ResultTally, results: Results): Promise<void> {
+    const onTooLong = (): void => {
+      this.#options.log.warn({ batch_id: batch.id }, 'a result of a batch is too long to be read');
+      tally.addUnread();
+    };
+    return this.#eachLine(batch, results, { add: (line) => tally.add(line), onTooLong });
+  }
+
+  /** Reads results line by line, and keeps the lease meanwhile. Throws once it is lost. */
+  async #eachLine(
     batch: LeasedBatch,
-    tally: ResultTally,
-    { resources, outputId }: { resources: ProviderResources; outputId: string },
+    { resources, path }: Results,
+    { add, onTooLong }: { add: (line: Line) => Promise<unknown>; onTooLong: () => void },
   ): Promise<void> {
     const lost = new AbortController();
     const renewing = setInterval(() => {
@@ -266,15 +289,10 @@ export class BatchPolling {
     const ending = AbortSignal.any([this.#loop.signal, lost.signal]);
     const read = async (): Promise<void> => {
       const signal = AbortSignal.any([ending, AbortSignal.timeout(readMs)]);
-      const path = `/files/${encodeURIComponent(outputId)}/content`;
       const content = await resources.stream({ method: 'GET', path, signal });
-      const tooLong = (): void => {
-        this.#options.log.warn({ batch_id: batch.id }, 'a result of a batch is too long to be read');
-        tally.addUnread();
-      };
-      for await (const line of linesOf(content, maxLineBytes, tooLong)) {
+      for await (const line of linesOf(content, maxLineBytes, onTooLong)) {
         signal.throwIfAborted();
-        await tally.add(line);
+        await add(line);
       }
     };
     try {
@@ -286,16 +304,19 @@ export class BatchPolling {
 
   /** A file of results, with how the provider describes it; null if there is none. */
   async #fileOf(
-    { tenantId, key }: LeasedBatch,
+    { tenantId, key, api: name }: LeasedBatch,
     providerFileId: string | null,
     resources: ProviderResources,
   ): Promise<StoredFile | null> {
     if (providerFileId === null) return null;
-    const path = `/files/${encodeURIComponent(providerFileId)}`;
-    const object = await resources.json({ method: 'GET', path, signal: this.#deadline });
+    const { resultPurpose: purpose, describesFiles, filePath } = batchApis[name];
+    const path = filePath(providerFileId);
+    const object = describesFiles
+      ? await resources.json({ method: 'GET', path, signal: this.#deadline })
+      : {};
     const id = newId();
     const content = this.#options.sealed.seal(object, { id, tenantId });
-    return { id, purpose: 'batch_output', key, providerFileId, requests: null, content };
+    return { id, purpose, key, providerFileId, requests: null, content };
   }
 
   /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
@@ -304,7 +325,7 @@ export class BatchPolling {
     const cost = costBy(this.#priceOf(batch), usage);
     const { costPico = null, source = null, version = null } = cost ?? {};
     const sum = { usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null };
-    await this.#commit(batch, unreachable, sum, { content: null, output: null, errors: null });
+    await this.#commit(batch, outcomes.unreachable, sum, { content: null, output: null, errors: null });
   }
 
   async #commit(

@@ -8,6 +8,7 @@ import type { CompletionRequest, Operation } from '../dialects/dialect.ts';
 import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TokenClass } from '../usage/usage.ts';
+import type { BatchApiName } from './batch-api.ts';
 
 /** The calls of a batch, as they are priced. */
 export const inBatch = { serviceTier: null, inBatch: true } as const;
@@ -15,8 +16,15 @@ export const inBatch = { serviceTier: null, inBatch: true } as const;
 /** The operation of a request in a batch, and its API. */
 export interface BatchKind {
   operation: Operation;
-  api: 'chat' | 'responses';
+  api: 'chat' | 'responses' | 'messages';
 }
+
+/** The providers that have batches of requests in an API. */
+const batchApis: Readonly<Record<BatchKind['api'], BatchApiName>> = {
+  chat: 'openai',
+  responses: 'openai',
+  messages: 'anthropic',
+};
 
 /** By the URLs of requests in batches, as OpenAI has them. */
 export const kindsByUrl: ReadonlyMap<string, BatchKind> = new Map([
@@ -40,16 +48,27 @@ export interface BatchRequests {
   unmeasured?: number;
 }
 
-/** Tools that clients carry out themselves. All others are the provider's own. */
-const clientTools: ReadonlySet<unknown> = new Set(['function', 'custom']);
+/** The requests of Anthropic's batches. */
+export const messagesKind = { operation: 'chat', api: 'messages' } as const satisfies BatchKind;
+export const messagesUrl = '/v1/messages';
+
+/** Tools that clients carry out themselves. All others are the provider's own. Anthropic's need no type. */
+const clientTools: ReadonlySet<unknown> = new Set(['function', 'custom', undefined]);
+/** Anthropic's names of some, with their version. */
+const clientToolPattern = /^(bash|text_editor|computer|memory)_\d{8}$/;
+
+function isClientTool({ type }: Fields): boolean {
+  return clientTools.has(type) || (typeof type === 'string' && clientToolPattern.test(type));
+}
 
 /**
  * Whether only the provider knows the cost of a request: how much it reads in pictures and files, and how often it calls
  * its own tools, each for a fee.
  */
-function isUnmeasured(request: CompletionRequest, { tools, web_search_options: search }: Fields): boolean {
-  if (isFields(search) || request.asked({}).attachments.count > 0) return true;
-  return listOf(tools).some((tool) => isFields(tool) && !clientTools.has(tool['type']));
+function isUnmeasured(request: CompletionRequest, fields: Fields): boolean {
+  const { tools, web_search_options: search, mcp_servers: servers } = fields;
+  if (isFields(search) || listOf(servers).length > 0 || request.asked({}).attachments.count > 0) return true;
+  return listOf(tools).some((tool) => isFields(tool) && !isClientTool(tool));
 }
 
 /** Whether neither a request nor the catalogue limits its answer: what is reserved for it is a guess. */
@@ -80,7 +99,7 @@ export function batchTarget(
 }
 
 function hasBatches(model: Model, api: BatchKind['api']): boolean {
-  return model.provider.kind === 'openai' && model.api === api;
+  return model.provider.kind === batchApis[api] && model.api === api;
 }
 
 /** The deployment that a file was uploaded for. Throws `model_not_found` where the tenant may no longer use it. */
@@ -97,8 +116,10 @@ export function deploymentOf(
   return found;
 }
 
-/** Throws a 400 for a request that goes on from what the gateway keeps, which no provider has. */
-function refuseKept({ state, compaction }: CompletionRequest): void {
+/** Throws a 400 for a request that goes on from what the gateway keeps, which no provider has, or a thread of a key. */
+function refuseKept({ state, compaction }: CompletionRequest, { thread }: Fields): void {
+  if (isFields(thread))
+    throw new AppError('unsupported_parameter', 'Requests of a batch have no thread.', { param: 'thread' });
   if (state === undefined) return;
   const { previousId, references, summaries } = state;
   const isOwn = previousId === null && references.size === 0 && summaries.size === 0;
@@ -140,7 +161,7 @@ export class RequestSum {
       throw new AppError('unsupported_parameter', 'Requests of a batch are not streamed.', {
         param: 'stream',
       });
-    refuseKept(request);
+    refuseKept(request, fields);
     const [most] = mostTokens(request, this.#target);
     if (most === undefined) throw new Error('a target has one model at least');
     this.#count += 1;

@@ -1,9 +1,10 @@
-import { withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { BudgetCharge } from '../runs/run.ts';
+import type { BatchApiName } from './batch-api.ts';
 import { lockTenant, nothingMore, type Holder, type Within } from './file-system-store.ts';
 
 /** Batches until they end. Statements for clients name the tenant and the user, since the system role sees all rows. */
@@ -13,8 +14,12 @@ export interface NewBatch extends Holder {
   userDigest: Buffer | null;
   apiKeyId: string;
   key: KeyName;
+  api: BatchApiName;
+  /** Its own id, and an empty one at the provider, where its requests come with it. */
   inputFileId: string;
   providerFileId: string;
+  /** The client's name of the first request, encrypted, where the provider knows it by another; else null. */
+  firstId: Buffer | null;
   model: string;
   upstreamModel: string;
   /** Text of its prices; null where its model has none. */
@@ -42,6 +47,8 @@ export interface OpenBounds {
   tokens: { tenant: bigint | null; key: bigint | null };
   /** Requests of all together whose cost only the provider knows; null without a budget. */
   unmeasured: number | null;
+  /** Files of the tenant, where the batch counts as one; else null. */
+  files: number | null;
 }
 
 /** Sums over the batches of a tenant under way. */
@@ -64,7 +71,7 @@ export async function insertBatch(
   pool: Pool,
   batch: NewBatch,
   bounds: OpenBounds,
-): Promise<'batches' | 'tenant' | 'key' | 'unmeasured' | 'begun' | null> {
+): Promise<'batches' | 'files' | 'tenant' | 'key' | 'unmeasured' | 'begun' | null> {
   const { id, tenantId, userId, key, reserved, run, requestDigest } = batch;
   const charges = batch.charges === null ? null : JSON.stringify(batch.charges);
   return withTransaction(pool, async (db) => {
@@ -87,6 +94,7 @@ export async function insertBatch(
     const exceeds = (sum: string, most: bigint | null): boolean =>
       most !== null && BigInt(sum) + BigInt(reserved.tokens) > most;
     if (Number(batches) >= bounds.batches) return 'batches';
+    if (bounds.files !== null && (await countKept(db, tenantId)) >= bounds.files) return 'files';
     if (exceeds(tokens, bounds.tokens.tenant)) return 'tenant';
     if (exceeds(ofKey, bounds.tokens.key)) return 'key';
     const { unmeasured: own } = batch;
@@ -96,9 +104,9 @@ export async function insertBatch(
       `with begun as (
          insert into chat.batches (id, tenant_id, user_id, user_digest, api_key_id, provider, key_id, own_key_id,
            input_file_id, provider_file_id, model, upstream_model, reserved_input_tokens, reserved_tokens, reserved_pico,
-           charges, run, days, due_at, requests, request_digest, price, unmeasured)
+           charges, run, days, due_at, requests, request_digest, price, unmeasured, api, first_id)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-           now() + make_interval(secs => $19 / 1000.0), $21, $22, $23, $24)
+           now() + make_interval(secs => $19 / 1000.0), $21, $22, $23, $24, $25, $26)
          returning tenant_id
        )
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -108,16 +116,29 @@ export async function insertBatch(
         ...[batch.inputFileId, batch.providerFileId, batch.model, batch.upstreamModel],
         ...[reserved.inputTokens, reserved.tokens, reserved.pico, charges, pgJson(run), batch.days],
         ...[batch.creationMs, batch.holderId, batch.requests, requestDigest, batch.price, batch.unmeasured],
+        ...[batch.api, batch.firstId],
       ],
     );
     return null;
   });
 }
 
+/** Files of a tenant, and batches under way that become some. */
+async function countKept(db: Queryable, tenantId: string): Promise<number> {
+  const { rows } = await db.query<{ count: string }>(
+    `select (select count(*) from chat.files where tenant_id = $1) +
+            (select count(*) from chat.batches where tenant_id = $1 and ended_at is null and api = 'anthropic') as count`,
+    [tenantId],
+  );
+  return Number(only({ rows }).count);
+}
+
 /** A batch as its client sees it. */
 export interface StoredBatch {
   id: string;
   key: KeyName;
+  api: BatchApiName;
+  firstId: Buffer | null;
   providerBatchId: string;
   inputFileId: string;
   outputFileId: string | null;
@@ -129,6 +150,8 @@ export interface StoredBatch {
 
 interface BatchRow {
   id: string;
+  api: BatchApiName;
+  first_id: Buffer | null;
   provider: string;
   key_id: string | null;
   own_key_id: string | null;
@@ -140,14 +163,14 @@ interface BatchRow {
   ended: boolean;
 }
 
-const shown = `id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
+const shown = `id, api, first_id, provider, key_id, own_key_id, provider_batch_id, input_file_id, output_file_id, error_file_id,
   content, ended_at is not null as ended`;
 const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and content is not null and not forgotten
   and (expires_at is null or expires_at > now())`;
 
 function toBatch(row: BatchRow): StoredBatch {
   return {
-    id: row.id,
+    ...{ id: row.id, api: row.api, firstId: row.first_id },
     key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
     providerBatchId: row.provider_batch_id,
     inputFileId: row.input_file_id,
@@ -161,12 +184,12 @@ function toBatch(row: BatchRow): StoredBatch {
 /** Null for a batch that is not there, or not the holder's. */
 export async function findBatch(
   pool: Pool,
-  id: string,
+  { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
   const { rows } = await pool.query<BatchRow>(
-    `select ${shown} from chat.batches where ${ofHolder} and id = $3`,
-    [tenantId, userId, id],
+    `select ${shown} from chat.batches where ${ofHolder} and id = $3 and api = $4`,
+    [tenantId, userId, id, api],
   );
   return rows[0] === undefined ? null : toBatch(rows[0]);
 }
@@ -190,17 +213,50 @@ export async function findRequested(
   return content === null ? 'pending' : toBatch({ ...row, content });
 }
 
-/** A page of the holder's batches, newest first, behind the one with the id `after`, if there is one. */
+/** The place of a page in a list: behind a batch, or before one, beginning with the one that is next to it. */
+export interface BatchPage {
+  after: string | null;
+  before: string | null;
+  limit: number;
+}
+
+/** A page of the holder's batches of an API: newest first, or oldest first before a batch. */
 export async function listBatches(
   pool: Pool,
   { tenantId, userId }: Holder,
-  { after, limit }: { after: string | null; limit: number },
+  { api, after, before, limit }: BatchPage & { api: BatchApiName },
 ): Promise<StoredBatch[]> {
+  const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
   const { rows } = await pool.query<BatchRow>(
-    `select ${shown} from chat.batches where ${ofHolder} and ($3::uuid is null or id < $3) order by id desc limit $4`,
-    [tenantId, userId, after, limit],
+    `select ${shown} from chat.batches
+     where ${ofHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
+    [tenantId, userId, before ?? after, limit, api],
   );
   return rows.map(toBatch);
+}
+
+/**
+ * Hides a batch that has ended, and its results, which are deleted at the provider next. Returns false if there is none
+ * of the holder.
+ */
+export async function hideBatch(
+  pool: Pool,
+  { id, api }: { id: string; api: BatchApiName },
+  { tenantId, userId }: Holder,
+): Promise<boolean> {
+  const { rows } = await pool.query<{ id: string }>(
+    `with hidden as (
+       update chat.batches set content = null, expires_at = now()
+       where ${ofHolder} and id = $3 and api = $4 and ended_at is not null
+       returning id, output_file_id
+     ), results as (
+       update chat.files set deleted_at = now(), due_at = now() from hidden
+       where chat.files.id = output_file_id and deleted_at is null
+     )
+     select id from hidden`,
+    [tenantId, userId, id, api],
+  );
+  return rows.length === 1;
 }
 
 /** A batch that the provider has, and that was given up here meanwhile. */

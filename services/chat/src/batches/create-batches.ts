@@ -1,4 +1,5 @@
 import { Idempotency } from '@gatehouse/audited-changes/idempotency';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -10,10 +11,12 @@ import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { tooMany } from './batch-calls-http.ts';
 import { batchHandlers } from './batch-handlers.ts';
 import { BatchPolling, usualPace, type Pace } from './batch-poll-job.ts';
 import { FileDeletion } from './file-deletion-job.ts';
 import { fileHandlers } from './file-handlers.ts';
+import { messageBatchHandlers } from './message-batch-handlers.ts';
 import { SealedObjects } from './sealed-object.ts';
 
 export interface BatchesOptions {
@@ -31,9 +34,12 @@ export interface BatchesOptions {
   pace?: Pace | undefined;
 }
 
+/** Results and files that clients read at a time, each by a connection to a provider. */
+const downloadsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMany('downloads of files') };
+
 /** Files and batches of requests, which providers answer within a day. */
 export function createBatches(
-  { log, registry }: Shell,
+  { log, registry, bodyBudget }: Shell,
   { config, instance, pace = usualPace, ...options }: BatchesOptions,
 ) {
   const sealed = new SealedObjects(config.SECRETS_KEYRING);
@@ -45,11 +51,17 @@ export function createBatches(
   const shared = { ...options, sealed, idempotency, counts, log };
   const dependencies = { ...shared, uploadPace: pace.upload, holderId: () => instance.id };
   const { firstPauseMs } = pace;
-  const { rawHandlers, handlers } = fileHandlers(dependencies);
+  const downloads = new FairQueue(downloadsInFlight);
+  const files = fileHandlers({ ...dependencies, downloads });
+  const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads });
   return {
     idempotency,
-    rawHandlers,
-    handlers: { ...handlers, ...batchHandlers({ ...dependencies, firstPauseMs }).handlers },
+    rawHandlers: { ...files.rawHandlers, ...messages.rawHandlers },
+    handlers: {
+      ...files.handlers,
+      ...messages.handlers,
+      ...batchHandlers({ ...dependencies, firstPauseMs }).handlers,
+    },
     parts: [
       idempotency,
       new BatchPolling({ ...dependencies, registry, pace }),

@@ -9,7 +9,7 @@ import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
 import { idIn, nameAtProvider } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
-import { resourcesFor } from './provider-batch-peer.ts';
+import { batchApis, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { waitingProviders, waitingTenants } from './turns-system-store.ts';
 
@@ -117,7 +117,7 @@ export class FileDeletion {
     const id = file.providerFileId ?? (await this.#findUpload(file, resources));
     // The last bytes may be on their way yet.
     if (id === null) return file.tries >= looks;
-    const path = `/files/${encodeURIComponent(id)}`;
+    const path = batchApis[file.purpose === 'message_batch' ? 'anthropic' : 'openai'].filePath(id);
     await resources.json({ method: 'DELETE', path, signal: this.#deadline }).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });
@@ -129,7 +129,7 @@ export class FileDeletion {
     { id, createdAt: since }: HiddenFile,
     resources: ProviderResources,
   ): Promise<string | null> {
-    const list = { path: uploadedFiles, since, signal: () => this.#deadline };
+    const list = { path: uploadedFiles, cursor: 'after', since, signal: () => this.#deadline } as const;
     const name = nameAtProvider(id);
     const found = await findListed(resources, list, (objects) =>
       Promise.resolve(objects.find(({ filename }) => filename === name)),

@@ -1,45 +1,33 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ListFiles } from '@gatehouse/contract/files';
-import { jsonLines } from '@gatehouse/contract/route';
-import {
-  leaving,
-  tenantOf,
-  type Call,
-  type Handler,
-  type RawCall,
-  type RawHandler,
-} from '@gatehouse/http/app';
-import { checkBodyHeaders, clientLeft } from '@gatehouse/http/body';
+import { tenantOf, type Call, type Handler, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders } from '@gatehouse/http/body';
 import { doorHeaders, sendJson } from '@gatehouse/http/reply';
-import { sendStream } from '@gatehouse/http/streamed-reply';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { uuidIn } from '../shared/object-id.ts';
-import { asAppError, pageAfter, pageOf, resourcesOf, type BatchDependencies } from './batch-calls-http.ts';
+import { pageAfter, pageOf, tooMany, type BatchDependencies } from './batch-calls-http.ts';
 import { filePrefix } from './batch-ids.ts';
 import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-system-store.ts';
 import { shownFile } from './openai-batch.ts';
+import { sendLines, type Exchange } from './results-http.ts';
 import { answerUpload, type UploadDependencies } from './upload-http.ts';
 
 /** Files of a page: each is decrypted. A client that asks for more finds `has_more`. */
 const mostListed = 100;
 /** An upload has a line in memory, and a connection to the provider. */
-const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads') };
+const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads of files') };
 /** Each upload has one line at a time. */
 const checksInFlight = { perKey: 1, slots: 4, maxWaiting: uploadsInFlight.perKey };
-const readsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMany('downloads') };
 
 /** Files of batches, each for the tenant and the user that it was made for; others get a 404. */
-export function fileHandlers(given: Omit<UploadDependencies, 'checks'>): {
+export function fileHandlers(given: Omit<UploadDependencies, 'checks'> & { downloads: FairQueue }): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
 } {
   const dependencies = { ...given, checks: new FairQueue(checksInFlight) };
   const { pool, sealed } = dependencies;
   const uploads = new FairQueue(uploadsInFlight);
-  const reads = new FairQueue(readsInFlight);
   const shown = ({ id, content }: ListedFile, tenantId: string): Fields =>
     shownFile(sealed.open(content, { id, tenantId }), { id });
   return {
@@ -56,7 +44,9 @@ export function fileHandlers(given: Omit<UploadDependencies, 'checks'>): {
         });
       },
       'files.content': (request, response, call) =>
-        reads.run(tenantOf(call).tenantId, () => sendContent(dependencies, { request, response, call })),
+        given.downloads.run(tenantOf(call).tenantId, () =>
+          sendContent(dependencies, { request, response, call }),
+        ),
     },
     handlers: {
       'files.list': async (call: Call<unknown, ListFiles>) => {
@@ -99,44 +89,8 @@ async function found(
   return file;
 }
 
-interface Exchange {
-  request: IncomingMessage;
-  response: ServerResponse;
-  call: RawCall;
-}
-
-async function sendContent(
-  dependencies: BatchDependencies,
-  { request, response, call }: Exchange,
-): Promise<void> {
-  const file = await found(dependencies, call);
-  const headers = { ...doorHeaders(call.requestId, call.dialect), 'content-type': jsonLines };
-  if (request.method === 'HEAD') {
-    response.writeHead(200, headers).end();
-    return;
-  }
-  await dependencies.counts.count(tenantOf(call).tenantId, 'file_downloads');
-  const resources = await resourcesOf(dependencies, file.key, call);
-  const path = `/files/${encodeURIComponent(file.providerFileId)}/content`;
-  const content = await resources
-    .stream({ method: 'GET', path, signal: leaving(response) })
-    .catch((error: unknown) => {
-      throw asAppError(error, file.key);
-    });
-  response.writeHead(200, headers);
-  try {
-    await sendStream(content, response);
-  } catch (error) {
-    if (error instanceof AppError) throw error;
-    throw response.destroyed && !content.errored ? clientLeft() : asAppError(resources.broken(error));
-  }
-}
-
-function tooMany(what: string): (isKeys: boolean) => AppError {
-  return (isKeys) =>
-    new AppError(
-      isKeys ? 'rate_limit_exceeded' : 'service_unavailable',
-      `Too many ${what} of files ${isKeys ? 'of this tenant ' : ''}are under way.`,
-      { headers: retryAfterHeaders(1_000) },
-    );
+async function sendContent(dependencies: BatchDependencies, exchange: Exchange): Promise<void> {
+  const { key, providerFileId } = await found(dependencies, exchange.call);
+  const path = `/files/${encodeURIComponent(providerFileId)}/content`;
+  await sendLines(dependencies, exchange, { key, path });
 }

@@ -12,7 +12,8 @@ export interface Holder {
 
 export interface StoredFile {
   id: string;
-  purpose: 'batch' | 'batch_output';
+  /** Requests, results, or a batch of Anthropic's API with its results, which is not shown as a file. */
+  purpose: 'batch' | 'batch_output' | 'message_batch';
   key: KeyName;
   providerFileId: string;
   /** JSON of its requests; null for results. */
@@ -33,7 +34,8 @@ interface FileRow {
 }
 
 const columns = 'id, purpose, provider, key_id, own_key_id, provider_file_id, requests, content';
-const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null`;
+const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null
+  and purpose <> 'message_batch'`;
 
 function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileRow): StoredFile {
   const { id, purpose, requests, content, provider_file_id: providerFileId } = row;
@@ -162,6 +164,7 @@ export async function hideExpired(pool: Pool, limit: number): Promise<number> {
 /** A file whose copy at the provider is to be deleted. */
 export interface HiddenFile {
   id: string;
+  purpose: StoredFile['purpose'];
   tenantId: string;
   key: KeyName;
   /** Null after an upload whose end is not known. */
@@ -175,6 +178,7 @@ export interface HiddenFile {
 
 interface HiddenRow {
   id: string;
+  purpose: StoredFile['purpose'];
   tenant_id: string;
   provider: string;
   key_id: string | null;
@@ -203,13 +207,13 @@ export async function takeHidden(
      update chat.files f set tries = tries + case when needed then 0 else 1 end,
        due_at = now() + interval '1 minute' * case when needed then 1 else power(4, least(tries, 6)) end
      from taken where f.id = taken.id
-     returning f.id, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries, needed`,
+     returning f.id, purpose, tenant_id, provider, key_id, own_key_id, provider_file_id, created_at, tries, needed`,
     [tenantId, provider],
   );
   const [row] = rows;
   if (row === undefined) return null;
   return {
-    ...{ id: row.id, tenantId: row.tenant_id, providerFileId: row.provider_file_id },
+    ...{ id: row.id, purpose: row.purpose, tenantId: row.tenant_id, providerFileId: row.provider_file_id },
     key: { provider: row.provider, keyId: row.key_id, ownKeyId: row.own_key_id },
     ...{ createdAt: row.created_at, tries: row.tries, needed: row.needed },
   };

@@ -5,23 +5,18 @@ import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { isFields } from '@gatehouse/kit/fields';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Target } from '../catalogue/target.ts';
-import type { Rewrite, Share } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import { kindsByUrl, RequestSum, type BatchKind } from './batch-requests.ts';
+import { noShare, unchanged } from './unchanged-request.ts';
 
 /** As OpenAI has it. */
 const maxLines = 50_000;
 const maxLineBytes = 8 * 1024 * 1024;
 const maxIdChars = 512;
 
-/** The memory of lines is bounded by the uploads and the checks at a time. */
-const noShare: Share = { release: () => undefined };
-const unchanged: Omit<Rewrite, 'model'> = {
-  // A seal may be another tenant's, and no thought is kept for a batch.
-  keepsSeal: () => false,
-  ...{ includeUsage: false, systemPrompt: null, reference: null, defaults: {}, maxTokens: null, tools: null },
-};
+/** A seal may be another tenant's, and no thought is kept for a batch. */
+const keepsSeal = (): boolean => false;
 
 /** The requests of an uploaded file. */
 export class InputLines {
@@ -74,7 +69,7 @@ export class InputLines {
       this.#sum ??= new RequestSum(this.#targetFor(request.model, kind.api), { model: request.model, url });
       this.#sum.add(request, url, isFields(parsed) ? parsed : {});
       const { upstreamModel, reasoning: reasons } = this.#sum.model;
-      const rewrite = { ...unchanged, model: upstreamModel, reasons };
+      const rewrite = { ...unchanged, keepsSeal, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
       const head = JSON.stringify({ custom_id: id, method: 'POST', url });
       return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), rewritten, Buffer.from('}\n')]);

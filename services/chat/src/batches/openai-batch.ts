@@ -1,6 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
+import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
+import { outcomes, type Outcome } from './batch-outcomes.ts';
 
 /** Batches and files as OpenAI's API describes them. */
 
@@ -9,6 +11,24 @@ const endedStatuses: ReadonlySet<unknown> = new Set(['completed', 'failed', 'exp
 
 export function isEnded({ status }: Fields): boolean {
   return endedStatuses.has(status);
+}
+
+export function isCancelling({ status }: Fields): boolean {
+  return status === 'cancelling';
+}
+
+/** The outcome of a batch that the provider has ended. */
+export function outcomeOf({ status }: Fields): Outcome {
+  switch (status) {
+    case 'completed':
+      return outcomes.ok;
+    case 'cancelled':
+      return outcomes.cancelled;
+    case 'expired':
+      return outcomes.expired;
+    default:
+      return outcomes.failed;
+  }
 }
 
 /** The provider's id of a file or a batch; null where there is none. */
@@ -50,4 +70,18 @@ export function nameAtProvider(id: string): string {
 /** A file in its client's terms. */
 export function shownFile(object: Fields, { id, filename }: { id: string; filename?: string }): Fields {
   return { ...object, id: objectId(filePrefix, id), ...(filename !== undefined && { filename }) };
+}
+
+/** The answer in a line of results; null where there is none. */
+export async function answerIn(line: Buffer, tenantId: string): Promise<Buffer | null> {
+  const response = (await memberRanges(line, wholeOf(line), tenantId))?.get('response');
+  const members = response === undefined ? null : await memberRanges(line, response, tenantId);
+  const body = members?.get('body');
+  if (body === undefined || !(await isSuccess(line, members?.get('status_code'), tenantId))) return null;
+  return line.subarray(body.from, body.until);
+}
+
+async function isSuccess(line: Buffer, range: Range | undefined, tenantId: string): Promise<boolean> {
+  const status = range === undefined ? 200 : await parsedPart(line, range, tenantId);
+  return typeof status === 'number' && status >= 200 && status < 300;
 }

@@ -2,6 +2,15 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import { anthropicBatches } from './anthropic-batch-peer.ts';
+import type { BatchApi, BatchApiName } from './batch-api.ts';
+import { openaiBatches } from './openai-batch-peer.ts';
+
+/** The only place that knows which APIs of batches there are. */
+export const batchApis: Readonly<Record<BatchApiName, BatchApi>> = {
+  openai: openaiBatches,
+  anthropic: anthropicBatches,
+};
 
 /** The provider's files and batches of a tenant for work without a client. Throws where the provider or the key is gone. */
 export async function resourcesFor(
@@ -14,15 +23,12 @@ export async function resourcesFor(
   return resources;
 }
 
-export function batchPath(providerBatchId: string): string {
-  return `/batches/${encodeURIComponent(providerBatchId)}`;
-}
-
 /** Cancels a batch at its provider, and returns how that describes it then. */
 export function cancelBatch(
   resources: Pick<ProviderResources, 'json'>,
-  providerBatchId: string,
+  { api, providerBatchId }: { api: BatchApiName; providerBatchId: string },
   signal: AbortSignal,
 ): Promise<Fields> {
-  return resources.json({ method: 'POST', path: `${batchPath(providerBatchId)}/cancel`, signal });
+  const path = `${batchApis[api].pathOf(providerBatchId)}/cancel`;
+  return resources.json({ method: 'POST', path, signal });
 }

@@ -15,6 +15,7 @@ it('charges a result that is too long to be read as the longest, at the price of
   const tally = new ResultTally({
     ...{ price, tenantId: 't' },
     ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
+    answerIn: () => Promise.resolve(null),
     format: { readWhole: () => Promise.reject(new Error('nothing is read')) },
   });
   tally.addUnread();

@@ -3,10 +3,11 @@ import { capped, costBy, type CallPrice, type Cost, type RunCost } from '../cata
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
-import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
 
 export interface TallyOptions {
   format: Pick<AnswerFormat, 'readWhole'>;
+  /** Finds the answer in a line of results; null where there is none. */
+  answerIn: (line: Buffer, tenantId: string) => Promise<Buffer | null>;
   /** Null where none is known. */
   price: CallPrice | null;
   tenantId: string;
@@ -47,8 +48,8 @@ export class ResultTally {
 
   /** Adds a result. One without an answer costs nothing. */
   async add({ bytes }: Line): Promise<void> {
-    const { tenantId, format } = this.#options;
-    const body = await bodyIn(bytes, tenantId);
+    const { tenantId, format, answerIn } = this.#options;
+    const body = await answerIn(bytes, tenantId);
     if (body === null) return;
     const answer = await format.readWhole(body, { tenantId }).catch((error: unknown) => {
       if (error instanceof NoAnswer) return null;
@@ -86,18 +87,4 @@ export class ResultTally {
     const output = await estimateTokens(answer);
     return withCounted(noUsage, { input: this.#options.inputTokensGuess, output });
   }
-}
-
-/** The answer in a line of OpenAI's results; null where there is none. */
-async function bodyIn(line: Buffer, tenantId: string): Promise<Buffer | null> {
-  const response = (await memberRanges(line, wholeOf(line), tenantId))?.get('response');
-  const members = response === undefined ? null : await memberRanges(line, response, tenantId);
-  const body = members?.get('body');
-  if (body === undefined || !(await isSuccess(line, members?.get('status_code'), tenantId))) return null;
-  return line.subarray(body.from, body.until);
-}
-
-async function isSuccess(line: Buffer, range: Range | undefined, tenantId: string): Promise<boolean> {
-  const status = range === undefined ? 200 : await parsedPart(line, range, tenantId);
-  return typeof status === 'number' && status >= 200 && status < 300;
 }

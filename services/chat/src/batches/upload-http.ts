@@ -15,6 +15,7 @@ import { batchTarget } from './batch-requests.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store.ts';
 import { InputLines } from './input-lines-http.ts';
 import { idIn, nameAtProvider, shownFile } from './openai-batch.ts';
+import { batchApis } from './provider-batch-peer.ts';
 import { UploadBody } from './upload-body-http.ts';
 import { UploadForm, type UploadPace } from './upload-form-http.ts';
 
@@ -102,7 +103,10 @@ async function passOn(
   const { target } = requests;
   const payer = { tenantId, ownKeys: target.ownKeys };
   const { resources, key } = await providers
-    .resourcesFor(requests.model, payer, AbortSignal.any([left, AbortSignal.timeout(keyMs)]))
+    .resourcesFor(requests.model, payer, {
+      trialPath: batchApis.openai.trialPath,
+      signal: AbortSignal.any([left, AbortSignal.timeout(keyMs)]),
+    })
     .catch((error: unknown) => {
       throw asAppError(error);
     });

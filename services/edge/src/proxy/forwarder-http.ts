@@ -1,3 +1,4 @@
+import { MiB } from '@gatehouse/contract/route';
 import type { Route, ServiceName } from '@gatehouse/contract/routes';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import type { Logger } from '@gatehouse/kit/log';
@@ -23,9 +24,12 @@ export interface ForwarderOptions {
   log: Logger;
 }
 
+/** Larger bodies are not gathered: they would be in the memory of the edge, too. */
+const gatheredBytes = 4 * MiB;
+
 /** Whether bodies of the route are passed on as they arrive, instead of being gathered first. */
-export function streamsBody({ passThrough, bodyLines, bodyForm }: Route): boolean {
-  return passThrough || bodyLines !== undefined || bodyForm !== undefined;
+export function streamsBody({ passThrough, bodyLines, bodyForm, bodyLimit }: Route): boolean {
+  return passThrough || bodyLines !== undefined || bodyForm !== undefined || bodyLimit > gatheredBytes;
 }
 
 /** Sends requests to the services of their routes, and their answers back. */

@@ -1,0 +1,38 @@
+import { tenantOf, type Call } from '@gatehouse/http/app';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import { asAppError, resourcesOf } from './batch-calls-http.ts';
+import { answerMs, type BatchHandlerDependencies } from './batch-start-http.ts';
+import { describeBatch, type StoredBatch } from './batch-system-store.ts';
+import { cancelBatch } from './provider-batch-peer.ts';
+
+/** Cancels a batch under way. Returns how its provider describes it then; throws a 400 for one that has ended. */
+export async function cancelOpen(
+  dependencies: BatchHandlerDependencies,
+  call: Call,
+  batch: StoredBatch,
+): Promise<Fields> {
+  const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
+  const { tenantId } = tenantOf(call);
+  if (batch.ended) throw hasEnded(call);
+  await dependencies.counts.count(tenantId, 'batch_cancellations');
+  const { id, key } = batch;
+  const resources = await resourcesOf(dependencies, key, call);
+  const late = AbortSignal.timeout(answerMs);
+  const object = await cancelBatch(resources, batch, late).catch((error: unknown) => {
+    throw isConflict(error) ? hasEnded(call) : asAppError(error, key);
+  });
+  await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
+  return object;
+}
+
+function hasEnded({ params }: Pick<Call, 'params'>): AppError {
+  const [param] = Object.keys(params);
+  return new AppError('invalid_value', 'The batch has ended.', { param });
+}
+
+/** OpenAI's answer about a batch that has ended there, before its cost is recorded here. */
+function isConflict(error: unknown): boolean {
+  return error instanceof ProviderFailure && error.details.status === 409;
+}

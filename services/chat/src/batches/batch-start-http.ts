@@ -1,0 +1,316 @@
+import { hash } from 'node:crypto';
+import { tenantOf, type Call } from '@gatehouse/http/app';
+import { idempotencyKeyHeader } from '@gatehouse/http/idempotency-key';
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { userDigest } from '@gatehouse/kit/user-digest';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Model } from '../catalogue/catalogue.ts';
+import { priceText } from '../catalogue/kept-price.ts';
+import type { Pricing } from '../catalogue/pricing.ts';
+import type { Admission } from '../limits/admission.ts';
+import type { Limiter, Payer } from '../limits/limiter.ts';
+import { RequestAmounts } from '../limits/request-amounts.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import type { KeyName, ProviderResources } from '../providers/resources.ts';
+import type { RunTelemetry } from '../recording/run-telemetry.ts';
+import { startedRun, type StartedRun } from '../runs/run-record.ts';
+import { clientNamed } from '../shared/client-name.ts';
+import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
+import type { BatchApiName } from './batch-api.ts';
+import { answering, asAppError, isRefused, type BatchDependencies } from './batch-calls-http.ts';
+import { voidBatch } from './batch-end-system-store.ts';
+import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
+import {
+  BatchGone,
+  confirmBatch,
+  findRequested,
+  insertBatch,
+  type NewBatch,
+  type OpenBounds,
+  type StoredBatch,
+} from './batch-system-store.ts';
+import { idIn } from './openai-batch.ts';
+import { cancelBatch } from './provider-batch-peer.ts';
+
+/** The start of a batch, whatever API has it: reserved, committed, and then asked for at its provider. */
+
+export interface BatchHandlerDependencies extends BatchDependencies {
+  pricing: Pricing;
+  limiter: Limiter;
+  telemetry: Pick<RunTelemetry, 'within'>;
+  /** The id of this replica. */
+  holderId: () => string;
+  /** The time until a new batch is asked about. */
+  firstPauseMs: number;
+}
+
+export type StartCall = Pick<Call, 'principal' | 'requestId' | 'trace' | 'claim' | 'route'>;
+
+/** A batch that a client asks for. */
+export interface Start extends Pick<
+  NewBatch,
+  'id' | 'key' | 'api' | 'inputFileId' | 'providerFileId' | 'firstId'
+> {
+  call: StartCall;
+  kind: BatchKind;
+  requests: BatchRequests;
+  model: Model;
+  settings: KeySettings;
+  resources: ProviderResources;
+  requestDigest: Buffer | null;
+  /** The product that the client is. */
+  client: string | undefined;
+  /** The member of the request that has the requests of the batch. */
+  param: string;
+  /** Asks the provider for it. */
+  ask: (signal: AbortSignal) => Promise<Fields>;
+  /** The batch, as its provider describes it, in its client's terms. */
+  shown: (object: Fields) => Fields;
+}
+
+/** Batches of a tenant under way. */
+const mostBatches = 1_000;
+/** Files of a tenant, as uploads have it. */
+const mostFiles = 10_000;
+/** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
+const mostUnmeasured = 5_000;
+/** Batches under way may use as many tokens as requests in the day that a batch may take. */
+const minutesOfDay = 1_440n;
+/** How long a provider may take to answer. */
+export const answerMs = 60_000;
+/** When a provider that did not answer whether it has a batch is asked: its answer can't come any more. */
+const creationMs = 5 * answerMs;
+
+/**
+ * Starts a batch by `start`, unless an earlier request with the same `Idempotency-Key` has. Its answer may not be stored:
+ * a replica dies, or the provider doesn't say in time whether it has the batch. `content`: what a repeat has in common
+ * with the first request.
+ */
+export async function startOnce(
+  dependencies: BatchDependencies,
+  call: StartCall,
+  {
+    content,
+    start,
+    shown,
+  }: {
+    content: unknown;
+    start: (requestDigest: Buffer | null) => Promise<Fields>;
+    shown: (batch: StoredBatch, tenantId: string) => Fields;
+  },
+): Promise<Fields> {
+  const { pool } = dependencies;
+  const { tenantId } = tenantOf(call);
+  const digest = requestDigestOf(call, content);
+  const known = digest === null ? null : await findRequested(pool, tenantId, digest);
+  if (known === 'pending') throw stillPending();
+  if (known === null) return start(digest);
+  const body = shown(known, tenantId);
+  await answering(dependencies, call, body)(pool);
+  return body;
+}
+
+/** SHA-256 of what a repeat has in common with the first request; null without an `Idempotency-Key`. */
+function requestDigestOf(call: StartCall, content: unknown): Buffer | null {
+  if (call.claim === null) return null;
+  const { keyId, userId } = tenantOf(call);
+  return hash('sha256', JSON.stringify([call.claim.request.key, keyId, userId, content]), 'buffer');
+}
+
+function stillPending(): AppError {
+  return new AppError(
+    'idempotency_in_progress',
+    `It is not known yet whether the provider has the batch of this ${idempotencyKeyHeader}. Try again in a minute.`,
+    { param: idempotencyKeyHeader, headers: retryAfterHeaders(60_000) },
+  );
+}
+
+/** Reserves the most that a batch can cost, commits it, and asks its provider for it. */
+export async function startBatch(dependencies: BatchHandlerDependencies, start: Start): Promise<Fields> {
+  const { call, requests, model, api } = start;
+  const { tenantId, keyId: apiKeyId } = tenantOf(call);
+  const payer = { tenantId, apiKeyId, settings: ofPayer(start.settings, start.key) };
+  const admission = await dependencies.limiter.arrive(payer);
+  try {
+    const reserved = await reserve(dependencies, { admission, payer, requests, model });
+    const batch = newBatch(dependencies, { start, admission, reserved });
+    const unmeasured = admission.charges === null ? null : mostUnmeasured;
+    const tokens = await tokenBounds(dependencies.limiter, payer);
+    const files = api === 'anthropic' ? mostFiles : null;
+    const bounds = { batches: mostBatches, tokens, unmeasured, files };
+    assertWithin(await insertBatch(dependencies.pool, batch, bounds), { bounds, batch, param: start.param });
+    // The budgets hold it until it is charged.
+    admission.release({ tokens: 0, costPico: reserved.pico });
+    return await begin(dependencies, { batch, start });
+  } finally {
+    admission.release({ tokens: 0, costPico: 0n });
+  }
+}
+
+/** The settings without the limits that batches have their own of. */
+function ofPayer(settings: KeySettings, { ownKeyId }: KeyName): KeySettings {
+  return withoutLimits(settings, ownKeyId === null ? [] : [Resource.BUDGET]);
+}
+
+interface Reserved {
+  inputTokens: number;
+  tokens: number;
+  pico: bigint;
+}
+
+/** Takes the highest cost from the budgets. Throws as `Limiter.admit` does. */
+async function reserve(
+  { limiter, pricing }: BatchHandlerDependencies,
+  {
+    admission,
+    payer,
+    requests,
+    model,
+  }: { admission: Admission; payer: Payer; requests: BatchRequests; model: Model },
+): Promise<Reserved> {
+  const { most, count, classes } = requests;
+  const calls = { count, input: most.longest };
+  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null };
+  const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
+  // Tokens of a minute are too few for a batch, which has a bound of its own.
+  const settings = withoutLimits(payer.settings, [Resource.TOKENS]);
+  const signal = AbortSignal.timeout(answerMs);
+  await limiter.admit(admission, { ...payer, settings }, { amounts, leastTokens: null, signal });
+  const pico = admission.charges === null ? 0n : amounts.of(Resource.BUDGET);
+  return { inputTokens: most.input, tokens: most.input + most.output, pico };
+}
+
+async function tokenBounds(limiter: Limiter, payer: Payer): Promise<OpenBounds['tokens']> {
+  const { tenant, key } = await limiter.tokensPerMinute(payer);
+  const ofDay = (perMinute: bigint | null): bigint | null =>
+    perMinute === null ? null : perMinute * minutesOfDay;
+  return { tenant: ofDay(tenant), key: ofDay(key) };
+}
+
+function assertWithin(
+  exceeded: Awaited<ReturnType<typeof insertBatch>>,
+  { bounds: { tokens }, batch, param }: { bounds: OpenBounds; batch: NewBatch; param: string },
+): void {
+  switch (exceeded) {
+    case null:
+      return;
+    case 'begun':
+      throw stillPending();
+    case 'unmeasured':
+      throw tooManyUnmeasured(batch.unmeasured, param);
+    case 'batches':
+      throw new AppError('limit_reached', `A tenant may have ${mostBatches} batches under way.`);
+    case 'files':
+      throw new AppError(
+        'limit_reached',
+        `A tenant may have ${mostFiles} files, and batches of messages are among them. Delete some first.`,
+      );
+    default:
+      throw new AppError(
+        'rate_limit_exceeded',
+        `The batches under way of this ${exceeded === 'key' ? 'key' : 'tenant'} may use at most ${tokens[exceeded]} tokens: as many as its limit of tokens per minute allows in a day. Wait until some have ended, or send fewer requests.`,
+        { headers: retryAfterHeaders(60_000) },
+      );
+  }
+}
+
+function tooManyUnmeasured(count: number, param: string): AppError {
+  const message = `With a budget, the batches under way of a tenant may have ${mostUnmeasured} requests with attachments, with tools of the provider or without a limit of tokens, whose cost only the provider knows.`;
+  return count > mostUnmeasured
+    ? new AppError('invalid_value', `${message} Send them in parts.`, { param })
+    : new AppError('rate_limit_exceeded', `${message} Wait until some have ended.`, {
+        headers: retryAfterHeaders(60_000),
+      });
+}
+
+interface Beginning {
+  start: Start;
+  admission: Admission;
+  reserved: Reserved;
+}
+
+function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning): NewBatch {
+  const { start, admission, reserved } = beginning;
+  const { id, key, model, requests } = start;
+  const { tenantId, userId, keyId: apiKeyId } = tenantOf(start.call);
+  const price = dependencies.pricing.priceOf(model, { at: new Date(), ...inBatch });
+  return {
+    ...{ id, tenantId, userId, apiKeyId, key, api: start.api, firstId: start.firstId },
+    ...{ inputFileId: start.inputFileId, providerFileId: start.providerFileId },
+    userDigest: userId === null ? null : userDigest(tenantId, userId),
+    ...{ model: model.id, upstreamModel: model.upstreamModel },
+    ...{
+      price: price === null ? null : priceText(price),
+      requests: requests.count,
+      reserved,
+      charges: admission.charges,
+      holderId: dependencies.holderId(),
+    },
+    run: runOf(dependencies, start),
+    unmeasured: requests.unmeasured ?? 0,
+    ...{ days: keptDays(start.settings), creationMs, requestDigest: start.requestDigest },
+  };
+}
+
+function runOf({ telemetry }: BatchHandlerDependencies, start: Start): StartedRun {
+  const { id, call, key, kind, requests } = start;
+  const { tenantId, userId, keyId: apiKeyId } = tenantOf(call);
+  const { traceId, spanId } = telemetry.within(call.trace);
+  return startedRun({
+    ...{ id, tenantId, apiKeyId, userId, requestId: call.requestId, traceId, spanId },
+    ...{
+      operation: kind.operation,
+      channel: 'batch',
+      dialect: kind.api,
+      client: clientNamed(start.client),
+      sessionId: null,
+      agentId: null,
+    },
+    ...{ requestModel: requests.model, streamed: false, ownKey: key.ownKeyId !== null },
+    ...{ inputPreview: null, recall: null, charges: null },
+  });
+}
+
+/** Cancels a batch that other replicas have given up, as after a replica slept. Returns the error for its client. */
+async function cancelled(
+  resources: ProviderResources,
+  batch: { api: BatchApiName; providerBatchId: string },
+): Promise<AppError> {
+  await cancelBatch(resources, batch, AbortSignal.timeout(answerMs));
+  return new AppError(
+    'service_unavailable',
+    'The batch took too long to start, and is cancelled. Try again.',
+    {
+      headers: retryAfterHeaders(1_000),
+    },
+  );
+}
+
+/** Asks the provider for a batch that is committed. */
+async function begin(
+  dependencies: BatchHandlerDependencies,
+  { batch, start }: { batch: NewBatch; start: Start },
+): Promise<Fields> {
+  const { pool, sealed, firstPauseMs: pauseMs } = dependencies;
+  const { id, tenantId, api } = batch;
+  const { call, resources } = start;
+  try {
+    const object = await start.ask(AbortSignal.timeout(answerMs));
+    const providerBatchId = idIn(object);
+    if (providerBatchId === null) throw new ProviderFailure('invalid', batch.key.provider);
+    const content = sealed.seal(object, { id, tenantId });
+    const body = start.shown(object);
+    const confirmed = { providerBatchId, content, pauseMs };
+    const within = answering(dependencies, call, body);
+    await confirmBatch(pool, id, confirmed, within).catch(async (error: unknown) => {
+      throw error instanceof BatchGone ? await cancelled(resources, { api, providerBatchId }) : error;
+    });
+    return body;
+  } catch (error) {
+    // Otherwise the provider may have it: it is asked later.
+    if (isRefused(error)) await voidBatch(pool, id);
+    throw asAppError(error, batch.key);
+  }
+}

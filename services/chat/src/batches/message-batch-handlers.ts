@@ -1,0 +1,271 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import type { ListMessageBatches } from '@gatehouse/contract/message-batches';
+import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
+import type { BodyBudget } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
+import { fingerprintHash, idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempotency-key';
+import { doorHeaders, sendJson, type Reply } from '@gatehouse/http/reply';
+import { AppError } from '@gatehouse/kit/errors';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { Fields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import type { Principal } from '@gatehouse/identity/principal';
+import type { Model } from '../catalogue/catalogue.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { objectId, uuidIn } from '../shared/object-id.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
+import { nameOfFirst } from './anthropic-batch-peer.ts';
+import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
+import { passedHeaders } from '../completions/client-headers.ts';
+import { asAppError, pageAfter, tooMany, type BatchDependencies } from './batch-calls-http.ts';
+import { cancelOpen } from './batch-cancel-http.ts';
+import { messageBatchPrefix } from './batch-ids.ts';
+import { batchTarget, messagesKind } from './batch-requests.ts';
+import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
+import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
+import { MessageRequests, type CheckedMessages } from './message-requests-http.ts';
+import { batchApis } from './provider-batch-peer.ts';
+import { replaced } from './replaced-text.ts';
+import { sendLines, type Exchange } from './results-http.ts';
+
+const api = 'anthropic';
+
+/** Batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
+const mostListed = 100;
+
+/** A body is in memory twice while it is checked, and once until its provider has it. */
+const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('starts of batches') };
+/** How long a provider may take to accept a key. */
+const keyMs = 30_000;
+/** A piece that is hashed in a few milliseconds. */
+const hashedBytes = 1024 * 1024;
+
+export interface MessageBatchDependencies extends BatchHandlerDependencies {
+  bodyBudget: BodyBudget;
+  /** Results that clients read at a time. */
+  downloads: FairQueue;
+}
+
+/** Batches of messages, as Anthropic's API has them, each for the tenant and the user that it was made for. */
+export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
+  handlers: Record<string, Handler>;
+  rawHandlers: Record<string, RawHandler>;
+} {
+  const { pool, downloads } = dependencies;
+  const starts = new FairQueue(startsInFlight);
+  return {
+    rawHandlers: {
+      'messages.batches.create': async (request, response, call) => {
+        const reply = await answerCreate(dependencies, starts, { request, response, call });
+        const { status = call.route.response.status, headers, body } = reply;
+        sendJson(response, status, body, { ...headers, ...doorHeaders(call.requestId, call.dialect) });
+      },
+      'messages.batches.results': (request, response, call) =>
+        downloads.run(tenantOf(call).tenantId, () => sendResults(dependencies, { request, response, call })),
+    },
+    handlers: {
+      'messages.batches.get': async (call: Call) => ({
+        body: shown(dependencies, await found(dependencies, call), tenantOf(call).tenantId),
+      }),
+      'messages.batches.list': async (call: Call<unknown, ListMessageBatches>) => {
+        const { tenantId, userId } = tenantOf(call);
+        const { after_id: afterId, before_id: beforeId } = call.query;
+        const limit = Math.min(call.query.limit, mostListed);
+        const [after, before] = [
+          pageAfter(messageBatchPrefix, afterId),
+          pageAfter(messageBatchPrefix, beforeId),
+        ];
+        const page = { api, after, before, limit: limit + 1 } as const;
+        const batches = await listBatches(pool, { tenantId, userId }, page);
+        const objects = batches.slice(0, limit).map((batch) => shown(dependencies, batch, tenantId));
+        const data = before === null ? objects : objects.reverse();
+        return {
+          body: {
+            data,
+            first_id: data[0]?.['id'] ?? null,
+            last_id: data.at(-1)?.['id'] ?? null,
+            has_more: batches.length > limit,
+          },
+        };
+      },
+      'messages.batches.cancel': async (call: Call) => {
+        const batch = await found(dependencies, call);
+        return { body: shownBatch(await cancelOpen(dependencies, call, batch), batch) };
+      },
+      'messages.batches.delete': async (call: Call) => {
+        const batch = await found(dependencies, call);
+        const { id } = batch;
+        if (!(await hideBatch(pool, { id, api }, tenantOf(call))))
+          throw invalid('Cancel the batch first: one under way is not deleted.');
+        return { body: { id: objectId(messageBatchPrefix, id), type: 'message_batch_deleted' } };
+      },
+    },
+  };
+}
+
+function shown({ sealed }: BatchDependencies, batch: StoredBatch, tenantId: string): Fields {
+  return shownBatch(sealed.open(batch.content, { id: batch.id, tenantId }), batch);
+}
+
+function shownBatch(object: Fields, { id, ended, outputFileId }: StoredBatch): Fields {
+  return shownMessageBatch(object, { id, ended, hasResults: outputFileId !== null });
+}
+
+async function found(
+  { pool }: BatchDependencies,
+  call: Pick<Call, 'params' | 'principal'>,
+): Promise<StoredBatch> {
+  const id = uuidIn(messageBatchPrefix, call.params['message_batch_id'] ?? '');
+  const batch = id === null ? null : await findBatch(pool, { id, api }, tenantOf(call));
+  if (batch === null)
+    throw new AppError('not_found', 'There is no such batch.', { param: 'message_batch_id' });
+  return batch;
+}
+
+function invalid(message: string): AppError {
+  return new AppError('invalid_value', message, { param: 'message_batch_id' });
+}
+
+/** Reads the whole body, and starts its batch; a repeat with the same `Idempotency-Key` gets the first answer. */
+async function answerCreate(
+  dependencies: MessageBatchDependencies,
+  starts: FairQueue,
+  { request, response, call }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
+): Promise<Reply> {
+  const { idempotency, bodyBudget } = dependencies;
+  const { principal, route, params, requestId } = call;
+  const { tenantId } = tenantOf(call);
+  checkBodyHeaders(request, route);
+  const share = openShare(bodyBudget, tenantId, response);
+  const held: HeldBody = { body: await readBody(request, route.bodyLimit, { share }) };
+  const key = idempotencyKeyOf(request);
+  const headers = passedHeaders(request, dialects.messages);
+  const client = request.headers['user-agent'];
+  if (key === null)
+    return { body: await create(dependencies, starts, { held, headers, client, call, claim: null }) };
+  const fingerprint = await fingerprintOf(principal, { url: request.url ?? '', held, tenantId });
+  const content = ['messages', fingerprint.toString('base64')];
+  const keyed = { tenantId, key, target: targetOf(route.id, params), fingerprint, requestId };
+  return idempotency.once(keyed, (claim) =>
+    idempotency.during(claim, async () => ({
+      body: await startOnce(
+        dependencies,
+        { ...call, claim },
+        {
+          content,
+          start: (requestDigest) =>
+            create(dependencies, starts, { held, headers, client, call, claim, requestDigest }),
+          shown: (batch, ofTenant) => shown(dependencies, batch, ofTenant),
+        },
+      ),
+    })),
+  );
+}
+
+/** SHA-256 of what defines the request, in turns of the tenant at the event loop. */
+async function fingerprintOf(
+  principal: Pick<Principal, 'keyId' | 'userId'>,
+  { url, held, tenantId }: { url: string; held: HeldBody; tenantId: string },
+): Promise<Buffer> {
+  const hash = fingerprintHash(principal, url);
+  for (let at = 0; at < held.body.length; at += hashedBytes)
+    await inLoopTurn(tenantId, () => hash.update(held.body.subarray(at, at + hashedBytes)));
+  return hash.digest();
+}
+
+/** The body of a request until its requests are read: their provider gets others, which are in memory then. */
+interface HeldBody {
+  body: Buffer;
+}
+
+interface Creation {
+  held: HeldBody;
+  headers: Record<string, string>;
+  client: string | undefined;
+  call: RawCall;
+  claim: Claim | null;
+  requestDigest?: Buffer | null;
+}
+
+async function create(
+  dependencies: MessageBatchDependencies,
+  starts: FairQueue,
+  { held, headers, client, call, claim, requestDigest = null }: Creation,
+): Promise<Fields> {
+  const { providers, sealed } = dependencies;
+  const principal = tenantOf(call);
+  const { tenantId, userId } = principal;
+  await dependencies.counts.count(tenantId, 'message_batches');
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const id = newId();
+  const { requests, firstId, parts } = await starts.run(tenantId, () =>
+    checked(dependencies, { held, settings, userId, tenantId, firstName: nameOfFirst(id) }),
+  );
+  const { trialPath } = batchApis[api];
+  const { resources, key } = await providers
+    .resourcesFor(
+      requests.model,
+      { tenantId, ownKeys: requests.target.ownKeys },
+      { trialPath, signal: AbortSignal.timeout(keyMs) },
+    )
+    .catch((error: unknown) => {
+      throw asAppError(error);
+    });
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  return startBatch(dependencies, {
+    ...{ id, call: { ...call, claim }, api, kind: messagesKind, key, resources, requestDigest, client },
+    ...{ requests: requests.sum, model: requests.model, settings, param: 'requests' },
+    ...{ inputFileId: id, providerFileId: '', firstId: sealed.seal({ firstId }, { id, tenantId }) },
+    ask: (signal) =>
+      resources.json({
+        ...{ method: 'POST', path: batchesPath, body: Readable.from(parts), signal },
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': String(length) },
+      }),
+    shown: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),
+  });
+}
+
+interface Checking {
+  held: HeldBody;
+  settings: KeySettings;
+  userId: string | null;
+  tenantId: string;
+  firstName: string;
+}
+
+async function checked(
+  { catalogue, providers }: MessageBatchDependencies,
+  { held, settings, userId, tenantId, firstName }: Checking,
+): Promise<CheckedMessages> {
+  const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
+  const asked = { api: messagesKind.api, settings, userId, choosing };
+  const targetFor = (model: string) => batchTarget(catalogue, model, asked);
+  const messages = await new MessageRequests(held.body, { tenantId, targetFor }).checked(firstName);
+  held.body = Buffer.alloc(0);
+  return messages;
+}
+
+/** The results of a batch, in which the first request has the name that its client gave it. */
+async function sendResults(dependencies: MessageBatchDependencies, exchange: Exchange): Promise<void> {
+  const { call } = exchange;
+  const { tenantId } = tenantOf(call);
+  const batch = await found(dependencies, call);
+  const { id, key, providerBatchId } = batch;
+  if (!batch.ended) throw invalid('The batch has no results yet: its processing_status is not ended.');
+  if (batch.outputFileId === null || batch.firstId === null)
+    throw new AppError('not_found', 'The batch has no results.', { param: 'message_batch_id' });
+  const { firstId } = dependencies.sealed.open(batch.firstId, { id, tenantId });
+  const named = (name: unknown): Buffer => Buffer.from(JSON.stringify(name));
+  await sendLines(dependencies, exchange, {
+    ...{
+      key,
+      path: resultsPath(providerBatchId),
+      headers: passedHeaders(exchange.request, dialects.messages),
+    },
+    through: (content) =>
+      Readable.from(replaced(content, named(nameOfFirst(id)), named(firstId)), { objectMode: false }),
+  });
+}

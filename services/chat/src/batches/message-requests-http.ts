@@ -1,0 +1,169 @@
+import { hash } from 'node:crypto';
+import { parseBody, readPart } from '@gatehouse/http/body';
+import { AppError } from '@gatehouse/kit/errors';
+import { isFields } from '@gatehouse/kit/fields';
+import type { Target } from '../catalogue/target.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
+import { noShare, unchanged } from './unchanged-request.ts';
+
+/** A tenth of what Anthropic takes, in a body of an eighth. */
+const maxRequests = 10_000;
+/** As Anthropic has it. */
+const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
+/** Small requests are joined, since each buffer has an overhead. */
+const partBytes = 64 * 1024;
+
+/** The body of a batch for its provider. */
+export interface CheckedMessages {
+  requests: RequestSum;
+  /** The client's name of the first request. */
+  firstId: string;
+  /** The body in parts. */
+  parts: readonly Buffer[];
+}
+
+/** The requests of a batch of messages, each of which is read in a turn of its tenant at the event loop. */
+export class MessageRequests {
+  readonly #body: Buffer;
+  readonly #tenantId: string;
+  readonly #targetFor: (model: string) => Target;
+  readonly #ids = new Set<string>();
+  #sum: RequestSum | null = null;
+
+  constructor(
+    body: Buffer,
+    { tenantId, targetFor }: { tenantId: string; targetFor: (model: string) => Target },
+  ) {
+    this.#body = body;
+    this.#tenantId = tenantId;
+    this.#targetFor = targetFor;
+  }
+
+  /** The first request gets the name `firstName`. Throws a 400 that names the request which is wrong. */
+  async checked(firstName: string): Promise<CheckedMessages> {
+    const parts = new Parts();
+    let firstId = '';
+    parts.add(Buffer.from('{"requests":['));
+    for (const [index, range] of (await this.#ranges()).entries()) {
+      const { id, params } = await this.#request(range).catch((error: unknown) => {
+        throw named(error, `requests.${index}`);
+      });
+      if (index === 0) firstId = id;
+      const head = JSON.stringify({ custom_id: index === 0 ? firstName : id });
+      parts.add(Buffer.from(`${index === 0 ? '' : ','}${head.slice(0, -1)},"params":`), params, close);
+    }
+    parts.add(Buffer.from(']}'));
+    if (this.#sum === null) throw new Error('the first request names the model');
+    return { requests: this.#sum, firstId, parts: parts.all };
+  }
+
+  async #ranges(): Promise<readonly Range[]> {
+    const members = await this.#members(wholeOf(this.#body), ['requests']);
+    const requests = members.get('requests');
+    if (requests === undefined) throw missing('requests');
+    const options = { tenantId: this.#tenantId, max: maxRequests + 1 };
+    const ranges = await elementRanges(this.#body, requests, options);
+    if (ranges === null)
+      throw new AppError('invalid_type', 'requests must be an array.', { param: 'requests' });
+    if (ranges.length === 0)
+      throw new AppError('invalid_value', 'requests must have a request.', { param: 'requests' });
+    if (ranges.length > maxRequests)
+      throw new AppError('invalid_value', `requests must have at most ${maxRequests} requests.`, {
+        param: 'requests',
+      });
+    return ranges;
+  }
+
+  async #request(range: Range): Promise<{ id: string; params: Buffer }> {
+    const members = await this.#members(range, ['custom_id', 'params']);
+    const [idRange, params] = [members.get('custom_id'), members.get('params')];
+    if (idRange === undefined) throw missing('custom_id');
+    if (params === undefined) throw missing('params');
+    const id = await this.#id(idRange);
+    const bytes = this.#body.subarray(params.from, params.until);
+    return {
+      id,
+      params: await this.#params(bytes).catch((error: unknown) => {
+        throw named(error, 'params');
+      }),
+    };
+  }
+
+  async #id(range: Range): Promise<string> {
+    const isShort = range.until - range.from <= 1_024;
+    const id = isShort ? await parsedPart(this.#body, range, this.#tenantId) : undefined;
+    const param = 'custom_id';
+    if (typeof id !== 'string' || !idPattern.test(id))
+      throw new AppError('invalid_value', 'custom_id must have 1 to 64 letters, digits, _ and -.', { param });
+    // Hashes have the same size, however long the ids are.
+    const known = hash('sha256', id, 'base64').slice(0, 22);
+    if (this.#ids.size === this.#ids.add(known).size)
+      throw new AppError('invalid_value', 'custom_id must differ from those of other requests.', { param });
+    return id;
+  }
+
+  async #params(bytes: Buffer): Promise<Buffer> {
+    const tenantId = this.#tenantId;
+    const parsed = await parseBody(bytes, tenantId);
+    return readPart(bytes, tenantId, () => {
+      const request = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
+      const { model } = request;
+      this.#sum ??= new RequestSum(this.#targetFor(model), { model, url: messagesUrl });
+      this.#sum.add(request, messagesUrl, isFields(parsed) ? parsed : {});
+      const { upstreamModel, reasoning: reasons } = this.#sum.model;
+      return request.source(noShare).rewritten({ ...unchanged, model: upstreamModel, reasons });
+    });
+  }
+
+  /** The members of an object that has no others than these. */
+  async #members(range: Range, names: readonly string[]): Promise<ReadonlyMap<string, Range>> {
+    const members = await memberRanges(this.#body, range, this.#tenantId);
+    if (members === null) throw new AppError('invalid_json', 'This is no JSON object.');
+    const [unknown] = [...members.keys()].filter((name) => !names.includes(name));
+    if (unknown === undefined) return members;
+    const param = unknown.slice(0, 64);
+    throw new AppError('unknown_parameter', `Unknown parameter: ${param}.`, { param });
+  }
+}
+
+const close = Buffer.from('}');
+
+/** Bytes in buffers that are not small. */
+class Parts {
+  readonly #all: Buffer[] = [];
+  #open: Buffer[] = [];
+  #size = 0;
+
+  add(...bytes: readonly Buffer[]): void {
+    for (const each of bytes) {
+      this.#open.push(each);
+      this.#size += each.length;
+    }
+    if (this.#size >= partBytes) this.#close();
+  }
+
+  get all(): readonly Buffer[] {
+    this.#close();
+    return this.#all;
+  }
+
+  #close(): void {
+    if (this.#size > 0) this.#all.push(Buffer.concat(this.#open, this.#size));
+    this.#open = [];
+    this.#size = 0;
+  }
+}
+
+function missing(param: string): AppError {
+  return new AppError('missing_required_parameter', `${param} is missing.`, { param });
+}
+
+/** The error about a member of a part, by its place in the whole. */
+function named(error: unknown, place: string): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, message, param, headers, cause } = error;
+  const within = param === null ? place : `${place}.${param}`;
+  return new AppError(code, `${place}: ${message}`, { param: within, headers, cause });
+}

@@ -1,0 +1,27 @@
+import type { BatchApi } from './batch-api.ts';
+import { answerIn, idIn, isCancelling, isEnded, outcomeOf } from './openai-batch.ts';
+import { findListed } from './provider-list.ts';
+
+const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
+
+/** Files and batches of OpenAI's API. */
+export const openaiBatches: BatchApi = {
+  trialPath: '/files?limit=1',
+  pathOf: (id) => `/batches/${encodeURIComponent(id)}`,
+  ...{ isEnded, isCancelling, outcomeOf, answerIn, filePath },
+  resultsPath(object) {
+    const id = idIn(object, 'output_file_id');
+    return id === null ? null : `${filePath(id)}/content`;
+  },
+  resultPurpose: 'batch_output',
+  resultIds: (object) => ({ output: idIn(object, 'output_file_id'), errors: idIn(object, 'error_file_id') }),
+  describesFiles: true,
+  find({ providerFileId, createdAt: since }, { resources, signal, knownIds }) {
+    const list = { path: '/batches?limit=100', cursor: 'after', since, signal } as const;
+    return findListed(resources, list, async (objects) => {
+      const own = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
+      const known = await knownIds(own.map((object) => idIn(object)).filter((id) => id !== null));
+      return own.find((object) => !known.has(idIn(object) ?? ''));
+    });
+  },
+};
