@@ -150,7 +150,7 @@ try {
     await page.waitForSelector('dialog .danger', patience);
     const wrong = await faults(page);
     await (await page.$('dialog .danger'))?.click();
-    await page.waitForFunction(`/revoked/.test(document.querySelector('tbody').textContent)`, patience);
+    await page.waitForFunction(`/revoked/.test(document.querySelector('tbody')?.textContent)`, patience);
     await sleep(5_000);
     const { status } = await api('/v1/whoami', secret);
     return holdsNothing([...wrong, ...(status === 401 ? [] : [`whoami returned ${status}`])]);
@@ -169,7 +169,7 @@ try {
     await page.waitForSelector('.secret pre', patience);
     const secrets = (await textOf(page, 'dialog')).match(/whsec_[\w+/=]{32,}/g) ?? [];
     await page.keyboard.press('Escape');
-    await page.waitForFunction(`/Alerts/.test(document.querySelector('tbody').textContent)`, patience);
+    await page.waitForFunction(`/Alerts/.test(document.querySelector('tbody')?.textContent)`, patience);
     return holdsNothing([...wrong, ...(secrets.length === 2 ? [] : [`${secrets.length} secrets`])]);
   });
 
@@ -200,7 +200,7 @@ try {
     );
     await fill(page, 'Question', 'When may wicker baskets be returned?');
     await click(page, 'Search');
-    await page.waitForFunction(`/ninety days/.test(document.querySelector('tbody').textContent)`, patience);
+    await page.waitForFunction(`/ninety days/.test(document.querySelector('tbody')?.textContent)`, patience);
     return holdsNothing(await faults(page));
   });
 
