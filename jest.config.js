@@ -1,6 +1,6 @@
 /** One Jest run for the whole repository: unit tests beside their files, service tests, and tests across services. */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/plain-environment.js',
   roots: ['<rootDir>/packages', '<rootDir>/services', '<rootDir>/deploy', '<rootDir>/lint', '<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/outside/', '<rootDir>/test/chart/'],

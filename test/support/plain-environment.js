@@ -1,0 +1,23 @@
+import vm from 'node:vm';
+import { TestEnvironment } from 'jest-environment-node';
+
+const { createContext } = vm;
+
+function createPlainContext() {
+  return createContext(vm.constants.DONT_CONTEXTIFY);
+}
+
+/**
+ * Jest's environment of Node, with globals that cost no more than in production. Jest wraps the globals of a test file in
+ * interceptors and a proxy, which makes each use of `Array`, `Math` or `Buffer` about twenty times as slow.
+ */
+export default class PlainEnvironment extends TestEnvironment {
+  constructor(...parameters) {
+    vm.createContext = createPlainContext;
+    try {
+      super(...parameters);
+    } finally {
+      vm.createContext = createContext;
+    }
+  }
+}
