@@ -3,6 +3,9 @@ import { toAppError } from './errors.ts';
 
 export type { Logger } from 'pino';
 
+/** A logger that writes nothing needs no destination, whose timer would flush it for as long as the process runs. */
+const nowhere: DestinationStream = { write: () => undefined };
+
 /**
  * A logger that writes JSON lines to standard output. Never pass it bodies, keys, cookies or prompts.
  *
@@ -13,7 +16,7 @@ export type { Logger } from 'pino';
 export function createLogger(
   service: string,
   level: string,
-  destination: DestinationStream = logDestination(),
+  destination: DestinationStream = level === 'silent' ? nowhere : logDestination(),
 ): Logger {
   return pino(
     {
