@@ -113,7 +113,8 @@ export class ChatHarness {
     harness.#catalogueFields = catalogue;
     harness.#secrets = secrets;
     await harness.#startPeers();
-    await harness.startReplica(overrides);
+    // Tests share the machine: only the test of this budget depends on it.
+    await harness.startReplica({ recallBudgetMs: 10_000, ...overrides });
     return harness;
   }
 

@@ -17,7 +17,7 @@ const agent = makeAgent({
 });
 
 beforeAll(async () => {
-  harness = await ChatHarness.start({ recallBudgetMs: 10_000 });
+  harness = await ChatHarness.start();
   webhook = await harness.peer('webhook');
   harness.agents.set(agent.id, agent);
   harness.memory.passages = [makePassage()];

@@ -17,8 +17,7 @@ const injection = [
 
 let harness: ChatHarness;
 beforeAll(async () => {
-  // Tests share the machine: only the test of the budget depends on it.
-  harness = await ChatHarness.start({ recallBudgetMs: 10_000 });
+  harness = await ChatHarness.start();
   harness.agents.set(
     'rememberer',
     makeAgent({ key: 'rememberer', systemPrompt: 'Be kind.', memory: settings }),

@@ -153,8 +153,11 @@ it('everything of a user with 10,000 passages, 3,000 entities and 500 conversati
     requestedAtMs: BigInt(Date.now()),
   };
   const startedAt = Date.now();
-  for (let completed = false; !completed;)
-    ({ completed } = await peer.call('forgetUser', request, { deadlineMs: 100_000 }));
+  // A call that fails is repeated, as by the tenant service: on a busy machine a connection may drop.
+  await eventually(async () => {
+    const { completed } = await peer.call('forgetUser', request, { deadlineMs: 100_000 });
+    expect(completed).toBe(true);
+  }, 60_000);
   expect(Date.now() - startedAt).toBeLessThan(60_000);
   for (const table of ['documents', 'chunks', 'postings', 'entities', 'relations'])
     expect(await memory.rows(`select from memory.${table} where tenant_id = $1`, [tenant.id])).toEqual([]);
