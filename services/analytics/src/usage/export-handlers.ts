@@ -94,13 +94,14 @@ function formatOf({ format, group_by: groupBy }: ExportQuery): Format {
   return { groupBy: focusGroups, bounds: 'day', columns: focusColumns };
 }
 
-/** Times of FOCUS have no fractions of a second. */
+/** Times of FOCUS have no fractions of a second, so without `to` it leaves out the second under way. */
 function exportedPeriod(query: ExportQuery): Period {
   const now = new Date();
-  now.setUTCMilliseconds(0);
+  const isFocus = query.format === 'focus';
+  if (isFocus) now.setUTCMilliseconds(0);
   const period = periodOf(query, now);
   for (const name of ['from', 'to'] as const)
-    if (query.format === 'focus' && period[name].getUTCMilliseconds() !== 0)
+    if (isFocus && period[name].getUTCMilliseconds() !== 0)
       throw new AppError(
         'invalid_value',
         `Invalid value for ${name}: format=focus takes no fractions of a second.`,
