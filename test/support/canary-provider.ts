@@ -3,10 +3,7 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { startProviderSimulator, type ProviderSimulator } from './provider-simulator/simulator.ts';
 
-/**
- * Faults of a provider, each for all calls of a key. Errors repeat the key, as some providers do, but for a 400, whose body
- * its client gets to the letter.
- */
+/** Faults of a provider, each for all calls of a key. Errors repeat the key, as some providers do. */
 export type CanaryFault = 400 | 401 | 403 | 429 | 500 | 529 | 'hangs' | 'cuts' | 'no JSON';
 
 interface CanaryCall {
@@ -62,9 +59,8 @@ export class CanaryProvider {
     const fault = isCheck ? undefined : this.faults.get(key);
     if (fault === 'hangs') return;
     if (typeof fault === 'number') {
-      const word = fault === 400 ? 'wrong' : key;
-      const error = { message: `Incorrect API key provided: ${word}`, type: word, code: word, param: word };
-      const sent = { error, type: 'error', request_id: word, key: word };
+      const error = { message: `Incorrect API key provided: ${key}`, type: key, code: key, param: key };
+      const sent = { error, type: 'error', request_id: key, key };
       response
         .writeHead(fault, { 'content-type': 'application/json', 'x-request-id': key, 'x-key': key })
         .end(JSON.stringify(sent));

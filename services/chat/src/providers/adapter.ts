@@ -21,6 +21,8 @@ export interface ProviderCall {
   body: Buffer | null;
   /** In place of those of the provider. */
   credentials?: Credentials | undefined;
+  /** The secrets that prove it. The adapter sets them once it is sent. */
+  secrets?: readonly string[] | undefined;
   trace: TraceContext;
   /** Aborted when the client leaves: the connection to the provider is closed at once. */
   signal: AbortSignal;

@@ -1,8 +1,10 @@
+import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { MeteredAnswer, StreamReader } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
+import type { KnownThoughts } from '../translation/sealed-thoughts.ts';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -136,4 +138,18 @@ export function hasBegun(
   reported: Pick<StreamTranslation, 'answer'> | null,
 ): boolean {
   return begun || (reported?.answer.chars ?? 0) > 0;
+}
+
+/** A request in the API of a model; the 400 of one that it can't express. */
+export async function translatedRequest(
+  translation: Translation,
+  body: Buffer,
+  asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
+): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
+  try {
+    return await translation.request(body, asked);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }

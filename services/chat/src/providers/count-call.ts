@@ -4,6 +4,7 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
+import type { ProviderCall } from './adapter.ts';
 import type { KeyTurn, PoolKey } from './key-pool.ts';
 import { saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
@@ -94,17 +95,19 @@ async function attempt(
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
   const called = { api: model.api, operation: 'count', model: model.upstreamModel, stream: false } as const;
   const call = { ...called, trace, signal, room, onHeaders: () => undefined };
+  const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, turn)) ?? asked;
     const { body, headers } = request;
-    return adapter.complete({ ...call, headers, body, credentials: key?.credentials });
+    sent.call = { ...call, headers, body, credentials: key?.credentials };
+    return adapter.complete(sent.call);
   };
   try {
     const bytes = await (turn === null ? withKey(null) : turn.sent(withKey));
     const answer = countIn(bytes, request);
     return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {
-    if (error instanceof ProviderFailure) return request.failed(error);
+    if (error instanceof ProviderFailure) return request.failed(error).without(sent.call?.secrets ?? []);
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import { CredentialsError, type Credentials, type OutgoingRequest } from './cred
 import { completeBatch } from './embedding-batch.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderKind, ResponseHeaders, UnaryResponse } from './provider-kind.ts';
+import { secretsIn } from './repeated-secrets.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
@@ -52,6 +53,8 @@ export interface ResourceRequest {
 }
 
 export interface ResourceAnswer {
+  /** The secrets that proved the request. */
+  secrets: readonly string[];
   status: number;
   headers: ResponseHeaders;
   body: Readable;
@@ -85,7 +88,13 @@ export class HttpAdapter implements ProviderAdapter {
     const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
     if (batch === null) return (await this.#complete(call)).bytes;
     call.body = null;
-    return completeBatch(batch, { provider: this.#name, call }, (part) => this.#complete(part));
+    return completeBatch(batch, { provider: this.#name, call }, async (part) => {
+      try {
+        return await this.#complete(part);
+      } finally {
+        call.secrets = part.secrets;
+      }
+    });
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
@@ -135,7 +144,7 @@ export class HttpAdapter implements ProviderAdapter {
     const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...asked };
     const sent = { method, path, headers, body, signal };
     const { statusCode: status, ...answer } = await this.#unpacking.request(sent);
-    return { status, headers: answer.headers, body: answer.body };
+    return { secrets: secretsIn(proof), status, headers: answer.headers, body: answer.body };
   }
 
   async close(): Promise<void> {
@@ -203,17 +212,18 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   #dispatch(
-    { trace }: ProviderCall,
+    sent: ProviderCall,
     { path, headers: asked, body: bytes }: OutgoingRequest,
     proof: Record<string, string>,
     handler: Dispatcher.DispatchHandler,
   ): void {
+    sent.secrets = secretsIn(proof);
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'user-agent': 'gatehouse',
       // Without it, any is accepted (RFC 9110, 12.5.3). Some servers compress anyway.
       'accept-encoding': 'identity',
-      traceparent: toTraceparent(trace),
+      traceparent: toTraceparent(sent.trace),
       ...proof,
       ...asked,
     };

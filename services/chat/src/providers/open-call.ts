@@ -17,13 +17,17 @@ export class OpenCall {
   readonly #calls: DeploymentCalls;
   readonly #record: AttemptRecord;
   readonly #startedAt = monotonicMs();
+  readonly #secrets: () => readonly string[];
   #firstByteMs: number | null = null;
 
   constructor(
     tenantId: string,
     { breaker, calls }: { breaker: Breaker; calls: DeploymentCalls },
     record: AttemptRecord,
+    /** The secrets that the call was sent with. */
+    secrets: () => readonly string[],
   ) {
+    this.#secrets = secrets;
     this.#tenantId = tenantId;
     this.#breaker = breaker;
     this.#calls = calls;
@@ -51,8 +55,9 @@ export class OpenCall {
   }
 
   /** Returns the failure; rethrows any other error. `begun`: what came of the answer, if it has begun. */
-  async failed(error: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
-    if (!(error instanceof ProviderFailure)) throw error;
+  async failed(thrown: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
+    if (!(thrown instanceof ProviderFailure)) throw thrown;
+    const error = thrown.without(this.#secrets());
     if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
     const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });

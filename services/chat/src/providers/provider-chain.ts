@@ -25,6 +25,7 @@ import {
   TranslatedStream,
   translatedFailure,
   translationFor,
+  translatedRequest,
 } from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Credentials } from './credentials.ts';
@@ -177,7 +178,7 @@ export class ProviderChain {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
     }
-    const calling = { adapter, turn, translation, trace, body: prepared.body };
+    const calling: Calling = { adapter, turn, translation, trace, body: prepared.body };
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
@@ -213,8 +214,10 @@ export class ProviderChain {
   /** Makes the call, with one key after the other where the provider has several. */
   #sent<Given>(model: Model, calling: Calling, send: (call: ProviderCall) => Promise<Given>): Promise<Given> {
     const { turn } = calling;
-    const withKey = async (key: PoolKey | null): Promise<Given> =>
-      send(await this.#call(model, calling, key?.credentials));
+    const withKey = async (key: PoolKey | null): Promise<Given> => {
+      calling.sent = await this.#call(model, calling, key?.credentials);
+      return send(calling.sent);
+    };
     return turn === null ? withKey(null) : turn.sent(withKey);
   }
 
@@ -258,7 +261,7 @@ export class ProviderChain {
     const { adapter, translation } = calling;
     const { tenantId, keepsText } = this.#options;
     const { name } = model.provider;
-    const open = this.#openCall(model);
+    const open = this.#openCall(model, calling);
     try {
       const given = await this.#sent(model, calling, (call) => adapter.complete(call));
       // The provider's own bytes are metered, so that an answer that can't be translated is charged as well.
@@ -306,7 +309,7 @@ export class ProviderChain {
     const { adapter, translation } = calling;
     const { api, request, source, keepsText, seals } = this.#options;
     const { name } = model.provider;
-    const open = this.#openCall(model);
+    const open = this.#openCall(model, calling);
     const translated = translation?.stream() ?? null;
     const reader = this.#formatOf(model, translation).streamReader(request.choices, keepsText);
     try {
@@ -331,9 +334,9 @@ export class ProviderChain {
     return dialects[translation !== null || api === 'converse' ? this.#options.api : api];
   }
 
-  #openCall(model: Model): OpenCall {
+  #openCall(model: Model, calling: Calling): OpenCall {
     const { tenantId, providers, record } = this.#options;
-    return new OpenCall(tenantId, providers.get(model), record);
+    return new OpenCall(tenantId, providers.get(model), record, () => calling.sent?.secrets ?? []);
   }
 
   /** Returns false if the answer is no longer wanted. */
@@ -354,26 +357,14 @@ interface Calling {
   body: Buffer | null;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
+  /** The last call that was made. */
+  sent?: ProviderCall;
 }
 
 /** A request; the 400 of one that its provider can't read. */
 function orRefusal(rewritten: () => Buffer): Buffer | AppError {
   try {
     return rewritten();
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
-}
-
-/** A request in the API of a model; the 400 of one that it can't express. */
-async function translatedRequest(
-  translation: Translation,
-  body: Buffer,
-  asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
-): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
-  try {
-    return await translation.request(body, asked);
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

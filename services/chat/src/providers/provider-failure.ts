@@ -3,6 +3,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
+import { withoutSecrets } from './repeated-secrets.ts';
 
 /** Why a provider call returned no answer. */
 export type FailureKind =
@@ -80,6 +81,20 @@ export class ProviderFailure extends Error {
   /** The failure of an answer that its provider broke off with this error. */
   static cut(provider: string, { status = badRequest, message, code }: ProviderError): ProviderFailure {
     return new ProviderFailure('cut', provider, passedOn(status) ? { message, code } : {});
+  }
+
+  /** Without secrets of the call that the provider repeats: nothing that clients or operators read may have them. */
+  without(secrets: readonly string[]): ProviderFailure {
+    const { message, code, param, body } = this.details;
+    const said = [message, code, param, body?.toString('utf8')];
+    const clean = said.map((text) => (text === undefined ? undefined : withoutSecrets(text, secrets)));
+    if (said.every((text, index) => text === clean[index])) return this;
+    const [cleanMessage, cleanCode, cleanParam, cleanBody] = clean;
+    return new ProviderFailure(this.kind, this.provider, {
+      ...this.details,
+      ...{ message: cleanMessage, code: cleanCode, param: cleanParam },
+      body: cleanBody === undefined ? undefined : Buffer.from(cleanBody),
+    });
   }
 
   /** Whether the same call may succeed if it is repeated. */

@@ -91,7 +91,7 @@ export class ProviderResources {
     return chunks.concat();
   }
 
-  #refusal({ status, headers }: ResourceAnswer, bytes: Buffer): ProviderFailure {
+  #refusal({ status, headers, secrets }: ResourceAnswer, bytes: Buffer): ProviderFailure {
     const body = parsed(bytes);
     const words = this.#format.errorWords(body ?? {}, status);
     const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
@@ -106,7 +106,7 @@ export class ProviderResources {
       ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
       status: keyStatus(status, body, headers),
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
-    });
+    }).without(secrets);
   }
 
   #failureOf(cause: unknown, signal: AbortSignal): ProviderFailure {
