@@ -71,7 +71,7 @@ describe('errors', () => {
   });
 
   it('answer other paths below messages in the same shape', async () => {
-    const seen = await call(simulator, {}, { path: '/v1/messages/batches', headers: apiVersion });
+    const seen = await call(simulator, {}, { path: '/v1/messages/unknown', headers: apiVersion });
     expect([seen.status, read(seen.text, 'error', 'type')]).toEqual([404, 'not_found_error']);
   });
 });
