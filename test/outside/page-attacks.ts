@@ -52,9 +52,11 @@ interface Outcome {
  * The statuses by which the gateway answers a page, also of answers that the browser keeps from it. Those of preflights
  * are left out.
  */
-async function statusesFor(page: Page): Promise<number[]> {
-  const statuses: number[] = [];
+async function statusesFor(page: Page): Promise<() => number[]> {
+  const handshakes: number[] = [];
   const asked = new Set<string>();
+  // An answer may be reported before its request.
+  const answered: { id: string; status: number }[] = [];
   const devtools = await page.createCDPSession();
   await devtools.send('Network.enable');
   devtools.on('Network.requestWillBeSent', ({ requestId, request: { url, method } }) => {
@@ -62,12 +64,12 @@ async function statusesFor(page: Page): Promise<number[]> {
   });
   // A handshake that failed is reported by this text alone.
   devtools.on('Network.webSocketFrameError', ({ errorMessage }) => {
-    statuses.push(Number(/response code: (\d+)/.exec(errorMessage)?.[1]));
+    handshakes.push(Number(/response code: (\d+)/.exec(errorMessage)?.[1]));
   });
   devtools.on('Network.responseReceivedExtraInfo', ({ requestId, statusCode }) => {
-    if (asked.has(requestId)) statuses.push(statusCode);
+    answered.push({ id: requestId, status: statusCode });
   });
-  return statuses;
+  return () => [...answered.flatMap(({ id, status }) => (asked.has(id) ? [status] : [])), ...handshakes];
 }
 
 /** Runs an attack in a page of another origin, of the same browser. */
@@ -75,13 +77,13 @@ async function run(page: Page, attacker: string, { script, refused }: Attack): P
   const attacking = await page.browserContext().newPage();
   try {
     await attacking.goto(attacker);
-    const statuses = await statusesFor(attacking);
+    const statusesNow = await statusesFor(attacking);
     const read = await attacking
       .evaluate(`(async (gateway) => { ${script} })(${JSON.stringify(origin)})`)
       .catch((error: unknown) => (/context was destroyed/.test(String(error)) ? '' : String(error)));
-    for (let tries = 0; statuses.length === 0 && refused[0] !== null && tries < 400; tries += 1)
+    for (let tries = 0; statusesNow().length === 0 && refused[0] !== null && tries < 400; tries += 1)
       await sleep(50);
-    return { read, statuses };
+    return { read, statuses: statusesNow() };
   } finally {
     await attacking.close();
   }

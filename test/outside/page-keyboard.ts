@@ -106,8 +106,8 @@ try {
   await call('/v1/mcp/servers', adminKey, { name: 'sky', url: tools.url });
   const page = await browser.newPage();
   await page.setViewport({ width: 1_280, height: 900 });
-  // Chromium logs the 401 that leads to the login.
-  const watch = new PageWatch(page, gateway, /status of 401/);
+  // Chromium logs the 401 that leads to the login, and the 404 of a trace that has not arrived yet.
+  const watch = new PageWatch(page, gateway, /status of 401|status of 404 .*\/v1\/traces\//);
   await watch.start(page);
 
   await check('a person logs in at an issuer, by keyboard', async () => {

@@ -11,8 +11,8 @@ export class PageWatch {
     page.on('request', (request) => this.requests.push(request.url()));
     page.on('pageerror', (error) => this.complaints.push(String(error)));
     page.on('console', (message) => {
-      const isFault = ['error', 'warn'].includes(message.type()) && !expected.test(message.text());
-      if (isFault) this.complaints.push(message.text());
+      const said = `${message.text()} ${message.location().url ?? ''}`.trim();
+      if (['error', 'warn'].includes(message.type()) && !expected.test(said)) this.complaints.push(said);
     });
   }
 
