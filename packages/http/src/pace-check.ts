@@ -10,8 +10,14 @@ export interface PaceOptions {
   windowMs?: number | undefined;
 }
 
+/** A minimum rate, averaged over a window. */
+export interface Pace {
+  minBytesPerSecond: number;
+  windowMs: number;
+}
+
 /** Checks per window, so that a body that stops is detected soon after one window. */
-export const ticksPerWindow = 12;
+const ticksPerWindow = 12;
 
 /** Checks whether bytes arrive, or are read, fast enough, averaged over a sliding window. Call `tick` 12 times per window. */
 export class PaceCheck {
@@ -37,36 +43,49 @@ export class PaceCheck {
   }
 }
 
+/**
+ * Checks a rate until the returned function is called, and calls `onSlow` at most once, with `request_timeout`. `counts`:
+ * called for each twelfth of the window; returns whether it counts. `slow`: the problem in words.
+ */
+export function watchPace(
+  { minBytesPerSecond, windowMs }: Pace,
+  { counts, slow }: { counts: (check: PaceCheck) => boolean; slow: string },
+  onSlow: (error: AppError) => void,
+): () => void {
+  const check = new PaceCheck((minBytesPerSecond * windowMs) / 1_000);
+  const timer = setInterval(() => {
+    if (!counts(check) || !check.tick()) return;
+    clearInterval(timer);
+    const rate = `fewer than ${minBytesPerSecond} bytes per second over ${windowMs / 1_000} seconds`;
+    onSlow(new AppError('request_timeout', `${slow}: ${rate}.`));
+  }, windowMs / ticksPerWindow);
+  return () => clearInterval(timer);
+}
+
 /** Enforces the minimum rate of one request body, from construction until `stop`. */
 export class PaceWatch {
-  readonly #check: PaceCheck;
-  readonly #timer: NodeJS.Timeout;
+  readonly #stop: () => void;
+  #bytes = 0;
   /** Whether the body reader waits for the client. Time in which received bytes wait for the reader does not count. */
   waiting = true;
 
   /** Calls `onSlow` at most once, with `request_timeout`. */
   constructor(options: PaceOptions, onSlow: (error: AppError) => void) {
     const { minBytesPerSecond = defaultMinBytesPerSecond, windowMs = defaultWindowMs } = options;
-    this.#check = new PaceCheck((minBytesPerSecond * windowMs) / 1_000);
-    this.#timer = setInterval(() => {
-      if (!this.waiting || !this.#check.tick()) return;
-      this.stop();
-      onSlow(tooSlow(minBytesPerSecond, windowMs));
-    }, windowMs / ticksPerWindow);
+    const counts = (check: PaceCheck): boolean => {
+      check.note(this.#bytes);
+      this.#bytes = 0;
+      return this.waiting;
+    };
+    const slow = 'The request body arrived too slowly';
+    this.#stop = watchPace({ minBytesPerSecond, windowMs }, { counts, slow }, onSlow);
   }
 
   note(bytes: number): void {
-    this.#check.note(bytes);
+    this.#bytes += bytes;
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#stop();
   }
-}
-
-function tooSlow(minBytesPerSecond: number, windowMs: number): AppError {
-  return new AppError(
-    'request_timeout',
-    `The request body arrived too slowly: fewer than ${minBytesPerSecond} bytes per second over ${windowMs / 1_000} seconds.`,
-  );
 }

@@ -2,7 +2,8 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { clientLeft } from './body.ts';
-import { leastReading, ReaderPace, type ReaderPaceOptions } from './reader-pace.ts';
+import type { Pace } from './pace-check.ts';
+import { leastReading, watchReader } from './reader-pace.ts';
 
 export interface StreamedReply {
   headers: OutgoingHttpHeaders;
@@ -10,7 +11,7 @@ export interface StreamedReply {
   pieces: AsyncGenerator<string, void>;
   /** Cuts the response when it aborts. */
   signal?: AbortSignal;
-  pace?: ReaderPaceOptions;
+  pace?: Pace;
 }
 
 /**
@@ -39,7 +40,7 @@ export async function sendStream(
   const cut = new AbortController();
   const stop = (): void => cut.abort(signal?.reason);
   signal?.addEventListener('abort', stop);
-  const reader = new ReaderPace(response, pace, (error) => cut.abort(error));
+  const stopWatching = watchReader(response, pace, (error) => cut.abort(error));
   try {
     if (signal?.aborted === true) stop();
     await pipeline(stream, response, { signal: cut.signal });
@@ -47,7 +48,7 @@ export async function sendStream(
     cut.signal.throwIfAborted();
     throw response.destroyed && isPremature(error) ? clientLeft() : error;
   } finally {
-    reader.stop();
+    stopWatching();
     signal?.removeEventListener('abort', stop);
   }
 }
