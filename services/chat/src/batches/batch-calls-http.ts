@@ -6,14 +6,19 @@ import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { Logger } from '@gatehouse/kit/log';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { Catalogue, Model } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
 import { spentKey, wrongKey } from '../providers/key-status.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { uuidIn } from '../shared/object-id.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
+import type { BatchApiName } from './batch-api.ts';
+import { batchTarget, type BatchKind } from './batch-requests.ts';
 import type { Within } from './file-system-store.ts';
+import { batchApis } from './provider-batch-peer.ts';
 import type { SealedObjects } from './sealed-object.ts';
 
 /** Calls about files and batches. */
@@ -30,6 +35,10 @@ export interface BatchDependencies {
   log: Logger;
 }
 
+/** Files of a tenant; batches of messages are among them. */
+export const mostFiles = 10_000;
+/** How long a provider may take to accept a key. */
+const keyMs = 30_000;
 /** Statuses by which a provider refuses a key. */
 const ownKeyRefusals: ReadonlySet<number> = new Set([wrongKey, spentKey, 403]);
 
@@ -57,14 +66,51 @@ export function pageAfter(prefix: string, after: string | undefined): string | n
 
 /** A page in OpenAI's shape. `objects`: one more than it has, where another page follows. */
 export function pageOf(objects: readonly Fields[], limit: number): Fields {
-  const data = objects.slice(0, limit);
+  return { object: 'list', ...pageBetween(objects.slice(0, limit), objects.length > limit) };
+}
+
+/** A page with the ids that it begins and ends with. */
+export function pageBetween(data: readonly Fields[], hasMore: boolean): Fields {
   return {
-    object: 'list',
     data,
     first_id: data[0]?.['id'] ?? null,
     last_id: data.at(-1)?.['id'] ?? null,
-    has_more: objects.length > limit,
+    has_more: hasMore,
   };
+}
+
+/**
+ * The provider's files and batches by a key that it accepts, and its name. Throws the error for the client. `signal`: of
+ * a client that may leave.
+ */
+export async function acceptedKey(
+  { providers }: Pick<BatchDependencies, 'providers'>,
+  api: BatchApiName,
+  {
+    model,
+    target,
+    tenantId,
+    signal,
+  }: { model: Model; target: Target; tenantId: string; signal?: AbortSignal },
+): Promise<{ resources: ProviderResources; key: KeyName }> {
+  const late = AbortSignal.timeout(keyMs);
+  const payer = { tenantId, ownKeys: target.ownKeys };
+  const trial = {
+    trialPath: batchApis[api].trialPath,
+    signal: signal === undefined ? late : AbortSignal.any([signal, late]),
+  };
+  return providers.resourcesFor(model, payer, trial).catch((error: unknown) => {
+    throw asAppError(error);
+  });
+}
+
+/** Finds what a request of a file or a batch asks for. */
+export function targetsFor(
+  { catalogue, providers }: Pick<BatchDependencies, 'catalogue' | 'providers'>,
+  { settings, userId }: { settings: KeySettings; userId: string | null },
+): (name: string, api: BatchKind['api']) => ReturnType<typeof batchTarget> {
+  const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
+  return (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing });
 }
 
 /** The provider's files and batches by the key that made them. Throws a 502 where that is gone. */

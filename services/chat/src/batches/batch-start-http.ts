@@ -19,7 +19,7 @@ import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { BatchApiName } from './batch-api.ts';
-import { answering, asAppError, isRefused, type BatchDependencies } from './batch-calls-http.ts';
+import { answering, asAppError, isRefused, mostFiles, type BatchDependencies } from './batch-calls-http.ts';
 import { voidBatch } from './batch-end-system-store.ts';
 import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
@@ -72,8 +72,6 @@ export interface Start extends Pick<
 
 /** Batches of a tenant under way. */
 const mostBatches = 1_000;
-/** Files of a tenant, as uploads have it. */
-const mostFiles = 10_000;
 /** Requests under way whose cost may exceed what is reserved for them, where a budget counts. */
 const mostUnmeasured = 5_000;
 /** Batches under way may use as many tokens as requests in the day that a batch may take. */

@@ -13,21 +13,26 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { Principal } from '@gatehouse/identity/principal';
-import type { Model } from '../catalogue/catalogue.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { objectId, uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import { nameOfFirst } from './anthropic-batch-peer.ts';
 import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
-import { asAppError, pageAfter, tooMany, type BatchDependencies } from './batch-calls-http.ts';
+import {
+  acceptedKey,
+  pageAfter,
+  pageBetween,
+  targetsFor,
+  tooMany,
+  type BatchDependencies,
+} from './batch-calls-http.ts';
 import { cancelOpen } from './batch-cancel-http.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
-import { batchTarget, messagesKind } from './batch-requests.ts';
+import { messagesKind } from './batch-requests.ts';
 import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
 import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
 import { MessageRequests, type CheckedMessages } from './message-requests-http.ts';
-import { batchApis } from './provider-batch-peer.ts';
 import { replaced } from './replaced-text.ts';
 import { sendLines, type Exchange } from './results-http.ts';
 
@@ -38,8 +43,6 @@ const mostListed = 100;
 
 /** A body is in memory twice while it is checked, and once until its provider has it. */
 const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('starts of batches') };
-/** How long a provider may take to accept a key. */
-const keyMs = 30_000;
 /** A piece that is hashed in a few milliseconds. */
 const hashedBytes = 1024 * 1024;
 
@@ -82,14 +85,7 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
         const batches = await listBatches(pool, { tenantId, userId }, page);
         const objects = batches.slice(0, limit).map((batch) => shown(dependencies, batch, tenantId));
         const data = before === null ? objects : objects.reverse();
-        return {
-          body: {
-            data,
-            first_id: data[0]?.['id'] ?? null,
-            last_id: data.at(-1)?.['id'] ?? null,
-            has_more: batches.length > limit,
-          },
-        };
+        return { body: pageBetween(data, batches.length > limit) };
       },
       'messages.batches.cancel': async (call: Call) => {
         const batch = await found(dependencies, call);
@@ -195,7 +191,7 @@ async function create(
   starts: FairQueue,
   { held, headers, client, call, claim, requestDigest = null }: Creation,
 ): Promise<Fields> {
-  const { providers, sealed } = dependencies;
+  const { sealed } = dependencies;
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
   await dependencies.counts.count(tenantId, 'message_batches');
@@ -204,16 +200,9 @@ async function create(
   const { requests, firstId, parts } = await starts.run(tenantId, () =>
     checked(dependencies, { held, settings, userId, tenantId, firstName: nameOfFirst(id) }),
   );
-  const { trialPath } = batchApis[api];
-  const { resources, key } = await providers
-    .resourcesFor(
-      requests.model,
-      { tenantId, ownKeys: requests.target.ownKeys },
-      { trialPath, signal: AbortSignal.timeout(keyMs) },
-    )
-    .catch((error: unknown) => {
-      throw asAppError(error);
-    });
+  const { resources, key } = await acceptedKey(dependencies, api, {
+    ...{ model: requests.model, target: requests.target, tenantId },
+  });
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   return startBatch(dependencies, {
     ...{ id, call: { ...call, claim }, api, kind: messagesKind, key, resources, requestDigest, client },
@@ -237,12 +226,11 @@ interface Checking {
 }
 
 async function checked(
-  { catalogue, providers }: MessageBatchDependencies,
+  dependencies: MessageBatchDependencies,
   { held, settings, userId, tenantId, firstName }: Checking,
 ): Promise<CheckedMessages> {
-  const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
-  const asked = { api: messagesKind.api, settings, userId, choosing };
-  const targetFor = (model: string) => batchTarget(catalogue, model, asked);
+  const targets = targetsFor(dependencies, { settings, userId });
+  const targetFor = (model: string) => targets(model, messagesKind.api);
   const messages = await new MessageRequests(held.body, { tenantId, targetFor }).checked(firstName);
   held.body = Buffer.alloc(0);
   return messages;

@@ -6,23 +6,24 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { Model } from '../catalogue/catalogue.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
-import { answering, asAppError, isRefused, type BatchDependencies } from './batch-calls-http.ts';
-import { batchTarget } from './batch-requests.ts';
+import {
+  acceptedKey,
+  answering,
+  asAppError,
+  isRefused,
+  mostFiles,
+  targetsFor,
+  type BatchDependencies,
+} from './batch-calls-http.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store.ts';
 import { InputLines } from './input-lines-http.ts';
 import { idIn, nameAtProvider, shownFile } from './openai-batch.ts';
-import { batchApis } from './provider-batch-peer.ts';
 import { UploadBody } from './upload-body-http.ts';
 import { UploadForm, type UploadPace } from './upload-form-http.ts';
 
-/** Files of a tenant. */
-const mostFiles = 10_000;
-/** How long a provider may take to accept a key. */
-const keyMs = 30_000;
 /** From the end of the file to the answer. */
 const answerMs = 2 * 60_000;
 /** After the longest upload, when one without an end is looked for at its provider: a replica has died. */
@@ -60,16 +61,14 @@ async function upload(
   form: UploadForm,
   { call, response }: { call: UploadCall; response: ServerResponse },
 ): Promise<Fields> {
-  const { catalogue, providers } = dependencies;
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
   await dependencies.counts.count(tenantId, 'file_uploads');
   const settings = await dependencies.settings.getForKey(principal, call);
-  const choosing = { affinity: null, ordered: (model: Model) => providers.ordered(model, null) };
-  const lines = new InputLines(
-    (name, api) => batchTarget(catalogue, name, { api, settings, userId, choosing }),
-    { tenantId, checks: dependencies.checks },
-  );
+  const lines = new InputLines(targetsFor(dependencies, { settings, userId }), {
+    tenantId,
+    checks: dependencies.checks,
+  });
   const id = newId();
   const body = new UploadBody(lines.checked(form.file()), nameAtProvider(id));
   try {
@@ -96,20 +95,14 @@ async function passOn(
   { lines, form, body, id }: Upload,
   { call, settings, left }: { call: UploadCall; settings: KeySettings; left: AbortSignal },
 ): Promise<Fields> {
-  const { pool, providers, sealed } = dependencies;
+  const { pool, sealed } = dependencies;
   const { tenantId, userId } = tenantOf(call);
   const requests = lines.requests;
   if (requests === null) throw new Error('the first line names the model');
-  const { target } = requests;
-  const payer = { tenantId, ownKeys: target.ownKeys };
-  const { resources, key } = await providers
-    .resourcesFor(requests.model, payer, {
-      trialPath: batchApis.openai.trialPath,
-      signal: AbortSignal.any([left, AbortSignal.timeout(keyMs)]),
-    })
-    .catch((error: unknown) => {
-      throw asAppError(error);
-    });
+  const { model, target } = requests;
+  const { resources, key } = await acceptedKey(dependencies, 'openai', {
+    ...{ model, target, tenantId, signal: left },
+  });
   const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
   const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
