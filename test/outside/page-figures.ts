@@ -63,18 +63,16 @@ async function read(
   await page.goto(origin + target);
   const { pathname, search } = new URL((await asked).url());
   await settle(page);
-  const rows = await page.$$eval('tbody tr', (found) =>
-    found.map((row) =>
-      [...(row as unknown as { cells: Iterable<{ innerText: string }> }).cells].map((cell) => cell.innerText),
-    ),
-  );
+  // Texts, since they run in the browser, whose types are not those of Node.
+  const rows = (await page.evaluate(
+    `[...document.querySelectorAll('tbody tr')].map((row) => [...row.cells].map((cell) => cell.innerText))`,
+  )) as string[][];
   const total = await page.$eval('[data-figure=total_usd]', (figure) =>
     String((figure as { textContent: string | null }).textContent),
   );
-  const cut = await page.$$eval('.figure', (figures) => {
-    const boxes = figures as unknown as { scrollWidth: number; clientWidth: number }[];
-    return boxes.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).length;
-  });
+  const cut = (await page.evaluate(
+    `[...document.querySelectorAll('.figure')].filter((box) => box.scrollWidth > box.clientWidth).length`,
+  )) as number;
   return { asked: pathname + search, rows, total, cut };
 }
 

@@ -50,6 +50,7 @@ async function writeWhole(out: string, send: () => Promise<Response>): Promise<v
 async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   if (body === null) return;
   try {
+    // Node iterates bodies; the browser's types, by which they are declared here, don't say so.
     for await (const piece of body as unknown as AsyncIterable<Uint8Array>) yield piece;
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error;
