@@ -16,7 +16,9 @@ import type { TenantAccess } from '@gatehouse/test/tenants';
 /** The keys of ten tenants, and that of the platform: none is anywhere but at the provider, and none pays for another. */
 
 const mark = `canary-${newId()}`;
-const platformKey = `sk-platform-${mark}`;
+/** As long as keys of providers are: longer than a code that is passed on. */
+const length = '0123456789'.repeat(13);
+const platformKey = `sk-platform-${mark}-${length}`;
 
 /** A request of a route, for a model of the provider with the same name. */
 interface Ask {
@@ -107,7 +109,7 @@ beforeAll(async () => {
   platformTenant = await gateway.makeTenant();
   for (const [index, fault] of faults.entries()) {
     const tenant = await gateway.makeTenant();
-    tenants.push({ ...tenant, name: `tenant ${index}`, text: `sk-${index}-${mark}`, fault });
+    tenants.push({ ...tenant, name: `tenant ${index}`, text: `sk-${index}-${mark}-${length}`, fault });
   }
 });
 afterAll(async () => {

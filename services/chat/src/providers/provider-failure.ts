@@ -3,7 +3,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
-import { withoutSecrets } from './repeated-secrets.ts';
+import { bytesWithoutSecrets, withoutSecrets } from './repeated-secrets.ts';
 
 /** Why a provider call returned no answer. */
 export type FailureKind =
@@ -86,14 +86,14 @@ export class ProviderFailure extends Error {
   /** Without secrets of the call that the provider repeats: nothing that clients or operators read may have them. */
   without(secrets: readonly string[]): ProviderFailure {
     const { message, code, param, body } = this.details;
-    const said = [message, code, param, body?.toString('utf8')];
+    const said = [message, code, param];
     const clean = said.map((text) => (text === undefined ? undefined : withoutSecrets(text, secrets)));
-    if (said.every((text, index) => text === clean[index])) return this;
-    const [cleanMessage, cleanCode, cleanParam, cleanBody] = clean;
+    const cleanBody = body === undefined ? undefined : bytesWithoutSecrets(body, secrets);
+    if (body === cleanBody && said.every((text, index) => text === clean[index])) return this;
+    const [cleanMessage, cleanCode, cleanParam] = clean;
     return new ProviderFailure(this.kind, this.provider, {
       ...this.details,
-      ...{ message: cleanMessage, code: cleanCode, param: cleanParam },
-      body: cleanBody === undefined ? undefined : Buffer.from(cleanBody),
+      ...{ message: cleanMessage, code: cleanCode, param: cleanParam, body: cleanBody },
     });
   }
 

@@ -5,21 +5,26 @@ import { secretsIn, withoutSecrets } from './repeated-secrets.ts';
 describe('secrets of a call', () => {
   it('are the values of the headers that prove it', () => {
     expect(
-      secretsIn({ authorization: 'Bearer sk-1234567890', 'x-api-key': 'key-1234567890', 'x-team': 'short' }),
+      secretsIn({
+        ...{ authorization: 'Bearer sk-1234567890', 'x-api-key': 'key-1234567890', 'api-key': 'short' },
+        ...{ 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },
+      }),
     ).toEqual(['sk-1234567890', 'key-1234567890']);
   });
 
   it('are taken from texts, also as JSON of any writer has them', () => {
-    const secrets = ['sk/1234567890', 'a"b\\c1234'];
+    const secrets = ['sk/1234+67890', 'a"b\\c1234'];
     const texts = [
-      'no sk/1234567890 here',
-      String.raw`{"key":"sk\/1234567890"}`,
+      'no sk/1234+67890 here',
+      String.raw`{"key":"sk\/1234+67890"}`,
       JSON.stringify({ key: secrets[1] }),
+      String.raw`{"a":"\n","key":"sk/1234\u002B67890"}`,
     ];
     expect(texts.map((text) => withoutSecrets(text, secrets))).toEqual([
       'no [key] here',
       '{"key":"[key]"}',
       '{"key":"[key]"}',
+      String.raw`{"a":"\n","key":"[key]"}`,
     ]);
   });
 

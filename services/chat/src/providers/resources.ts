@@ -8,6 +8,7 @@ import { CredentialsError, type Credentials } from './credentials.ts';
 import type { HttpAdapter, ResourceAnswer, ResourceRequest } from './http-adapter.ts';
 import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { bytesWithoutSecrets } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 
 /** Larger than any description of a file or a batch. */
@@ -75,7 +76,7 @@ export class ProviderResources {
       });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const bytes = await this.#read(answer.body, maxErrorBytes);
-    throw this.#refusal(answer, bytes);
+    throw this.#refusal(answer, bytesWithoutSecrets(bytes, answer.secrets));
   }
 
   async #read(body: Readable, most: number): Promise<Buffer> {
@@ -91,7 +92,7 @@ export class ProviderResources {
     return chunks.concat();
   }
 
-  #refusal({ status, headers, secrets }: ResourceAnswer, bytes: Buffer): ProviderFailure {
+  #refusal({ status, headers }: ResourceAnswer, bytes: Buffer): ProviderFailure {
     const body = parsed(bytes);
     const words = this.#format.errorWords(body ?? {}, status);
     const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
@@ -106,7 +107,7 @@ export class ProviderResources {
       ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
       status: keyStatus(status, body, headers),
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
-    }).without(secrets);
+    });
   }
 
   #failureOf(cause: unknown, signal: AbortSignal): ProviderFailure {

@@ -5,6 +5,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { bytesWithoutSecrets } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 import type { CallRoom, ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, CallFormat, ResponseHeaders } from './provider-kind.ts';
@@ -33,6 +34,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
+  readonly #call: Pick<ProviderCall, 'secrets'>;
   readonly #room: CallRoom;
   #hasRoom = true;
   #workedMs = 0;
@@ -45,7 +47,9 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #over = false;
   #hints = 0;
 
-  constructor({ name, format }: AnswerOrigin, { signal, onHeaders, room }: ProviderCall) {
+  constructor({ name, format }: AnswerOrigin, call: ProviderCall) {
+    const { signal, onHeaders, room } = call;
+    this.#call = call;
     this.provider = name;
     this.format = format;
     this.#signal = signal;
@@ -200,12 +204,14 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** The failure with the provider's own message, if the response has one in its format. */
   #failureIn(response: ErrorResponse): ProviderFailure {
     const { headers } = response;
-    const bytes = response.chunks.concat();
+    const said = response.chunks.concat();
+    // Before anything is cut off it, so that no part of a secret is left.
+    const bytes = bytesWithoutSecrets(said, this.#call.secrets ?? []);
     const given = this.format.statusOf?.(response.status, headers) ?? response.status;
     const { words, isError, body } = this.#wordsOf(bytes.toString('utf8'), given, headers);
     const status = keyStatus(given, body, headers);
     const { keepsErrorBodies } = this.format;
-    const isKept = keepsErrorBodies && isError && concernsRequest(status) && bytes.length < maxErrorBytes;
+    const isKept = keepsErrorBodies && isError && concernsRequest(status) && said.length < maxErrorBytes;
     const retryAfterMs = parseRetryAfter(
       single(headers['retry-after']),
       single(headers['retry-after-ms']),
