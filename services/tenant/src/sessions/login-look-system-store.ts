@@ -40,13 +40,18 @@ export class LoginLookSystemStore {
     return rows;
   }
 
-  /** Ends the looks at a login that is not in use, once. A look under way is void. */
+  /**
+   * Ends the looks at a login that is not in use, once. A look under way is void. Without its refresh token if the person
+   * has another login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
+   */
   async drop(id: string): Promise<DroppedLogin | null> {
     const { rows } = await this.#pool.query<DroppedLogin>(
       `update tenant.logins set look_at = null, looks = looks + 1
        where id = $1 and look_at is not null and refresh_token is not null
          and not (${hasSession} or ${isNeededByPrograms})
-       returning id, issuer, refresh_token as "refreshToken"`,
+       returning id, issuer, case when not exists (select from tenant.logins other
+         where other.iss = logins.iss and other.sub = logins.sub and other.id <> logins.id
+           and other.look_at is not null) then refresh_token end as "refreshToken"`,
       [id],
     );
     return rows[0] ?? null;
@@ -99,9 +104,12 @@ export class LoginLookSystemStore {
     return rows.length > 0;
   }
 
-  /** Ends the looks at logins whose sessions have ended. */
+  /** Ends the looks at logins whose sessions have ended. A look under way is void. */
   async endLooks(ids: readonly string[]): Promise<void> {
-    await this.#pool.query('update tenant.logins set look_at = null where id = any($1::uuid[])', [ids]);
+    await this.#pool.query(
+      'update tenant.logins set look_at = null, looks = looks + 1 where id = any($1::uuid[])',
+      [ids],
+    );
   }
 
   /** One step through the index for each name, however many logins there are. */

@@ -11,16 +11,16 @@ export async function useToken(db: Queryable, sha256: Buffer): Promise<boolean> 
   return rowCount === 1;
 }
 
-/** Ends the choices and looks of the logins that a logout names. Returns the ids of these logins. */
+/** Ends the choices and looks of the logins that a logout names; a look under way is void. Returns the ids of these logins. */
 export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<string[]> {
   const { rows } = await (sid === null
     ? db.query<{ id: string }>(
-        `update tenant.logins set choice_sha256 = null, look_at = null
+        `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
          where iss = $1 and sub = $2 returning id`,
         [iss, sub],
       )
     : db.query<{ id: string }>(
-        `update tenant.logins set choice_sha256 = null, look_at = null
+        `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
          where iss = $1 and sid = $2 and sub = coalesce($3, sub) returning id`,
         [iss, sid, sub],
       ));

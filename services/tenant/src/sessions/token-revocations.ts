@@ -6,8 +6,8 @@ import type { Issuer } from '../issuers/issuer.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
 import type { Login, LoginSecrets } from './login.ts';
 
-/** A login that nothing needs any more. */
-export type DroppedLogin = Pick<Login, 'id' | 'issuer'> & { refreshToken: Buffer };
+/** A login that nothing needs any more; without a refresh token where that is not to be revoked. */
+export type DroppedLogin = Pick<Login, 'id' | 'issuer'> & { refreshToken: Buffer | null };
 
 export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
@@ -46,6 +46,7 @@ export class TokenRevocations {
   }
 
   async #outcomeOf(issuer: Issuer, { id, refreshToken }: DroppedLogin): Promise<RevocationOutcome> {
+    if (refreshToken === null) return 'skipped';
     const { secrets, log } = this.#options;
     const { name } = issuer.settings;
     try {
