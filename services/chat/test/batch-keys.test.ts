@@ -63,12 +63,12 @@ const platformCalls = (): string[] => [keyA, keyB, keyC].flatMap(callsOf);
 async function tenantWithKey() {
   const [tenantId, id] = [newId(), newId()];
   const text = `sk-own-${id}`;
-  await provider.open(text);
+  const account = await provider.open(text);
   const ring = KeyRing.parse(harness.identity.keyRing);
   const sealed = sealProviderKey(ring, { tenantId, id }, text);
   const providerKeys = [{ id, provider: 'pool', models: [], userId: undefined, sealed }];
   harness.settings.set(tenantId, { providerKeys, limited: [Resource.BUDGET] });
-  return { tenantId, text };
+  return { tenantId, text, account };
 }
 
 describe('keys of a pool', () => {
@@ -135,6 +135,21 @@ describe("a tenant's own key", () => {
     expect(await refusal(uploaded(client, linesOf([{ id: 'a' }])))).toMatchObject(failing);
     expect(platformCalls()).toEqual([]);
     await eventually(() => expect(harness.keyUses.uses).toContainEqual({ id: text.slice(7), refused: true }));
+  });
+
+  it('is in no description and no result, should the provider repeat it', async () => {
+    const { tenantId, text, account } = await tenantWithKey();
+    account.batches.held = true;
+    const client = sdkFor(harness, { tenantId });
+    const batch = await begun(client, linesOf([{ id: 'a', body: { temperature: 99 } }]));
+    account.batches.finish('completed');
+    for (const file of account.batches.files.values())
+      file.content = file.content.replace('Too warm.', `not with ${text}`);
+    for (const described of account.batches.batches.values()) described['note'] = `made with ${text}`;
+    const done = await ended(client, batch.id);
+    expect(done).toMatchObject({ note: 'made with [key]' });
+    const errors = await (await client.files.content(done.error_file_id ?? '')).text();
+    expect(errors).toContain('not with [key]');
   });
 
   it('that was deleted leaves its files and batches to no other key', async () => {

@@ -56,11 +56,11 @@ const requests = messageRequests(['a', 'b']);
 async function tenantWithKey() {
   const [tenantId, id] = [newId(), newId()];
   const text = `sk-own-${id}`;
-  await provider.open(text);
+  const account = await provider.open(text);
   const sealed = sealProviderKey(KeyRing.parse(harness.identity.keyRing), { tenantId, id }, text);
   const providerKeys = [{ id, provider: 'pool', models: [], userId: undefined, sealed }];
   harness.settings.set(tenantId, { providerKeys, limited: [Resource.BUDGET] });
-  return { tenantId, text };
+  return { tenantId, text, account };
 }
 
 describe('keys of a pool', () => {
@@ -118,6 +118,26 @@ describe("a tenant's own key", () => {
     expect(keysUsed()).toEqual(new Set([text]));
     const open = 'select 1 from chat.batches where tenant_id = $1 and ended_at is null';
     expect(await harness.rows(open, [tenantId])).toEqual([]);
+  });
+
+  it('is in no description and no result, should the provider repeat it', async () => {
+    const { tenantId, text, account } = await tenantWithKey();
+    account.messageBatches.held = true;
+    const client = anthropicFor(harness, { tenantId });
+    const { id } = await client.messages.batches.create({ requests });
+    account.messageBatches.finish('expired', 1);
+    const [batch] = account.messageBatches.batches.values();
+    if (batch === undefined) throw new Error('the account has the batch');
+    const [answered = ''] = batch.results.split('\n');
+    const error = { type: 'authentication_error', message: `not with ${text}` };
+    const errored = { custom_id: 'b', result: { type: 'errored', error: { type: 'error', error } } };
+    batch.results = `${answered}\n${JSON.stringify(errored).replaceAll('-', String.raw`\u002d`)}\n`;
+    batch.object['note'] = `made with ${text}`;
+    const done = await endedBatch(client, id);
+    expect(done).toMatchObject({ note: 'made with [key]' });
+    const results = await resultsOf(client, id);
+    expect(results.map(({ result }) => result.type)).toEqual(['succeeded', 'errored']);
+    expect(JSON.stringify(results[1])).toContain('not with [key]');
   });
 
   it('that was deleted leaves its batches to no other key', async () => {

@@ -1,3 +1,5 @@
+import { pipeline, Transform, type Readable, type TransformCallback } from 'node:stream';
+
 /** The headers whose values prove a call. Others that go with them, such as versions and dates, are no secrets. */
 const secretHeaders = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'x-amz-security-token'];
 /** Shorter values are no keys, and would be found in words. */
@@ -16,9 +18,9 @@ export function secretsIn(proof: Readonly<Record<string, string>>): string[] {
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   let clean = text;
   for (const secret of secrets) {
-    clean = clean.replaceAll(secret, mark);
     // Only a text with escapes can hold another form of it.
-    if (clean.includes('\\')) clean = clean.replaceAll(escapedForms(secret), mark);
+    const written = clean.includes('\\') ? new RegExp(escapedForms(secret), 'g') : secret;
+    clean = clean.replaceAll(written, mark);
   }
   return clean;
 }
@@ -30,12 +32,61 @@ export function bytesWithoutSecrets(bytes: Buffer, secrets: readonly string[]): 
   return clean === text ? bytes : Buffer.from(clean);
 }
 
-/** Matches a text in which each character is as it is, or escaped. */
-function escapedForms(secret: string): RegExp {
+/** The same of a stream, with no more in memory than a chunk and the longest form of a secret. */
+export function streamWithoutSecrets(body: Readable, secrets: readonly string[]): Readable {
+  // The reader gets the error of either.
+  return secrets.length === 0 ? body : pipeline(body, new SecretFilter(secrets), () => undefined);
+}
+
+/** Reads bytes as Latin-1, in which each is one character, so that all others stay as they are. */
+class SecretFilter extends Transform {
+  readonly #pattern: RegExp;
+  readonly #longest: number;
+  /** The end of the text so far, in which a secret may begin. */
+  #open = '';
+
+  constructor(secrets: readonly string[]) {
+    super();
+    const written = secrets.map((secret) => Buffer.from(secret).toString('latin1'));
+    this.#pattern = new RegExp(written.map(escapedForms).join('|'), 'g');
+    this.#longest = escapeChars * Math.max(...written.map(({ length }) => length));
+  }
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    done(null, this.#passed(chunk.toString('latin1'), this.#longest - 1));
+  }
+
+  override _flush(done: TransformCallback): void {
+    done(null, this.#passed('', 0));
+  }
+
+  /** The text that holds no secret, but for its last `kept` characters, in which one may be incomplete. */
+  #passed(added: string, kept: number): Buffer {
+    const text = this.#open + added;
+    const until = Math.max(0, text.length - kept);
+    let clean = '';
+    let from = 0;
+    for (const { index, 0: found } of text.matchAll(this.#pattern)) {
+      if (index >= until) break;
+      clean += text.slice(from, index) + mark;
+      from = index + found.length;
+    }
+    const end = Math.max(from, until);
+    clean += text.slice(from, end);
+    this.#open = text.slice(end);
+    return Buffer.from(clean, 'latin1');
+  }
+}
+
+/** The length of `\u002b`. */
+const escapeChars = 6;
+
+/** A pattern of a text in which each character is as it is, or escaped. */
+function escapedForms(secret: string): string {
   const characters = Array.from(secret, (character) => {
     const code = character.charCodeAt(0).toString(16).padStart(4, '0');
     const literal = character.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
     return String.raw`(?:\\?${literal}|\\u(?:${code}|${code.toUpperCase()}))`;
   });
-  return new RegExp(characters.join(''), 'g');
+  return characters.join('');
 }

@@ -8,7 +8,7 @@ import { CredentialsError, type Credentials } from './credentials.ts';
 import type { HttpAdapter, ResourceAnswer, ResourceRequest } from './http-adapter.ts';
 import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { bytesWithoutSecrets } from './repeated-secrets.ts';
+import { bytesWithoutSecrets, streamWithoutSecrets } from './repeated-secrets.ts';
 import { parseRetryAfter } from './retry-delay.ts';
 
 /** Larger than any description of a file or a batch. */
@@ -27,7 +27,10 @@ export interface KeyName {
 
 export type Asked = Omit<ResourceRequest, 'credentials'>;
 
-/** Files and batches of a provider, as one of its keys sees them. Every rejection is a `ProviderFailure`. */
+/**
+ * Files and batches of a provider, as one of its keys sees them, which no answer repeats. Every rejection is a
+ * `ProviderFailure`.
+ */
 export class ProviderResources {
   readonly #provider: Provider;
   readonly #adapter: Pick<HttpAdapter, 'open'>;
@@ -49,16 +52,17 @@ export class ProviderResources {
 
   /** The object that the provider answers with. */
   async json(asked: Asked): Promise<Fields> {
-    const { body } = await this.#send(asked);
+    const { body, secrets } = await this.#send(asked);
     const bytes = await this.#read(body, maxAnswerBytes);
-    const answer = parsed(bytes);
+    const answer = parsed(bytesWithoutSecrets(bytes, secrets));
     if (answer === null) throw new ProviderFailure('invalid', this.#provider.name);
     return answer;
   }
 
   /** The bytes that the provider answers with. The caller reads them, or destroys the stream. */
   async stream(asked: Asked): Promise<Readable> {
-    return (await this.#send(asked)).body;
+    const { body, secrets } = await this.#send(asked);
+    return streamWithoutSecrets(body, secrets);
   }
 
   /** The failure that broke off a stream. */
