@@ -23,6 +23,12 @@ export const withClaude = ({ url, baseUrl }: { url: string; baseUrl: string }) =
       upstream_model: 'claude-upstream',
       price: { input_per_mtok: '1', output_per_mtok: '2' },
     },
+    {
+      id: 'short-claude',
+      provider: 'anthropic',
+      max_output_tokens: 1_000,
+      price: { input_per_mtok: '1', output_per_mtok: '2' },
+    },
     { id: 'other-claude', provider: 'anthropic', price: { input_per_mtok: '1', output_per_mtok: '2' } },
     { id: 'priced', provider: 'simulator', price: { input_per_mtok: '1', output_per_mtok: '2' } },
   ],

@@ -243,6 +243,22 @@ describe('a budget', () => {
     await eventually(() => expect(charged(harness, tenantId)).toBe(0n), 10_000);
   });
 
+  it('holds the answers that a beta may lift beyond the limit of the model', async () => {
+    simulator.messageBatches.held = true;
+    const reservedWith = async (betas: Record<string, string>): Promise<number> => {
+      const tenantId = newId();
+      const requests = messageRequests(['a'], { model: 'short-claude', max_tokens: 300_000 });
+      const { id } = await sdk({ tenantId }).messages.batches.create({ requests }, { headers: betas });
+      const [row] = await harness.rows(
+        'select reserved_tokens - reserved_input_tokens as output from chat.batches where id = $1',
+        [messageRunOf(id)],
+      );
+      return Number(row?.['output']);
+    };
+    expect(await reservedWith({})).toBe(1_000);
+    expect(await reservedWith({ 'anthropic-beta': 'output-300k-2026-03-24' })).toBe(300_000);
+  });
+
   it('bounds the requests whose cost only the provider knows', async () => {
     simulator.messageBatches.held = true;
     const tenantId = newId();

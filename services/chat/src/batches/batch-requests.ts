@@ -134,6 +134,7 @@ export class RequestSum {
   readonly #target: Target;
   readonly #name: string;
   readonly #url: string;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #classes = new Set<TokenClass>();
   #count = 0;
   #input = 0;
@@ -141,10 +142,15 @@ export class RequestSum {
   #longest = 0;
   #unmeasured = 0;
 
-  constructor(target: Target, { model, url }: { model: string; url: string }) {
+  /** `headers`: those of the client that its API passes on. */
+  constructor(
+    target: Target,
+    { model, url, headers = {} }: { model: string; url: string; headers?: Readonly<Record<string, string>> },
+  ) {
     this.#target = target;
     this.#name = model;
     this.#url = url;
+    this.#headers = headers;
   }
 
   /** Throws a 400 for a request that differs from those before in model or URL. `fields`: its members. */
@@ -162,7 +168,7 @@ export class RequestSum {
         param: 'stream',
       });
     refuseKept(request, fields);
-    const [most] = mostTokens(request, this.#target);
+    const [most] = mostTokens(request, this.#target, this.#headers);
     if (most === undefined) throw new Error('a target has one model at least');
     this.#count += 1;
     this.#input += most.input;

@@ -198,7 +198,7 @@ async function create(
   const settings = await dependencies.settings.getForKey(principal, call);
   const id = newId();
   const { requests, firstId, parts } = await starts.run(tenantId, () =>
-    checked(dependencies, { held, settings, userId, tenantId, firstName: nameOfFirst(id) }),
+    checked(dependencies, { held, headers, settings, userId, tenantId, firstName: nameOfFirst(id) }),
   );
   const { resources, key } = await acceptedKey(dependencies, api, {
     ...{ model: requests.model, target: requests.target, tenantId },
@@ -219,6 +219,7 @@ async function create(
 
 interface Checking {
   held: HeldBody;
+  headers: Record<string, string>;
   settings: KeySettings;
   userId: string | null;
   tenantId: string;
@@ -227,11 +228,12 @@ interface Checking {
 
 async function checked(
   dependencies: MessageBatchDependencies,
-  { held, settings, userId, tenantId, firstName }: Checking,
+  { held, headers, settings, userId, tenantId, firstName }: Checking,
 ): Promise<CheckedMessages> {
   const targets = targetsFor(dependencies, { settings, userId });
   const targetFor = (model: string) => targets(model, messagesKind.api);
-  const messages = await new MessageRequests(held.body, { tenantId, targetFor }).checked(firstName);
+  const options = { tenantId, targetFor, headers };
+  const messages = await new MessageRequests(held.body, options).checked(firstName);
   held.body = Buffer.alloc(0);
   return messages;
 }

@@ -24,21 +24,26 @@ export interface CheckedMessages {
   parts: readonly Buffer[];
 }
 
+export interface MessageRequestsOptions {
+  tenantId: string;
+  /** Finds the deployment of the first request's model. */
+  targetFor: (model: string) => Target;
+  /** Those of the client that its API passes on. */
+  headers: Readonly<Record<string, string>>;
+}
+
 /** The requests of a batch of messages, each of which is read in a turn of its tenant at the event loop. */
 export class MessageRequests {
   readonly #body: Buffer;
   readonly #tenantId: string;
-  readonly #targetFor: (model: string) => Target;
+  readonly #options: MessageRequestsOptions;
   readonly #ids = new Set<string>();
   #sum: RequestSum | null = null;
 
-  constructor(
-    body: Buffer,
-    { tenantId, targetFor }: { tenantId: string; targetFor: (model: string) => Target },
-  ) {
+  constructor(body: Buffer, options: MessageRequestsOptions) {
     this.#body = body;
-    this.#tenantId = tenantId;
-    this.#targetFor = targetFor;
+    this.#tenantId = options.tenantId;
+    this.#options = options;
   }
 
   /** The first request gets the name `firstName`. Throws a 400 that names the request which is wrong. */
@@ -110,7 +115,8 @@ export class MessageRequests {
     return readPart(bytes, tenantId, () => {
       const request = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
       const { model } = request;
-      this.#sum ??= new RequestSum(this.#targetFor(model), { model, url: messagesUrl });
+      const { targetFor, headers } = this.#options;
+      this.#sum ??= new RequestSum(targetFor(model), { model, url: messagesUrl, headers });
       this.#sum.add(request, messagesUrl, isFields(parsed) ? parsed : {});
       const { upstreamModel, reasoning: reasons } = this.#sum.model;
       return request.source(noShare).rewritten({ ...unchanged, model: upstreamModel, reasons });

@@ -116,6 +116,12 @@ describe('the most that the answers come to', () => {
     expect(mostOutputTokens(chatRequest(fields), target({ chain: [unlimited] }))).toBe(most);
   });
 
+  it('are as the request has them where a beta may lift the limit of the model', () => {
+    const betas = { 'anthropic-beta': 'output-300k-2026-03-24' };
+    const asked = (fields: Record<string, unknown>) => mostOutputTokens(chatRequest(fields), target(), betas);
+    expect([asked({ max_tokens: 300_000 }), asked({ max_tokens: 10 }), asked({})]).toEqual([300_000, 10, 1_000]);
+  });
+
   it('is nothing of embeddings', () => {
     expect(mostOutputTokens(embeddingsRequest(), target())).toBe(0);
   });

@@ -23,13 +23,17 @@ export interface MostTokens extends CostBounds {
   serviceTier: string | null;
 }
 
-/** For each model that the request may go to. */
-export function mostTokens(request: CompletionRequest, target: Target): MostTokens[] {
+/** For each model that the request may go to. `headers`: those of the client that its API passes on. */
+export function mostTokens(
+  request: CompletionRequest,
+  target: Target,
+  headers: Readonly<Record<string, string>> = {},
+): MostTokens[] {
   const asked = request.asked(target.defaults);
   const { choices, classes, serviceTier } = asked;
   const input = mostInputTokens(request, target, asked);
   return target.chain.map((model) => {
-    const output = request.operation === 'embeddings' ? 0 : mostOutputTokens(asked, model);
+    const output = request.operation === 'embeddings' ? 0 : mostOutputTokens(asked, model, headers);
     return { model, choices, input, output, classes, serviceTier };
   });
 }
@@ -54,9 +58,17 @@ function mostInputTokens({ bytes }: CompletionRequest, target: Target, { attachm
   return Math.min(tokenCap, bytes + added - attachments.bytes + attachments.count * attachmentTokens);
 }
 
-/** Tokens of all answers at most. */
-function mostOutputTokens({ choices, maxTokens }: Asked, { max_output_tokens: ofModel }: Model): number {
+/**
+ * Tokens of all answers at most. A beta may lift the limit of the model, as `output-300k-2026-03-24` does for batches:
+ * then the limit of the request counts alone.
+ */
+function mostOutputTokens(
+  { choices, maxTokens }: Asked,
+  { max_output_tokens: ofModel }: Model,
+  { 'anthropic-beta': betas }: Readonly<Record<string, string>>,
+): number {
+  const lasting = betas === undefined ? ofModel : undefined;
   const each =
-    maxTokens === null ? (ofModel ?? unlimitedOutputTokens) : Math.min(maxTokens, ofModel ?? Infinity);
+    maxTokens === null ? (ofModel ?? unlimitedOutputTokens) : Math.min(maxTokens, lasting ?? Infinity);
   return Math.min(tokenCap, Math.ceil(choices * each));
 }

@@ -83,7 +83,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
   const { actor, settings, dialect, request, source, target, admission, onAnswer } = asked;
   const { tenantId, apiKeyId } = actor;
   const { providers, log, limiter, pricing } = dependencies;
-  const ofRequest = new RequestAmounts(() => mostTokens(request, target), pricing);
+  const ofRequest = new RequestAmounts(() => mostTokens(request, target, asked.headers), pricing);
   const amounts = asked.tools === null ? ofRequest : ofRequest.grown(asked.tools.definitions.text.length);
   const payer = {
     tenantId,
