@@ -5,9 +5,10 @@ import {
   batchPath,
   isCancelling,
   isEnded,
-  messageIn,
+  isWhole,
   outcomeOf,
   requestsOf,
+  resultIn,
   resultsPath,
 } from './anthropic-batch.ts';
 import type { BatchApi } from './batch-api.ts';
@@ -27,7 +28,7 @@ const resultsOf = (object: Fields): string | null => {
 export const anthropicBatches: BatchApi = {
   trialPath: `${batchesPath}?limit=1`,
   pathOf: batchPath,
-  ...{ isEnded, isCancelling, outcomeOf, answerIn: messageIn },
+  ...{ isEnded, isCancelling, outcomeOf, resultIn, isWhole },
   resultsPath: resultsOf,
   resultPurpose: 'message_batch',
   resultIds: (object) => ({ output: idIn(object), errors: null }),

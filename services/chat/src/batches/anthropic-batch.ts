@@ -1,8 +1,10 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
-import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+import type { BatchResult, ReadResults } from './batch-api.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
+import { customIdIn } from './custom-ids.ts';
 
 /** Batches of messages as Anthropic's API describes them. */
 
@@ -64,10 +66,23 @@ export function resultsPath(id: string): string {
   return `${batchPath(id)}/results`;
 }
 
-/** The message in a line of results; null where there is none. */
-export async function messageIn(line: Buffer, tenantId: string): Promise<Buffer | null> {
-  const result = (await memberRanges(line, wholeOf(line), tenantId))?.get('result');
-  const members = result === undefined ? null : await memberRanges(line, result, tenantId);
+/** Whether the results have as many messages as the batch counts. */
+export function isWhole(object: Fields, { answers }: ReadResults, requests: number): boolean {
+  const { succeeded } = Object(object['request_counts']) as Fields;
+  return typeof succeeded === 'number' && answers >= Math.min(succeeded, requests);
+}
+
+export async function resultIn(line: Buffer, tenantId: string): Promise<BatchResult> {
+  const members = await memberRanges(line, wholeOf(line), tenantId);
+  const result = members?.get('result');
+  return {
+    customId: await customIdIn(line, members, tenantId),
+    answer: result === undefined ? null : await messageIn(line, result, tenantId),
+  };
+}
+
+async function messageIn(line: Buffer, result: Range, tenantId: string): Promise<Buffer | null> {
+  const members = await memberRanges(line, result, tenantId);
   const [type, message] = [members?.get('type'), members?.get('message')];
   if (type === undefined || message === undefined) return null;
   if ((await parsedPart(line, type, tenantId)) !== 'succeeded') return null;

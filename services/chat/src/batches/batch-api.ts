@@ -26,6 +26,21 @@ export interface Looking {
   haveText: (path: string, text: string) => Promise<boolean>;
 }
 
+/** A line of results. */
+export interface BatchResult {
+  /** The name of its request; null where it has none. */
+  customId: string | null;
+  /** Null where there is none. */
+  answer: Buffer | null;
+}
+
+/** Numbers of results that were read, each request once. */
+export interface ReadResults {
+  lines: number;
+  /** Those with an answer. */
+  answers: number;
+}
+
 /** Files and batches as one API of providers has them. Paths are behind the base address. */
 export interface BatchApi {
   /** A request that costs nothing, by which a key is tried. */
@@ -37,8 +52,9 @@ export interface BatchApi {
   readonly outcomeOf: (object: Fields) => Outcome;
   /** The path of the results of a batch that has ended; null if there are none. */
   readonly resultsPath: (object: Fields) => string | null;
-  /** The answer in a line of results; null where there is none. */
-  readonly answerIn: (line: Buffer, tenantId: string) => Promise<Buffer | null>;
+  readonly resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
+  /** Whether these are all results that a batch says it has, of as many requests. */
+  readonly isWhole: (object: Fields, read: ReadResults, requests: number) => boolean;
   /** The kind of the files that are kept of a batch that has ended, and the provider's ids of them. */
   readonly resultPurpose: 'batch_output' | 'message_batch';
   readonly resultIds: (object: Fields) => { output: string | null; errors: string | null };

@@ -19,6 +19,6 @@ export const outcomes = {
   unreachable: {
     status: 'error',
     errorType: 'batch_unreachable',
-    errorMessage: 'The provider could not be asked about the batch for three days.',
+    errorMessage: 'The provider did not say for three days how the batch ended, or did not have all of its results.',
   },
 } as const satisfies Record<string, Outcome>;

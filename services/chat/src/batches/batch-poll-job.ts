@@ -238,8 +238,8 @@ export class BatchPolling {
   async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
     const api = batchApis[batch.api];
     const tally = new ResultTally({
-      ...{ format: dialects[batch.run.dialect ?? 'chat'], answerIn: api.answerIn },
-      ...{ price: this.#priceOf(batch), tenantId: batch.tenantId },
+      ...{ format: dialects[batch.run.dialect ?? 'chat'], resultIn: api.resultIn },
+      ...{ price: this.#priceOf(batch), tenantId: batch.tenantId, requests: batch.requests },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
@@ -252,6 +252,8 @@ export class BatchPolling {
       await returnBatch(this.#options.pool, batch, { content, pauseMs: jittered(this.#pace.firstPauseMs) });
       return;
     }
+    if (!api.isWhole(object, tally, batch.requests))
+      throw new Error(`the batch has only ${tally.lines} of the results that it counts`);
     const ids = api.resultIds(object);
     const [output, errors] = await Promise.all([
       this.#fileOf(batch, ids.output, resources),

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
@@ -8,6 +7,7 @@ import type { Target } from '../catalogue/target.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import { kindsByUrl, RequestSum, type BatchKind } from './batch-requests.ts';
+import { CustomIds } from './custom-ids.ts';
 import { noShare, unchanged } from './unchanged-request.ts';
 
 /** As OpenAI has it. */
@@ -23,7 +23,7 @@ export class InputLines {
   readonly #targetFor: (model: string, api: BatchKind['api']) => Target;
   readonly #tenantId: string;
   readonly #checks: FairQueue;
-  readonly #ids = new Set<string>();
+  readonly #ids = new CustomIds();
   #sum: RequestSum | null = null;
 
   /** `targetFor`: finds the deployment of the first request's model. */
@@ -97,9 +97,7 @@ export class InputLines {
   }
 
   #note(id: string): void {
-    // Hashes have the same size, however long the ids are.
-    const known = hash('sha256', id, 'base64').slice(0, 22);
-    if (this.#ids.size === this.#ids.add(known).size)
+    if (!this.#ids.add(id))
       throw new AppError('invalid_value', 'custom_id must differ from those of other lines.', {
         param: 'custom_id',
       });

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
@@ -6,6 +5,7 @@ import type { Target } from '../catalogue/target.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
 import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
+import { CustomIds } from './custom-ids.ts';
 import { noShare, unchanged } from './unchanged-request.ts';
 
 /** A tenth of what Anthropic takes, in a body of an eighth. */
@@ -37,7 +37,7 @@ export class MessageRequests {
   readonly #body: Buffer;
   readonly #tenantId: string;
   readonly #options: MessageRequestsOptions;
-  readonly #ids = new Set<string>();
+  readonly #ids = new CustomIds();
   #sum: RequestSum | null = null;
 
   constructor(body: Buffer, options: MessageRequestsOptions) {
@@ -102,9 +102,7 @@ export class MessageRequests {
     const param = 'custom_id';
     if (typeof id !== 'string' || !idPattern.test(id))
       throw new AppError('invalid_value', 'custom_id must have 1 to 64 letters, digits, _ and -.', { param });
-    // Hashes have the same size, however long the ids are.
-    const known = hash('sha256', id, 'base64').slice(0, 22);
-    if (this.#ids.size === this.#ids.add(known).size)
+    if (!this.#ids.add(id))
       throw new AppError('invalid_value', 'custom_id must differ from those of other requests.', { param });
     return id;
   }

@@ -1,5 +1,5 @@
 import type { BatchApi } from './batch-api.ts';
-import { answerIn, idIn, isCancelling, isEnded, outcomeOf } from './openai-batch.ts';
+import { idIn, isCancelling, isEnded, isWhole, outcomeOf, resultIn } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
 
 const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
@@ -8,7 +8,7 @@ const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
 export const openaiBatches: BatchApi = {
   trialPath: '/files?limit=1',
   pathOf: (id) => `/batches/${encodeURIComponent(id)}`,
-  ...{ isEnded, isCancelling, outcomeOf, answerIn, filePath },
+  ...{ isEnded, isCancelling, outcomeOf, resultIn, isWhole, filePath },
   resultsPath(object) {
     const id = idIn(object, 'output_file_id');
     return id === null ? null : `${filePath(id)}/content`;

@@ -1,8 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
 import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+import type { BatchResult, ReadResults } from './batch-api.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
+import { customIdIn } from './custom-ids.ts';
 
 /** Batches and files as OpenAI's API describes them. */
 
@@ -72,10 +74,27 @@ export function shownFile(object: Fields, { id, filename }: { id: string; filena
   return { ...object, id: objectId(filePrefix, id), ...(filename !== undefined && { filename }) };
 }
 
-/** The answer in a line of results; null where there is none. */
-export async function answerIn(line: Buffer, tenantId: string): Promise<Buffer | null> {
-  const response = (await memberRanges(line, wholeOf(line), tenantId))?.get('response');
-  const members = response === undefined ? null : await memberRanges(line, response, tenantId);
+/**
+ * Whether the file of results has as many as the batch counts. One that has completed, and counts nothing, has some, or
+ * errors.
+ */
+export function isWhole(object: Fields, { lines }: ReadResults, requests: number): boolean {
+  const { completed } = Object(object['request_counts']) as Fields;
+  if (typeof completed === 'number') return lines >= Math.min(completed, requests);
+  return lines > 0 || object['status'] !== 'completed' || idIn(object, 'error_file_id') !== null;
+}
+
+export async function resultIn(line: Buffer, tenantId: string): Promise<BatchResult> {
+  const members = await memberRanges(line, wholeOf(line), tenantId);
+  const response = members?.get('response');
+  return {
+    customId: await customIdIn(line, members, tenantId),
+    answer: response === undefined ? null : await answerIn(line, response, tenantId),
+  };
+}
+
+async function answerIn(line: Buffer, response: Range, tenantId: string): Promise<Buffer | null> {
+  const members = await memberRanges(line, response, tenantId);
   const body = members?.get('body');
   if (body === undefined || !(await isSuccess(line, members?.get('status_code'), tenantId))) return null;
   return line.subarray(body.from, body.until);

@@ -1,27 +1,54 @@
 import { expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
+import { dialects } from '../dialects/dialects.ts';
+import { resultIn } from './openai-batch.ts';
 import { ResultTally } from './result-tally.ts';
 
-it('charges a result that is too long to be read as the longest, at the price of batches', () => {
+function tallyOf(requests: number): ResultTally {
   const catalogue = Catalogue.parse({
     providers: [{ name: 'local', kind: 'openai', base_url: 'http://localhost/v1' }],
     models: [{ id: 'm', provider: 'local', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
   });
   const [model] = catalogue.models.values();
   if (model === undefined) throw new Error('the catalogue has one model');
-  const call = { at: new Date(), serviceTier: null, inBatch: true };
-  const price = new Pricing(catalogue, null).priceOf(model, call);
-  const tally = new ResultTally({
-    ...{ price, tenantId: 't' },
-    ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
-    answerIn: () => Promise.resolve(null),
-    format: { readWhole: () => Promise.reject(new Error('nothing is read')) },
+  const price = new Pricing(catalogue, null).priceOf(model, {
+    ...{ at: new Date(), serviceTier: null, inBatch: true },
   });
-  tally.addUnread();
-  tally.addUnread();
-  expect(tally.answers).toBe(2);
+  return new ResultTally({
+    ...{ price, requests, resultIn, tenantId: 't', format: dialects.chat },
+    ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
+  });
+}
+
+function add(tally: ResultTally, line: object): Promise<void> {
+  return tally.add({ number: 1, bytes: Buffer.from(JSON.stringify(line)) });
+}
+
+const answered = (id: string | undefined): object => {
+  const message = { role: 'assistant', content: 'hi' };
+  const body = {
+    ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+  };
+  return { custom_id: id, response: { status_code: 200, body }, error: null };
+};
+
+it('charges a result that is too long to be read as the longest, at the price of batches', () => {
+  const tally = tallyOf(2);
+  for (let n = 0; n < 3; n += 1) tally.addUnread();
+  expect([tally.lines, tally.answers]).toEqual([2, 2]);
   expect(tally.usage).toMatchObject({ inputTokens: 200, outputTokens: 2_000, estimated: true });
   // A millionth of a USD for a token of a prompt, four for one of an answer.
   expect(tally.cost).toMatchObject({ priced: true, costPico: 200n * 1_000_000n + 2_000n * 4_000_000n });
+});
+
+it('counts each request once, and no more than the batch has', async () => {
+  const tally = tallyOf(3);
+  await add(tally, { custom_id: 'b', response: { status_code: 400, body: { error: {} } } });
+  for (const id of ['a', 'a', 'b', undefined, 'c', 'd', 'e']) await add(tally, answered(id));
+  expect([tally.lines, tally.answers]).toEqual([3, 2]);
+  expect(tally.usage).toMatchObject({ inputTokens: 20, outputTokens: 10 });
+  expect(tally.cost.costPico).toBe(20n * 1_000_000n + 10n * 4_000_000n);
 });

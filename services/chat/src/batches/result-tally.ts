@@ -3,11 +3,14 @@ import { capped, costBy, type CallPrice, type Cost, type RunCost } from '../cata
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
+import type { BatchResult, ReadResults } from './batch-api.ts';
+import { CustomIds } from './custom-ids.ts';
 
 export interface TallyOptions {
   format: Pick<AnswerFormat, 'readWhole'>;
-  /** Finds the answer in a line of results; null where there is none. */
-  answerIn: (line: Buffer, tenantId: string) => Promise<Buffer | null>;
+  resultIn: (line: Buffer, tenantId: string) => Promise<BatchResult>;
+  /** The number of requests. */
+  requests: number;
   /** Null where none is known. */
   price: CallPrice | null;
   tenantId: string;
@@ -17,13 +20,15 @@ export interface TallyOptions {
   mostOutputTokens: number;
 }
 
-/** Sums the usage and the cost of results, each priced by itself as a request in a batch. */
-export class ResultTally {
+/** Sums the usage and the cost of results, each priced by itself as a request in a batch, and each request once. */
+export class ResultTally implements ReadResults {
   readonly #options: TallyOptions;
   #usage: Usage = noUsage;
   #costPico = 0n;
   #unpriced = 0;
   #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
+  readonly #ids = new CustomIds();
+  #unread = 0;
   #answers = 0;
   responseModel: string | null = null;
 
@@ -31,7 +36,10 @@ export class ResultTally {
     this.#options = options;
   }
 
-  /** Results with an answer. */
+  get lines(): number {
+    return this.#ids.size + this.#unread;
+  }
+
   get answers(): number {
     return this.#answers;
   }
@@ -46,11 +54,12 @@ export class ResultTally {
     return { costPico, priced, ...this.#price };
   }
 
-  /** Adds a result. One without an answer costs nothing. */
+  /** Adds a result. One without an answer costs nothing, and so does another one of the same request, or of none. */
   async add({ bytes }: Line): Promise<void> {
-    const { tenantId, format, answerIn } = this.#options;
-    const body = await answerIn(bytes, tenantId);
-    if (body === null) return;
+    const { tenantId, format, resultIn, requests } = this.#options;
+    const { customId, answer: body } = await resultIn(bytes, tenantId);
+    if (customId === null || this.lines >= requests || !this.#ids.add(customId) || body === null) return;
+    this.#answers += 1;
     const answer = await format.readWhole(body, { tenantId }).catch((error: unknown) => {
       if (error instanceof NoAnswer) return null;
       throw error;
@@ -62,12 +71,14 @@ export class ResultTally {
 
   /** Adds a result that is too long to be read: its answer counts as the longest. */
   addUnread(): void {
-    const { inputTokensGuess: input, mostOutputTokens: output } = this.#options;
+    const { inputTokensGuess: input, mostOutputTokens: output, requests } = this.#options;
+    if (this.lines >= requests) return;
+    this.#unread += 1;
+    this.#answers += 1;
     this.#count(withCounted(noUsage, { input, output }));
   }
 
   #count(usage: Usage): void {
-    this.#answers += 1;
     this.#usage = sumUsage([this.#usage, usage]);
     this.#charge(costBy(this.#options.price, usage));
   }
