@@ -171,6 +171,29 @@ describe.each(Object.entries(apis))('a seal in %s', (name, { ask, answer, plain 
   });
 });
 
+it('a seal in a batch of messages goes to its maker alone', async () => {
+  const seal = Buffer.from('a thought that is sealed before a batch').toString('base64');
+  const counts = { processing: 1, succeeded: 0, errored: 0, canceled: 0, expired: 0 };
+  const batch = (id: string) =>
+    whole({ id, type: 'message_batch', processing_status: 'in_progress', request_counts: counts });
+  first.answer(whole(apis['messages']?.answer(seal) ?? {}), batch('one'));
+  second.answer(batch('two'));
+  const headers = { 'x-gatehouse-dialect': 'messages' };
+  const [path, asked] = apis['messages']?.ask('messages-1', 'another') ?? ['', {}];
+  expect((await harness.post(path, asked, { headers, principal })).status).toBe(200);
+  for (const model of ['messages-1', 'messages-2']) {
+    const [, params] = apis['messages']?.ask(model, seal) ?? ['', {}];
+    const body = { requests: [{ custom_id: 'a', params }] };
+    const { status } = await harness.post('/v1/messages/batches', body, { headers, principal });
+    expect(status).toBe(200);
+  }
+  // Nothing asks about them while other tests count requests.
+  await harness.rows(`update chat.batches set due_at = now() + interval '1 day'`);
+  expect(first.received[1]?.body.toString()).toContain(seal);
+  expect(second.received[0]?.body.toString()).toContain('custom_id');
+  expect(second.received[0]?.body.toString()).not.toContain(seal);
+});
+
 it('a conversation that another provider has compacted is refused rather than lost', async () => {
   const compaction = (seal: string): Fields => ({ type: 'compaction', encrypted_content: seal });
   first.answer(whole({ ...gptAnswer, output: [compaction('abc'), ...(gptAnswer['output'] as Fields[])] }));

@@ -7,6 +7,7 @@ import type { Alerts } from '../alerts/alerts-job.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ChatConfig } from '../config.ts';
+import { KeptSeals } from '../kept-thoughts/kept-seal-store.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -53,7 +54,8 @@ export function createBatches(
   const { firstPauseMs } = pace;
   const downloads = new FairQueue(downloadsInFlight);
   const files = fileHandlers({ ...dependencies, downloads });
-  const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads });
+  const seals = new KeptSeals(pool);
+  const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads, seals });
   return {
     idempotency,
     rawHandlers: { ...files.rawHandlers, ...messages.rawHandlers },

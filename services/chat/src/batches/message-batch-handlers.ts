@@ -13,9 +13,12 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { Principal } from '@gatehouse/identity/principal';
+import type { Target } from '../catalogue/target.ts';
+import type { Rewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { objectId, uuidIn } from '../shared/object-id.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
+import { withSeals, type SealDependencies } from '../turns/turn-seals.ts';
 import { nameOfFirst } from './anthropic-batch-peer.ts';
 import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.ts';
 import { passedHeaders } from '../completions/client-headers.ts';
@@ -46,7 +49,7 @@ const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('s
 /** A piece that is hashed in a few milliseconds. */
 const hashedBytes = 1024 * 1024;
 
-export interface MessageBatchDependencies extends BatchHandlerDependencies {
+export interface MessageBatchDependencies extends BatchHandlerDependencies, SealDependencies {
   bodyBudget: BodyBudget;
   /** Results that clients read at a time. */
   downloads: FairQueue;
@@ -232,7 +235,14 @@ async function checked(
 ): Promise<CheckedMessages> {
   const targets = targetsFor(dependencies, { settings, userId });
   const targetFor = (model: string) => targets(model, messagesKind.api);
-  const options = { tenantId, targetFor, headers };
+  const { providers } = dependencies;
+  const sealsFor = async (text: Buffer, target: Target): Promise<Pick<Rewrite, 'keepsSeal'>> => {
+    const asked = { target, tenantId };
+    const seals = await withSeals(dependencies, { ...asked, dialect: dialects.messages, text, settings });
+    // All keys of a provider read the same.
+    return providers.sealsFor(target.chain[0], null, { ...asked, api: 'messages', seals });
+  };
+  const options = { tenantId, targetFor, headers, sealsFor };
   const messages = await new MessageRequests(held.body, options).checked(firstName);
   held.body = Buffer.alloc(0);
   return messages;

@@ -2,6 +2,7 @@ import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import type { Target } from '../catalogue/target.ts';
+import type { Rewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
 import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
@@ -30,6 +31,8 @@ export interface MessageRequestsOptions {
   targetFor: (model: string) => Target;
   /** Those of the client that its API passes on. */
   headers: Readonly<Record<string, string>>;
+  /** The seals in the text of a request that its provider gets. */
+  sealsFor: (text: Buffer, target: Target) => Promise<Pick<Rewrite, 'keepsSeal'>>;
 }
 
 /** The requests of a batch of messages, each of which is read in a turn of its tenant at the event loop. */
@@ -109,16 +112,18 @@ export class MessageRequests {
 
   async #params(bytes: Buffer): Promise<Buffer> {
     const tenantId = this.#tenantId;
+    const { targetFor, headers, sealsFor } = this.#options;
     const parsed = await parseBody(bytes, tenantId);
-    return readPart(bytes, tenantId, () => {
-      const request = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
-      const { model } = request;
-      const { targetFor, headers } = this.#options;
-      this.#sum ??= new RequestSum(targetFor(model), { model, url: messagesUrl, headers });
-      this.#sum.add(request, messagesUrl, isFields(parsed) ? parsed : {});
-      const { upstreamModel, reasoning: reasons } = this.#sum.model;
-      return request.source(noShare).rewritten({ ...unchanged, model: upstreamModel, reasons });
+    const { request, target } = await readPart(bytes, tenantId, () => {
+      const asked = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
+      const sum = { model: asked.model, url: messagesUrl, headers };
+      this.#sum ??= new RequestSum(targetFor(asked.model), sum);
+      this.#sum.add(asked, messagesUrl, isFields(parsed) ? parsed : {});
+      return { request: asked, target: this.#sum.target };
     });
+    const { upstreamModel: model, reasoning: reasons } = target.chain[0];
+    const rewrite = { ...unchanged, ...(await sealsFor(bytes, target)), model, reasons };
+    return readPart(bytes, tenantId, () => request.source(noShare).rewritten(rewrite));
   }
 
   /** The members of an object that has no others than these. */
