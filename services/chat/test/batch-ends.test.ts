@@ -5,6 +5,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import type OpenAI from 'openai';
+import { loseBatch } from './batch-apis.ts';
 import {
   batchPace,
   begun,
@@ -73,11 +74,7 @@ describe('replicas', () => {
     const [row] = await harness.rows('select provider_batch_id from chat.batches where id = $1', [
       runOf(batch.id),
     ]);
-    await harness.rows('delete from chat.outbox where run_id = $1', [runOf(batch.id)]);
-    // As a crash leaves it between the two.
-    const lost = `update chat.batches set provider_batch_id = null, content = null, ended_at = null, due_at = now()
-                  where id = $1`;
-    await harness.rows(lost, [runOf(batch.id)]);
+    await loseBatch(harness, runOf(batch.id));
     await ended(client, batch.id);
     const [found] = await harness.rows('select provider_batch_id from chat.batches where id = $1', [
       runOf(batch.id),
@@ -88,10 +85,27 @@ describe('replicas', () => {
     harness.simulator.batches.held = true;
     const other = await begun(client, linesOf([{ id: 'b' }]));
     harness.simulator.batches.batches.clear();
-    await harness.rows(lost, [runOf(other.id)]);
+    await loseBatch(harness, runOf(other.id));
     await eventually(async () =>
       expect(await harness.rows('select 1 from chat.batches where id = $1', [runOf(other.id)])).toEqual([]),
     );
+  });
+
+  it('find it behind thousands that the account has made since', async () => {
+    const { batches } = harness.simulator.batches;
+    harness.simulator.batches.held = true;
+    const client = sdk({ tenantId: newId() });
+    const batch = await begun(client, linesOf([{ id: 'a' }]));
+    const [there] = [...batches.values()];
+    for (let n = 0; n < 2_500; n += 1) {
+      const other = { ...there, id: `batch_other_${n}`, status: 'completed', input_file_id: 'file-other' };
+      batches.set(other.id, other);
+    }
+    await loseBatch(harness, runOf(batch.id));
+    await eventually(async () => {
+      const found = await client.batches.retrieve(batch.id);
+      expect(found.status).toBe('in_progress');
+    }, 10_000);
   });
 
   it('that stop give the batch that they work on to others at once', async () => {

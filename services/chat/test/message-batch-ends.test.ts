@@ -7,6 +7,7 @@ import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { loseBatch } from './batch-apis.ts';
 import { batchPace, charged } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
 import {
@@ -42,15 +43,7 @@ const costOf = ({ input, output }: { input: number; output: number }): bigint =>
   BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));
 
-/** As a crash leaves a batch after the provider has taken it, once that can be asked. */
-async function lose(batchId: string): Promise<void> {
-  const id = messageRunOf(batchId);
-  await harness.rows('delete from chat.outbox where run_id = $1', [id]);
-  await harness.rows(
-    `update chat.batches set provider_batch_id = null, content = null, ended_at = null, due_at = now() where id = $1`,
-    [id],
-  );
-}
+const lose = (batchId: string): Promise<void> => loseBatch(harness, messageRunOf(batchId));
 
 const rowOf = (batchId: string): Promise<Record<string, unknown>[]> =>
   harness.rows('select provider_batch_id, content from chat.batches where id = $1', [messageRunOf(batchId)]);

@@ -34,6 +34,8 @@ export class Batches {
   held = false;
   /** The promise that an answer waits for once its request took effect, by method and path such as `POST files`; a rejection cuts it. */
   answersAfter: (request: string) => Promise<unknown> | null = atOnce;
+  /** The object that is answered in place of the API's; null for none. The request takes effect. */
+  answersInstead: (request: string) => object | null = atOnce;
   readonly files = new Map<string, StoredFile>();
   readonly batches = new Map<string, Batch>();
 
@@ -46,6 +48,7 @@ export class Batches {
   clear(): void {
     this.held = false;
     this.answersAfter = atOnce;
+    this.answersInstead = atOnce;
     this.files.clear();
     this.batches.clear();
   }
@@ -56,10 +59,11 @@ export class Batches {
     const url = new URL(path, 'http://simulator');
     const [, , kind, id = '', action = ''] = url.pathname.split('/');
     const name = `${method} ${kind ?? ''}${id === '' ? '' : '/id'}${action && `/${action}`}`;
-    const body = this.#answerTo(name, {
+    const usual = this.#answerTo(name, {
       ...{ id, exchange, newId, limit: Number(url.searchParams.get('limit') ?? 20) },
       after: url.searchParams.get('after'),
     });
+    const body = this.answersInstead(name) ?? usual;
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const respond = (): void => exchange.respond(200, { 'content-type': 'application/json' }, text);
     const waits = this.answersAfter(name);

@@ -3,6 +3,7 @@ import { objectId } from '../shared/object-id.ts';
 import {
   batchesPath,
   batchPath,
+  isBatch,
   isCancelling,
   isEnded,
   isWhole,
@@ -28,7 +29,7 @@ const resultsOf = (object: Fields): string | null => {
 export const anthropicBatches: BatchApi = {
   trialPath: `${batchesPath}?limit=1`,
   pathOf: batchPath,
-  ...{ isEnded, isCancelling, outcomeOf, resultIn, isWhole },
+  ...{ isBatch, isEnded, isCancelling, outcomeOf, resultIn, isWhole },
   resultsPath: resultsOf,
   resultPurpose: 'message_batch',
   resultIds: (object) => ({ output: idIn(object), errors: null }),
@@ -42,7 +43,8 @@ export const anthropicBatches: BatchApi = {
   async find({ id, createdAt: since, requests }, { resources, signal, knownIds, haveText }) {
     const until = since.getTime() + createdWithinMs;
     const open: Fields[] = [];
-    const list = { path: `${batchesPath}?limit=100`, cursor: 'after_id', since, signal } as const;
+    const path = `${batchesPath}?limit=100`;
+    const list = { path, cursor: 'after_id', since, isObject: isBatch, signal } as const;
     const found = await findListed(resources, list, async (objects) => {
       const alike = objects.filter(
         (object) => requestsOf(object) === requests && (createdMs(object) ?? 0) <= until,

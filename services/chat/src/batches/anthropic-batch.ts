@@ -5,8 +5,14 @@ import type { BatchResult, ReadResults } from './batch-api.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
 import { customIdIn } from './custom-ids.ts';
+import { idIn } from './openai-batch.ts';
 
 /** Batches of messages as Anthropic's API describes them. */
+
+export function isBatch(object: Fields): boolean {
+  const { processing_status: status, request_counts: counts } = object;
+  return idIn(object) !== null && typeof status === 'string' && isFields(counts);
+}
 
 export function isEnded({ processing_status: status }: Fields): boolean {
   return status === 'ended';

@@ -46,6 +46,8 @@ export interface BatchApi {
   /** A request that costs nothing, by which a key is tried. */
   readonly trialPath: string;
   readonly pathOf: (providerBatchId: string) => string;
+  /** Whether an object describes a batch. */
+  readonly isBatch: (object: Fields) => boolean;
   readonly isEnded: (object: Fields) => boolean;
   readonly isCancelling: (object: Fields) => boolean;
   /** The outcome of a batch that has ended. */

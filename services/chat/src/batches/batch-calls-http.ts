@@ -19,6 +19,7 @@ import type { BatchApiName } from './batch-api.ts';
 import { batchTarget, type BatchKind } from './batch-requests.ts';
 import type { Within } from './file-system-store.ts';
 import { batchApis } from './provider-batch-peer.ts';
+import { isList } from './provider-list.ts';
 import type { SealedObjects } from './sealed-object.ts';
 
 /** Calls about files and batches. */
@@ -96,7 +97,8 @@ export async function acceptedKey(
   const late = AbortSignal.timeout(keyMs);
   const payer = { tenantId, ownKeys: target.ownKeys };
   const trial = {
-    trialPath: batchApis[api].trialPath,
+    path: batchApis[api].trialPath,
+    isAnswer: isList,
     signal: signal === undefined ? late : AbortSignal.any([signal, late]),
   };
   return providers.resourcesFor(model, payer, trial).catch((error: unknown) => {

@@ -11,7 +11,7 @@ import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './
 import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
 import { findBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
 import { findFile, type StoredFile } from './file-system-store.ts';
-import { shownBatch } from './openai-batch.ts';
+import { hasId, shownBatch } from './openai-batch.ts';
 
 const api = 'openai';
 
@@ -84,7 +84,8 @@ async function create(
     ...{ id, call, api, key, requests, model, settings, resources, requestDigest },
     ...{ inputFileId, providerFileId, firstId: null, client: undefined, param: 'input_file_id' },
     kind: kindsByUrl.get(requests.url) ?? ofChat,
-    ask: (signal) => resources.json({ method: 'POST', path: '/batches', headers, body, signal }),
+    ask: (signal) =>
+      resources.json({ method: 'POST', path: '/batches', headers, body, isAnswer: hasId, signal }),
     shown: (object) =>
       shownBatch(object, { id, inputFileId, outputFileId: null, errorFileId: null, ended: false }),
   });

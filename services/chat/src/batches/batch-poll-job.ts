@@ -32,8 +32,8 @@ import {
 } from './batch-lease-system-store.ts';
 import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
-import { idIn } from './openai-batch.ts';
-import { batchApis, cancelBatch, resourcesFor } from './provider-batch-peer.ts';
+import { hasId, idIn } from './openai-batch.ts';
+import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
@@ -184,12 +184,11 @@ export class BatchPolling {
       await this.#look(batch, resources);
       return;
     }
-    const { providerBatchId } = batch;
     const api = batchApis[batch.api];
-    const path = api.pathOf(providerBatchId);
-    let object = await resources.json({ method: 'GET', path, signal: this.#deadline });
+    const there = { api: batch.api, providerBatchId: batch.providerBatchId };
+    let object = await describedBatch(resources, there, this.#deadline);
     if (batch.forgotten && !api.isEnded(object) && !api.isCancelling(object))
-      object = await cancelBatch(resources, { api: batch.api, providerBatchId }, this.#deadline);
+      object = await cancelBatch(resources, there, this.#deadline);
     if (api.isEnded(object)) await this.#end(batch, object, resources);
     else
       await returnBatch(pool, batch, {
@@ -314,7 +313,7 @@ export class BatchPolling {
     const { resultPurpose: purpose, describesFiles, filePath } = batchApis[name];
     const path = filePath(providerFileId);
     const object = describesFiles
-      ? await resources.json({ method: 'GET', path, signal: this.#deadline })
+      ? await resources.json({ method: 'GET', path, isAnswer: hasId, signal: this.#deadline })
       : {};
     const id = newId();
     const content = this.#options.sealed.seal(object, { id, tenantId });

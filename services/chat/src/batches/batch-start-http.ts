@@ -12,7 +12,6 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Limiter, Payer } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
-import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
@@ -31,7 +30,7 @@ import {
   type OpenBounds,
   type StoredBatch,
 } from './batch-system-store.ts';
-import { idIn } from './openai-batch.ts';
+import { requiredId } from './openai-batch.ts';
 import { cancelBatch } from './provider-batch-peer.ts';
 
 /** The start of a batch, whatever API has it: reserved, committed, and then asked for at its provider. */
@@ -296,8 +295,7 @@ async function begin(
   const { call, resources } = start;
   try {
     const object = await start.ask(AbortSignal.timeout(answerMs));
-    const providerBatchId = idIn(object);
-    if (providerBatchId === null) throw new ProviderFailure('invalid', batch.key.provider);
+    const providerBatchId = requiredId(object);
     const content = sealed.seal(object, { id, tenantId });
     const body = start.shown(object);
     const confirmed = { providerBatchId, content, pauseMs };

@@ -7,7 +7,7 @@ import type { ProviderResources } from '../providers/resources.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { deleteExpiredBatches } from './batch-lease-system-store.ts';
 import { deleteFile, hideExpired, takeHidden, type HiddenFile } from './file-system-store.ts';
-import { idIn, nameAtProvider } from './openai-batch.ts';
+import { hasId, idIn, nameAtProvider } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
 import { batchApis, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
@@ -118,7 +118,8 @@ export class FileDeletion {
     // The last bytes may be on their way yet.
     if (id === null) return file.tries >= looks;
     const path = batchApis[file.purpose === 'message_batch' ? 'anthropic' : 'openai'].filePath(id);
-    await resources.json({ method: 'DELETE', path, signal: this.#deadline }).catch((error: unknown) => {
+    const request = { method: 'DELETE', path, isAnswer: hasId, signal: this.#deadline } as const;
+    await resources.json(request).catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });
     return true;
@@ -129,7 +130,8 @@ export class FileDeletion {
     { id, createdAt: since }: HiddenFile,
     resources: ProviderResources,
   ): Promise<string | null> {
-    const list = { path: uploadedFiles, cursor: 'after', since, signal: () => this.#deadline } as const;
+    const signal = (): AbortSignal => this.#deadline;
+    const list = { path: uploadedFiles, cursor: 'after', since, isObject: hasId, signal } as const;
     const name = nameAtProvider(id);
     const found = await findListed(resources, list, (objects) =>
       Promise.resolve(objects.find(({ filename }) => filename === name)),

@@ -36,6 +36,7 @@ import { messagesKind } from './batch-requests.ts';
 import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
 import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
 import { MessageRequests, type CheckedMessages } from './message-requests-http.ts';
+import { hasId } from './openai-batch.ts';
 import { replaced } from './replaced-text.ts';
 import { sendLines, type Exchange } from './results-http.ts';
 
@@ -213,7 +214,7 @@ async function create(
     ...{ inputFileId: id, providerFileId: '', firstId: sealed.seal({ firstId }, { id, tenantId }) },
     ask: (signal) =>
       resources.json({
-        ...{ method: 'POST', path: batchesPath, body: Readable.from(parts), signal },
+        ...{ method: 'POST', path: batchesPath, body: Readable.from(parts), isAnswer: hasId, signal },
         headers: { ...headers, 'content-type': 'application/json', 'content-length': String(length) },
       }),
     shown: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),

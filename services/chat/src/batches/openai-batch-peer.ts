@@ -1,5 +1,5 @@
 import type { BatchApi } from './batch-api.ts';
-import { idIn, isCancelling, isEnded, isWhole, outcomeOf, resultIn } from './openai-batch.ts';
+import { idIn, isBatch, isCancelling, isEnded, isWhole, outcomeOf, resultIn } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
 
 const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
@@ -8,7 +8,7 @@ const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
 export const openaiBatches: BatchApi = {
   trialPath: '/files?limit=1',
   pathOf: (id) => `/batches/${encodeURIComponent(id)}`,
-  ...{ isEnded, isCancelling, outcomeOf, resultIn, isWhole, filePath },
+  ...{ isBatch, isEnded, isCancelling, outcomeOf, resultIn, isWhole, filePath },
   resultsPath(object) {
     const id = idIn(object, 'output_file_id');
     return id === null ? null : `${filePath(id)}/content`;
@@ -17,7 +17,7 @@ export const openaiBatches: BatchApi = {
   resultIds: (object) => ({ output: idIn(object, 'output_file_id'), errors: idIn(object, 'error_file_id') }),
   describesFiles: true,
   find({ providerFileId, createdAt: since }, { resources, signal, knownIds }) {
-    const list = { path: '/batches?limit=100', cursor: 'after', since, signal } as const;
+    const list = { path: '/batches?limit=100', cursor: 'after', since, isObject: isBatch, signal } as const;
     return findListed(resources, list, async (objects) => {
       const own = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
       const known = await knownIds(own.map((object) => idIn(object)).filter((id) => id !== null));

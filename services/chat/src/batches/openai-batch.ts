@@ -11,6 +11,10 @@ import { customIdIn } from './custom-ids.ts';
 /** Statuses of a batch that changes no more. */
 const endedStatuses: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled']);
 
+export function isBatch(object: Fields): boolean {
+  return idIn(object) !== null && typeof object['status'] === 'string';
+}
+
 export function isEnded({ status }: Fields): boolean {
   return endedStatuses.has(status);
 }
@@ -37,6 +41,18 @@ export function outcomeOf({ status }: Fields): Outcome {
 export function idIn(object: Fields, name = 'id'): string | null {
   const id = object[name];
   return typeof id === 'string' && id !== '' && id.length <= 256 ? id : null;
+}
+
+/** The provider's id of an object that has one. */
+export function requiredId(object: Fields): string {
+  const id = idIn(object);
+  if (id === null) throw new Error('the object has no id');
+  return id;
+}
+
+/** Whether an object has an id, as all have that a provider makes or lists. */
+export function hasId(object: Fields): boolean {
+  return idIn(object) !== null;
 }
 
 /** A batch in its client's terms: `ended` says whether its cost is recorded, before which its results can't be read. */

@@ -23,12 +23,27 @@ export async function resourcesFor(
   return resources;
 }
 
+interface BatchThere {
+  api: BatchApiName;
+  providerBatchId: string;
+}
+
+/** Asks a provider how it describes a batch. */
+export function describedBatch(
+  resources: Pick<ProviderResources, 'json'>,
+  { api, providerBatchId }: BatchThere,
+  signal: AbortSignal,
+): Promise<Fields> {
+  const { pathOf, isBatch: isAnswer } = batchApis[api];
+  return resources.json({ method: 'GET', path: pathOf(providerBatchId), isAnswer, signal });
+}
+
 /** Cancels a batch at its provider, and returns how that describes it then. */
 export function cancelBatch(
   resources: Pick<ProviderResources, 'json'>,
-  { api, providerBatchId }: { api: BatchApiName; providerBatchId: string },
+  { api, providerBatchId }: BatchThere,
   signal: AbortSignal,
 ): Promise<Fields> {
-  const path = `${batchApis[api].pathOf(providerBatchId)}/cancel`;
-  return resources.json({ method: 'POST', path, signal });
+  const { pathOf, isBatch: isAnswer } = batchApis[api];
+  return resources.json({ method: 'POST', path: `${pathOf(providerBatchId)}/cancel`, isAnswer, signal });
 }

@@ -1,9 +1,9 @@
-import type { Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderResources } from '../providers/resources.ts';
 import { idIn } from './openai-batch.ts';
 
-/** Pages in which an object is looked for. */
-const maxPages = 20;
+/** Pages in which an object is looked for: more than an account has in a day, and a bound for a list without an end. */
+const maxPages = 1_000;
 /** Clocks differ. */
 const differenceMs = 60_000;
 
@@ -14,30 +14,42 @@ export interface ProviderList {
   cursor: 'after' | 'after_id';
   /** Nothing that was made earlier is looked at. */
   since: Date;
+  /** Whether an object is one that the list may have. It has an id. */
+  isObject: (object: Fields) => boolean;
   /** Makes the time limit of a page. */
   signal: () => AbortSignal;
 }
 
+/** Whether an object is a page of a list, as all providers have them. */
+export function isList({ data }: Fields): boolean {
+  return Array.isArray(data);
+}
+
 /**
- * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page. Null if there is none;
- * throws if there are too many to know.
+ * Looks for an object in a list of a provider, newest first: `find` gets the objects of each page, back to those that are
+ * older. Null if there is none; throws where that can't be known.
  */
 export async function findListed(
   resources: Pick<ProviderResources, 'json'>,
-  { path, cursor, since, signal }: ProviderList,
+  { path, cursor, since, isObject, signal }: ProviderList,
   find: (objects: readonly Fields[]) => Promise<Fields | undefined>,
 ): Promise<Fields | null> {
   const earliest = since.getTime() - differenceMs;
+  const isAnswer = ({ data }: Fields): boolean =>
+    Array.isArray(data) && data.every((object) => isFields(object) && isObject(object));
   let after = '';
   for (let page = 0; page < maxPages; page += 1) {
-    const { data } = await resources.json({ method: 'GET', path: path + after, signal: signal() });
-    const objects = (Array.isArray(data) ? data : []) as Fields[];
+    const asked = { method: 'GET', path: path + after, isAnswer, signal: signal() } as const;
+    const { data, has_more: hasMore } = await resources.json(asked);
+    const objects = data as Fields[];
     const recent = objects.filter((object) => (createdMs(object) ?? Infinity) >= earliest);
     const found = await find(recent);
     if (found !== undefined) return found;
     const last = objects.at(-1);
-    if (last === undefined || recent.length < objects.length) return null;
-    after = `&${cursor}=${encodeURIComponent(idIn(last) ?? '')}`;
+    if (last === undefined || hasMore === false || recent.length < objects.length) return null;
+    const next = `&${cursor}=${encodeURIComponent(idIn(last) ?? '')}`;
+    if (next === after) throw new Error('the list of the provider repeats a page');
+    after = next;
   }
   throw new Error('the provider has too many objects to find one');
 }

@@ -6,7 +6,6 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import {
@@ -20,7 +19,7 @@ import {
 } from './batch-calls-http.ts';
 import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store.ts';
 import { InputLines } from './input-lines-http.ts';
-import { idIn, nameAtProvider, shownFile } from './openai-batch.ts';
+import { hasId, nameAtProvider, requiredId, shownFile } from './openai-batch.ts';
 import { UploadBody } from './upload-body-http.ts';
 import { UploadForm, type UploadPace } from './upload-form-http.ts';
 
@@ -140,12 +139,11 @@ async function sent(
       method: 'POST',
       path: '/files',
       body: body.stream,
+      isAnswer: hasId,
       signal,
       headers,
     });
-    const providerFileId = idIn(answer);
-    if (providerFileId === null) throw new ProviderFailure('invalid', key.provider);
-    return { answer, providerFileId };
+    return { answer, providerFileId: requiredId(answer) };
   } catch (error) {
     const isNotThere = !body.whole.aborted || isRefused(error);
     // If this fails, the file is looked for later.
@@ -180,7 +178,7 @@ async function deleteThere(
 ): Promise<void> {
   const path = `/files/${encodeURIComponent(providerFileId)}`;
   await resources
-    .json({ method: 'DELETE', path, signal: AbortSignal.timeout(10_000) })
+    .json({ method: 'DELETE', path, isAnswer: hasId, signal: AbortSignal.timeout(10_000) })
     .catch((err: unknown) => log.warn({ err }, 'failed to delete a file at a provider'));
 }
 

@@ -25,7 +25,7 @@ import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
-import { ProviderResources, type KeyName } from './resources.ts';
+import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
 import type { RunSeals } from './run-seals.ts';
 
 /** A model at its provider. */
@@ -206,12 +206,12 @@ export class ProviderRegistry {
 
   /**
    * Files and batches of a model's provider, by one of its payer's keys. A file can't be sent twice, so each key is first
-   * tried with a request that costs nothing, at `trialPath`. Throws a `ProviderFailure` where no key is left.
+   * tried with a request that costs nothing. Throws a `ProviderFailure` where no key is left.
    */
   async resourcesFor(
     model: Model,
     payer: KeyPayer,
-    { trialPath: path, signal }: { trialPath: string; signal: AbortSignal },
+    { path, isAnswer, signal }: Pick<AskedObject, 'path' | 'isAnswer' | 'signal'>,
   ): Promise<{ resources: ProviderResources; key: KeyName }> {
     const access = this.#accesses.of(model);
     const { name: provider } = model.provider;
@@ -221,7 +221,7 @@ export class ProviderRegistry {
     const call = { model: `batches ${model.upstreamModel}`, tenantId: payer.tenantId, affinity: null };
     return pool.turn(call).sent(async (key) => {
       const resources = resourcesAt(access, key?.credentials);
-      await resources.json({ method: 'GET', path, signal });
+      await resources.json({ method: 'GET', path, isAnswer, signal });
       const own = payer.ownKeys?.get(model);
       const keyId = own === undefined ? (key?.id ?? null) : null;
       return { resources, key: { provider, keyId, ownKeyId: own?.id ?? null } };

@@ -27,6 +27,11 @@ export interface KeyName {
 
 export type Asked = Omit<ResourceRequest, 'credentials'>;
 
+export interface AskedObject extends Asked {
+  /** Whether an object is what was asked for. */
+  isAnswer: (object: Fields) => boolean;
+}
+
 /**
  * Files and batches of a provider, as one of its keys sees them, which no answer repeats. Every rejection is a
  * `ProviderFailure`.
@@ -50,12 +55,12 @@ export class ProviderResources {
     this.#format = options.format;
   }
 
-  /** The object that the provider answers with. */
-  async json(asked: Asked): Promise<Fields> {
+  /** The object that the provider answers with. Another one is a failure of the provider, whatever its status. */
+  async json({ isAnswer, ...asked }: AskedObject): Promise<Fields> {
     const { body, secrets } = await this.#send(asked);
     const bytes = await this.#read(body, maxAnswerBytes);
     const answer = parsed(bytesWithoutSecrets(bytes, secrets));
-    if (answer === null) throw new ProviderFailure('invalid', this.#provider.name);
+    if (answer === null || !isAnswer(answer)) throw new ProviderFailure('invalid', this.#provider.name);
     return answer;
   }
 

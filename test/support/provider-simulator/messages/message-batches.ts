@@ -35,6 +35,8 @@ export class MessageBatches {
   held = false;
   /** The promise that an answer waits for once its request took effect, by method and path such as `POST batches`; a rejection cuts it. */
   answersAfter: (request: string) => Promise<unknown> | null = () => null;
+  /** The object that is answered in place of the API's; null for none. The request takes effect. */
+  answersInstead: (request: string) => object | null = () => null;
   readonly batches = new Map<string, Batch>();
 
   /** Ends all batches under way, after some of their requests were answered; the rest is canceled or has expired. */
@@ -46,6 +48,7 @@ export class MessageBatches {
   clear(): void {
     this.held = false;
     this.answersAfter = () => null;
+    this.answersInstead = () => null;
     this.batches.clear();
   }
 
@@ -57,7 +60,8 @@ export class MessageBatches {
     if (url.pathname.endsWith('/')) throw new RefusedRequest('Not found', { status: 404 });
     const [id = '', action = ''] = url.pathname.slice(path.length + 1).split('/');
     const name = `${method} batches${id === '' ? '' : '/id'}${action && `/${action}`}`;
-    const answer = this.#answerTo(name, { id, body, query: url.searchParams, newId });
+    const usual = this.#answerTo(name, { id, body, query: url.searchParams, newId });
+    const answer = this.answersInstead(name) ?? usual;
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
     const respond = (): void => exchange.respond(200, { 'content-type': 'application/json' }, text);
     const waits = this.answersAfter(name);
