@@ -17,6 +17,8 @@ export interface BatchEnd {
   /** Its results, as far as there are some. */
   output: StoredFile | null;
   errors: StoredFile | null;
+  /** Results that no client gets, and that are deleted at the provider next. */
+  left: readonly StoredFile[];
 }
 
 const withoutUser = '{"user_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
@@ -29,9 +31,9 @@ const withoutUser = '{"user_id": null, "input_preview": null, "output_preview": 
 export async function endBatch(
   pool: Pool,
   { id, leaseId, run }: Pick<LeasedBatch, 'id' | 'leaseId' | 'run'>,
-  { end, attempt, alerts, content, output, errors }: BatchEnd,
+  { end, attempt, alerts, content, output, errors, left }: BatchEnd,
 ): Promise<boolean> {
-  const files = [output, errors].filter((file) => file !== null);
+  const files = [output, errors, ...left].filter((file) => file !== null);
   const { rows } = await pool.query<{ id: string }>(
     `with ended as (
        update chat.batches set ended_at = now(), lease_id = null,
@@ -62,10 +64,10 @@ export async function endBatch(
        insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
          content, expires_at, deleted_at, due_at)
        select f.id, tenant_id, user_id, f.purpose, provider, key_id, own_key_id, f.provider_file_id,
-              f.content, now() + make_interval(days => days), case when forgotten then now() end,
-              case when forgotten then now() end
-       from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[], $14::text[])
-         as f (id, provider_file_id, content, purpose)
+              f.content, now() + make_interval(days => days), case when forgotten or f.is_left then now() end,
+              case when forgotten or f.is_left then now() end
+       from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[], $14::text[], $15::boolean[])
+         as f (id, provider_file_id, content, purpose, is_left)
      ), raised as (
        insert into chat.alert_outbox (partition, tenant_id, entry)
        select a.partition, a.tenant_id, a.entry::json
@@ -82,6 +84,7 @@ export async function endBatch(
       alerts.map((alert) => alert.tenant_id),
       textArray(alerts.map((alert) => pgJson(alert))),
       textArray(files.map((file) => file.purpose)),
+      files.map((file) => left.includes(file)),
     ],
   );
   return rows.length === 1;

@@ -102,11 +102,12 @@ export async function renewLease(pool: Pool, { id, leaseId }: Lease, leaseMs: nu
   return rowCount === 1;
 }
 
-/** Gives a batch back as it was, for any replica. */
-export async function releaseBatch(pool: Pool, { id, leaseId }: Lease): Promise<void> {
+/** Gives a batch back as it was, for any replica after a pause. */
+export async function releaseBatch(pool: Pool, { id, leaseId }: Lease, pauseMs: number): Promise<void> {
   await pool.query(
-    `update chat.batches set lease_id = null, due_at = now() where id = $1 and lease_id = $2 and ended_at is null`,
-    [id, leaseId],
+    `update chat.batches set lease_id = null, due_at = now() + make_interval(secs => $3 / 1000.0)
+     where id = $1 and lease_id = $2 and ended_at is null`,
+    [id, leaseId, pauseMs],
   );
 }
 

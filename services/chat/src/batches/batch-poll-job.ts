@@ -1,8 +1,6 @@
 import { BackgroundLoop, jittered } from '@gatehouse/kit/background-loop';
-import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
@@ -32,9 +30,11 @@ import {
 } from './batch-lease-system-store.ts';
 import { confirmBatch } from './batch-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
+import { holdingLease, leaseMs } from './held-lease-job.ts';
 import { hasId, idIn } from './openai-batch.ts';
 import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-peer.ts';
 import { ProviderTurns } from './provider-turns.ts';
+import { NoRoomToRead, ResultLines } from './result-lines-peer.ts';
 import { ResultTally } from './result-tally.ts';
 import type { SealedObjects } from './sealed-object.ts';
 import type { UploadPace } from './upload-form-http.ts';
@@ -58,7 +58,7 @@ export interface BatchPollingOptions {
 export interface Pace {
   /** Between two rounds. */
   roundMs: number;
-  /** Between two extensions of the lease of a batch whose results are read. */
+  /** Between two extensions of the lease of a batch. */
   renewMs: number;
   /** The time until a new batch is asked about, which grows to `longestPauseMs`. */
   firstPauseMs: number;
@@ -82,23 +82,14 @@ export const usualPace: Pace = {
 
 /** Batches of one provider that a replica works on at a time, each of another tenant. */
 const slots = 4;
-/** Results that a replica reads at a time, each line of which is in memory. None waits, since it would hold a slot. */
-const readsInFlight = { perKey: 2, slots: 8, maxWaiting: 0, tooMany: () => new NoRoomToRead() };
-/** How long results may take: 200 MiB at 120 KiB a second. */
-const readMs = 30 * 60_000;
-const leaseMs = 60_000;
 const answerMs = 30_000;
-/** Longer results are not read. */
-const maxLineBytes = 32 * 1024 * 1024;
 
-/** The results of a batch at its provider. */
-interface Results {
+/** A batch at its provider. The signal aborts when this replica stops, or no longer has the lease. */
+interface Asking {
+  batch: LeasedBatch;
   resources: ProviderResources;
-  path: string;
+  signal: AbortSignal;
 }
-
-/** Enough results are being read. */
-class NoRoomToRead extends Error {}
 
 /**
  * Asks providers about batches under way, and ends those that have ended there. Each is leased by one replica at a time,
@@ -110,8 +101,7 @@ export class BatchPolling {
   readonly #loop: BackgroundLoop;
   readonly #ended: Counter<'status'>;
   readonly #turns: ProviderTurns;
-  /** By provider. */
-  readonly #reads = new FairQueue(readsInFlight);
+  readonly #results = new ResultLines();
 
   constructor({ pace = usualPace, ...options }: BatchPollingOptions) {
     this.#options = options;
@@ -157,39 +147,43 @@ export class BatchPolling {
   async #work(batch: LeasedBatch): Promise<void> {
     const { log, pool } = this.#options;
     const about = { batch_id: batch.id, tenant_id: batch.tenantId, provider: batch.key.provider };
+    const { signal: stopping } = this.#loop;
     try {
-      await this.#ask(batch);
+      const holding = { pool, log, renewMs: this.#pace.renewMs, stopping };
+      await holdingLease(batch, holding, (signal) => this.#ask(batch, signal));
     } catch (error) {
-      if (this.#loop.signal.aborted) {
-        await releaseBatch(pool, batch).catch((err: unknown) =>
-          log.warn({ ...about, err }, 'failed to release a batch'),
-        );
-        return;
-      }
-      const isLost = (batch.failingMs ?? 0) >= this.#pace.giveUpMs;
-      log[isLost ? 'error' : 'warn'](
-        { ...about, err: error },
-        isLost ? 'gave up a batch that its provider could not be asked about' : 'failed to ask about a batch',
-      );
-      const pauseMs = this.#pace.failurePauseMs * Math.min(10, 1 + batch.polls);
-      const handled = isLost ? this.#giveUp(batch) : returnFailing(pool, batch, pauseMs);
+      const handled = stopping.aborted ? releaseBatch(pool, batch, 0) : this.#handle(error, batch, about);
       await handled.catch((err: unknown) => log.warn({ ...about, err }, 'failed to return a batch'));
     }
   }
 
-  async #ask(batch: LeasedBatch): Promise<void> {
+  async #handle(error: unknown, batch: LeasedBatch, about: Record<string, string>): Promise<void> {
+    const { log, pool } = this.#options;
+    if (error instanceof NoRoomToRead)
+      return releaseBatch(pool, batch, jittered(this.#pace.firstPauseMs));
+    const isLost = (batch.failingMs ?? 0) >= this.#pace.giveUpMs;
+    log[isLost ? 'error' : 'warn'](
+      { ...about, err: error },
+      isLost ? 'gave up a batch that its provider could not be asked about' : 'failed to ask about a batch',
+    );
+    const pauseMs = this.#pace.failurePauseMs * Math.min(10, 1 + batch.polls);
+    return isLost ? this.#giveUp(batch) : returnFailing(pool, batch, pauseMs);
+  }
+
+  async #ask(batch: LeasedBatch, signal: AbortSignal): Promise<void> {
     const { pool, sealed } = this.#options;
     const resources = await resourcesFor(this.#options, batch);
+    const asking = { batch, resources, signal };
     if (batch.providerBatchId === null) {
-      await this.#look(batch, resources);
+      await this.#look(asking);
       return;
     }
     const api = batchApis[batch.api];
     const there = { api: batch.api, providerBatchId: batch.providerBatchId };
-    let object = await describedBatch(resources, there, this.#deadline);
+    let object = await describedBatch(resources, there, deadline(signal));
     if (batch.forgotten && !api.isEnded(object) && !api.isCancelling(object))
-      object = await cancelBatch(resources, there, this.#deadline);
-    if (api.isEnded(object)) await this.#end(batch, object, resources);
+      object = await cancelBatch(resources, there, deadline(signal));
+    if (api.isEnded(object)) await this.#end(asking, object);
     else
       await returnBatch(pool, batch, {
         content: sealed.seal(object, batch),
@@ -202,18 +196,15 @@ export class BatchPolling {
     return Math.min(longestPauseMs, firstPauseMs * 1.5 ** Math.min(polls, 20));
   }
 
-  get #deadline(): AbortSignal {
-    return AbortSignal.any([this.#loop.signal, AbortSignal.timeout(answerMs)]);
-  }
-
   /** Looks for a batch at its provider, which did not say whether it has it. */
-  async #look(batch: LeasedBatch, resources: ProviderResources): Promise<void> {
+  async #look({ batch, resources, signal }: Asking): Promise<void> {
     const { pool, sealed } = this.#options;
+    const { provider } = batch.key;
     const object = await batchApis[batch.api].find(batch, {
       resources,
-      signal: () => this.#deadline,
-      knownIds: (ids) => knownIds(pool, batch.key.provider, ids),
-      haveText: (path, text) => this.#haveText(batch, { resources, path }, text),
+      signal: () => deadline(signal),
+      knownIds: (ids) => knownIds(pool, provider, ids),
+      haveText: (path, text) => this.#results.have({ provider, resources, path }, text, signal),
     });
     const providerBatchId = object === null ? null : idIn(object);
     if (object === null || providerBatchId === null) await voidBatch(pool, batch.id);
@@ -223,18 +214,8 @@ export class BatchPolling {
     }
   }
 
-  /** Whether a line of results has a text. */
-  async #haveText(batch: LeasedBatch, results: Results, text: string): Promise<boolean> {
-    let isFound = false;
-    const add = ({ bytes }: Line): Promise<void> => {
-      isFound ||= bytes.includes(text);
-      return Promise.resolve();
-    };
-    await this.#eachLine(batch, results, { add, onTooLong: () => undefined });
-    return isFound;
-  }
-
-  async #end(batch: LeasedBatch, object: Fields, resources: ProviderResources): Promise<void> {
+  async #end(asking: Asking, object: Fields): Promise<void> {
+    const { batch } = asking;
     const api = batchApis[batch.api];
     const tally = new ResultTally({
       ...{ format: dialects[batch.run.dialect ?? 'chat'], resultIn: api.resultIn },
@@ -242,98 +223,86 @@ export class BatchPolling {
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),
     });
-    const path = api.resultsPath(object);
-    try {
-      if (path !== null) await this.#sum(batch, tally, { resources, path });
-    } catch (error) {
-      if (!(error instanceof NoRoomToRead)) throw error;
-      const content = this.#options.sealed.seal(object, batch);
-      await returnBatch(this.#options.pool, batch, { content, pauseMs: jittered(this.#pace.firstPauseMs) });
-      return;
-    }
+    await this.#sum(asking, api.resultsPath(object), tally);
     if (!api.isWhole(object, tally, batch.requests))
       throw new Error(`the batch has only ${tally.lines} of the results that it counts`);
     const ids = api.resultIds(object);
     const [output, errors] = await Promise.all([
-      this.#fileOf(batch, ids.output, resources),
-      this.#fileOf(batch, ids.errors, resources),
+      this.#fileOf(asking, ids.output),
+      this.#fileOf(asking, ids.errors),
     ]);
     await this.#commit(batch, api.outcomeOf(object), tally, {
-      ...{ content: this.#options.sealed.seal(object, batch), output, errors },
+      ...{ content: this.#options.sealed.seal(object, batch), output, errors, left: [] },
     });
   }
 
-  /** Adds all results up. Throws once the lease is lost. */
-  #sum(batch: LeasedBatch, tally: ResultTally, results: Results): Promise<void> {
+  /** Adds all results up. `path`: null where there are none. */
+  async #sum({ batch, resources, signal }: Asking, path: string | null, tally: ResultTally): Promise<void> {
+    if (path === null) return;
     const onTooLong = (): void => {
       this.#options.log.warn({ batch_id: batch.id }, 'a result of a batch is too long to be read');
       tally.addUnread();
     };
-    return this.#eachLine(batch, results, { add: (line) => tally.add(line), onTooLong });
-  }
-
-  /** Reads results line by line, and keeps the lease meanwhile. Throws once it is lost. */
-  async #eachLine(
-    batch: LeasedBatch,
-    { resources, path }: Results,
-    { add, onTooLong }: { add: (line: Line) => Promise<unknown>; onTooLong: () => void },
-  ): Promise<void> {
-    const lost = new AbortController();
-    const renewing = setInterval(() => {
-      renewLease(this.#options.pool, batch, leaseMs).then(
-        (held) => {
-          if (!held) lost.abort(new Error('the lease of the batch is lost'));
-        },
-        (err: unknown) => this.#options.log.warn({ err, batch_id: batch.id }, 'failed to renew a lease'),
-      );
-    }, this.#pace.renewMs);
-    const ending = AbortSignal.any([this.#loop.signal, lost.signal]);
-    const read = async (): Promise<void> => {
-      const signal = AbortSignal.any([ending, AbortSignal.timeout(readMs)]);
-      const content = await resources.stream({ method: 'GET', path, signal });
-      for await (const line of linesOf(content, maxLineBytes, onTooLong)) {
-        signal.throwIfAborted();
-        await add(line);
-      }
-    };
-    try {
-      await this.#reads.run(batch.key.provider, read, ending);
-    } finally {
-      clearInterval(renewing);
-    }
+    const results = { provider: batch.key.provider, resources, path };
+    await this.#results.each(results, { add: (line) => tally.add(line), onTooLong }, signal);
   }
 
   /** A file of results, with how the provider describes it; null if there is none. */
   async #fileOf(
-    { tenantId, key, api: name }: LeasedBatch,
+    { batch, resources, signal }: Asking,
     providerFileId: string | null,
-    resources: ProviderResources,
   ): Promise<StoredFile | null> {
     if (providerFileId === null) return null;
-    const { resultPurpose: purpose, describesFiles, filePath } = batchApis[name];
-    const path = filePath(providerFileId);
-    const object = describesFiles
-      ? await resources.json({ method: 'GET', path, isAnswer: hasId, signal: this.#deadline })
-      : {};
+    const { describesFiles, filePath } = batchApis[batch.api];
+    if (!describesFiles) return this.#file(batch, providerFileId);
+    const asked = { method: 'GET', path: filePath(providerFileId), isAnswer: hasId } as const;
+    return this.#file(batch, providerFileId, await resources.json({ ...asked, signal: deadline(signal) }));
+  }
+
+  #file({ tenantId, key, api }: LeasedBatch, providerFileId: string, object: Fields = {}): StoredFile {
     const id = newId();
     const content = this.#options.sealed.seal(object, { id, tenantId });
+    const { resultPurpose: purpose } = batchApis[api];
     return { id, purpose, key, providerFileId, requests: null, content };
   }
 
   /** Ends a batch whose outcome can't be known: its prompts count as they were estimated. */
   async #giveUp(batch: LeasedBatch): Promise<void> {
+    const { pool } = this.#options;
+    // Another replica may have it, and know better.
+    if (!(await renewLease(pool, batch, leaseMs))) return;
+    const left = await this.#leftBy(batch);
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
     const cost = costBy(this.#priceOf(batch), usage);
     const { costPico = null, source = null, version = null } = cost ?? {};
     const sum = { usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null };
-    await this.#commit(batch, outcomes.unreachable, sum, { content: null, output: null, errors: null });
+    const kept = { content: null, output: null, errors: null, left };
+    await this.#commit(batch, outcomes.unreachable, sum, kept);
+  }
+
+  /** Cancels a batch that is given up, as far as its provider can be asked. Returns the results that it leaves there. */
+  async #leftBy(batch: LeasedBatch): Promise<StoredFile[]> {
+    if (batch.providerBatchId === null) return [];
+    const there = { api: batch.api, providerBatchId: batch.providerBatchId };
+    const { isEnded, resultIds } = batchApis[batch.api];
+    const { signal } = this.#loop;
+    let object: Fields = { id: batch.providerBatchId };
+    try {
+      const resources = await resourcesFor(this.#options, batch);
+      object = await describedBatch(resources, there, deadline(signal)).catch(() => object);
+      if (!isEnded(object)) object = await cancelBatch(resources, there, deadline(signal));
+    } catch (err) {
+      this.#options.log.warn({ err, batch_id: batch.id }, 'failed to cancel a batch that is given up');
+    }
+    const { output, errors } = resultIds(object);
+    return [output, errors].flatMap((id) => (id === null ? [] : [this.#file(batch, id)]));
   }
 
   async #commit(
     batch: LeasedBatch,
     outcome: Outcome,
     sum: Pick<ResultTally, 'usage' | 'cost' | 'responseModel'>,
-    kept: Pick<BatchEnd, 'content' | 'output' | 'errors'>,
+    kept: Pick<BatchEnd, 'content' | 'output' | 'errors' | 'left'>,
   ): Promise<void> {
     const { pool, alerts } = this.#options;
     const { end, attempt } = batchEnd(batch, outcome, sum);
@@ -352,4 +321,8 @@ export class BatchPolling {
     );
     return deployment === undefined ? null : pricing.priceOf(deployment, { at, ...inBatch });
   }
+}
+
+function deadline(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
 }

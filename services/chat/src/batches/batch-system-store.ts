@@ -275,7 +275,7 @@ export async function confirmBatch(
   await withTransaction(pool, async (db) => {
     await db.query(
       `with begun as (
-         update chat.batches set provider_batch_id = $2, content = $3, lease_id = null,
+         update chat.batches set provider_batch_id = $2, content = $3, lease_id = null, polls = 0, failing_since = null,
            due_at = now() + make_interval(secs => $4 / 1000.0)
          where id = $1 and ended_at is null and provider_batch_id is null
          returning id, tenant_id, created_at, run
@@ -293,14 +293,17 @@ export async function confirmBatch(
   });
 }
 
-/** Replaces the description of a batch under way, which is asked about again after a pause. */
+/**
+ * Replaces the description of a batch under way, which is asked about again after a pause. A replica that asks about it
+ * loses the lease: its answer may be older.
+ */
 export async function describeBatch(
   pool: Pool,
   id: string,
   { content, pauseMs }: { content: Buffer; pauseMs: number },
 ): Promise<void> {
   await pool.query(
-    `update chat.batches set content = $2, polls = 0, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
+    `update chat.batches set content = $2, polls = 0, lease_id = null, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
      where id = $1 and ended_at is null`,
     [id, content, pauseMs],
   );
