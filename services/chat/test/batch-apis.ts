@@ -13,6 +13,8 @@ export interface BatchUnderWay {
   there: ProviderSimulator['batches'] | ProviderSimulator['messageBatches'];
   /** Ends it at the provider, if that has not happened, and changes the text of its results. */
   finish: (change: (results: string) => string) => void;
+  /** The number of batches whose results the provider has. */
+  results: () => number;
   /** The answer to a request about it. */
   shown: () => Promise<object>;
   cancel: () => Promise<object>;
@@ -38,6 +40,7 @@ async function messagesUnderWay({ harness, simulator }: Ground): Promise<BatchUn
       there.finish();
       for (const batch of there.batches.values()) batch.results = change(batch.results);
     },
+    results: () => there.batches.size,
     shown: () => client.messages.batches.retrieve(id),
     cancel: () => client.messages.batches.cancel(id),
     end: () => endedBatch(client, id),
@@ -55,26 +58,32 @@ async function completionsUnderWay({ harness, simulator }: Ground): Promise<Batc
     ...{ tenantId, there, runId: runOf(id) },
     finish: (change) => {
       there.finish('completed');
-      for (const file of there.files.values())
-        if (file.object.id.startsWith('file-output')) file.content = change(file.content);
+      for (const file of outputs(there)) file.content = change(file.content);
     },
+    results: () => outputs(there).length,
     shown: () => client.batches.retrieve(id),
     cancel: () => client.batches.cancel(id),
     end: () => ended(client, id),
   };
 }
 
-/** By the name of the API. The catalogue is \`withClaude\`. */
+function outputs({ files }: ProviderSimulator['batches']): { content: string }[] {
+  return [...files.values()].filter(({ object }) => object.id.startsWith('file-output'));
+}
+
+/** By the name of the API. The catalogue is `withClaude`. */
 export const batchApis = [
   ['messages', messagesUnderWay],
   ['completions', completionsUnderWay],
 ] as const;
 
-/** As a crash leaves a batch after its provider has taken it, once that can be asked. */
-export async function loseBatch(harness: ChatHarness, runId: string): Promise<void> {
+/** As a crash leaves a batch after its provider has taken it, once that can be asked, or could not be for some time. */
+export async function loseBatch(harness: ChatHarness, runId: string, failingFor?: string): Promise<void> {
   await harness.rows('delete from chat.outbox where run_id = $1', [runId]);
   await harness.rows(
-    \`update chat.batches set provider_batch_id = null, content = null, ended_at = null, due_at = now() where id = $1\`,
-    [runId],
+    `update chat.batches set provider_batch_id = null, content = null, ended_at = null, due_at = now(),
+       failing_since = now() - $2::interval
+     where id = $1`,
+    [runId, failingFor ?? null],
   );
 }

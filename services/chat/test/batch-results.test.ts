@@ -44,9 +44,10 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     await eventually(() => expect(charged(harness, tenantId)).toBe(BigInt(run.cost_pico ?? 0)), 10_000);
   });
 
-  it('whose results never are whole is settled by its estimate', async () => {
-    const { runId, finish, end } = await start({ harness, simulator });
+  it('whose results never are whole is settled by its estimate, and deleted at the provider', async () => {
+    const { runId, finish, results, end } = await start({ harness, simulator });
     finish(() => '');
+    expect(results()).toBe(1);
     await harness.rows(`update chat.batches set failing_since = now() - interval '4 days' where id = $1`, [
       runId,
     ]);
@@ -54,6 +55,7 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     expect(await harness.endedRun(runId)).toMatchObject({
       ...{ status: 'error', error_type: 'batch_unreachable', usage_estimated: true },
     });
+    await eventually(() => expect(results()).toBe(0), 10_000);
   });
 
   it('is charged once for results that come several times', async () => {

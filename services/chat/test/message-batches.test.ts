@@ -211,10 +211,11 @@ describe('a batch of messages', () => {
 
   it('is cancelled, charges what was answered, and is neither read nor deleted before its end', async () => {
     simulator.messageBatches.held = true;
-    const client = sdk({ tenantId: newId() });
+    const tenantId = newId();
+    const client = sdk({ tenantId });
     const { id } = await client.messages.batches.create({ requests: messageRequests(['a', 'b']) });
-    const early = await harness.get(`/v1/messages/batches/${id}/results`, {}, 'messages');
-    expect(early.status).toBe(404);
+    const early = await harness.get(`/v1/messages/batches/${id}/results`, { tenantId }, 'messages');
+    expect([early.status, await early.text()]).toEqual([400, expect.stringContaining('not ended')]);
     expect(await anthropicRefusal(client.messages.batches.delete(id))).toMatchObject({ status: 400 });
     const canceling = await client.messages.batches.cancel(id);
     expect(canceling).toMatchObject({ id, processing_status: 'canceling' });
@@ -225,6 +226,40 @@ describe('a batch of messages', () => {
     const run = await harness.endedRun(messageRunOf(id));
     expect(run).toMatchObject({ status: 'cancelled', input_tokens: usageOf(results).input });
     expect(await anthropicRefusal(client.messages.batches.cancel(id))).toMatchObject({ status: 400 });
+  });
+
+  it('that has ended at its provider is refused a cancellation without the id that it has there', async () => {
+    simulator.messageBatches.held = true;
+    const client = sdk({ tenantId: newId() });
+    const { id } = await client.messages.batches.create({ requests: messageRequests(['a']) });
+    // Its end is not known here yet.
+    await harness.rows(`update chat.batches set due_at = now() + interval '1 hour' where id = $1`, [
+      messageRunOf(id),
+    ]);
+    simulator.messageBatches.finish();
+    const refused = await anthropicRefusal(client.messages.batches.cancel(id));
+    expect(refused).toMatchObject({ status: 400, message: 'The batch has ended. (message_batch_id)' });
+  });
+
+  it('that is deleted several times at once is gone for all but one', async () => {
+    const client = sdk({ tenantId: newId() });
+    const { id } = await client.messages.batches.create({ requests: messageRequests(['a']) });
+    await endedBatch(client, id);
+    const deletion = (): Promise<number> =>
+      client.messages.batches.delete(id).then(
+        () => 200,
+        (error: unknown) => (error as { status: number }).status,
+      );
+    const statuses = await Promise.all(Array.from({ length: 8 }, deletion));
+    expect(statuses.toSorted()).toEqual([200, 404, 404, 404, 404, 404, 404, 404]);
+  });
+
+  it('begins no page where its id is none', async () => {
+    const { batches } = sdk({ tenantId: newId() }).messages;
+    for (const param of ['after_id', 'before_id'] as const)
+      expect(await anthropicRefusal(batches.list({ [param]: 'msgbatch_x' }))).toMatchObject({
+        ...{ status: 400, code: 'invalid_value', message: expect.stringContaining(param) },
+      });
   });
 
   it('that its provider did not answer in time has expired', async () => {

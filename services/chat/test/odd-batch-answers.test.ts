@@ -44,6 +44,48 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     expect(await harness.endedRun(runId)).toMatchObject({ status: 'ok' });
   });
 
+  it('that is given up is cancelled, though its provider describes nothing', async () => {
+    const { runId, there, end } = await start({ harness, simulator });
+    there.answersInstead = (name) => (name.startsWith('GET') ? {} : null);
+    await harness.rows(`update chat.batches set failing_since = now() - interval '4 days' where id = $1`, [
+      runId,
+    ]);
+    await end();
+    expect(JSON.stringify([...there.batches.values()])).toMatch(/"cancell?ing"/);
+  });
+
+  it('that was found is asked about for as long as any other', async () => {
+    const { runId, there, finish } = await start({ harness, simulator });
+    finish((results) => results);
+    there.answersInstead = (name) => (name === 'GET batches/id' ? {} : null);
+    await loseBatch(harness, runId, '4 days');
+    const row = async (): Promise<Record<string, unknown> | undefined> =>
+      (await harness.rows('select provider_batch_id, ended_at from chat.batches where id = $1', [runId]))[0];
+    await eventually(
+      async () => expect((await row())?.['provider_batch_id']).toEqual(expect.anything()),
+      10_000,
+    );
+    await someMore();
+    expect(await row()).toMatchObject({ ended_at: null });
+  });
+
+  it('stays cancelled for its client when an older answer about it comes late', async () => {
+    const { there, shown, cancel } = await start({ harness, simulator });
+    const [late, never] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    let asked = 0;
+    there.answersAfter = (name) => {
+      if (name !== 'GET batches/id') return null;
+      asked += 1;
+      return asked === 1 ? late.promise : never.promise;
+    };
+    await eventually(() => expect(asked).toBe(1), 10_000);
+    await cancel();
+    late.resolve(undefined);
+    await eventually(() => expect(asked).toBe(2), 10_000);
+    expect(JSON.stringify(await shown())).toMatch(/"cancell?ing"/);
+    never.resolve(undefined);
+  });
+
   it.each([
     ['no list', {}],
     ['a list of something else', { data: [{ id: 'x', object: 'y' }], has_more: false }],

@@ -54,15 +54,17 @@ export function answering(
   };
 }
 
-/** The id after which a page begins. Throws a 400 for one that no object has. */
-export function pageAfter(prefix: string, after: string | undefined): string | null {
-  if (after === undefined) return null;
-  const id = uuidIn(prefix, after);
-  if (id === null)
-    throw new AppError('invalid_value', 'after must be the id of the last object of a page.', {
-      param: 'after',
-    });
-  return id;
+/** The id at which a page begins, or ends. Throws a 400 for one that no object has. */
+export function pageAt(
+  prefix: string,
+  param: 'after' | 'after_id' | 'before_id',
+  id?: string,
+): string | null {
+  if (id === undefined) return null;
+  const uuid = uuidIn(prefix, id);
+  if (uuid === null)
+    throw new AppError('invalid_value', `${param} must be the id of an object of a page.`, { param });
+  return uuid;
 }
 
 /** A page in OpenAI's shape. `objects`: one more than it has, where another page follows. */

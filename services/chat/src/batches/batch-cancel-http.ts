@@ -21,7 +21,7 @@ export async function cancelOpen(
   const resources = await resourcesOf(dependencies, key, call);
   const late = AbortSignal.timeout(answerMs);
   const object = await cancelBatch(resources, batch, late).catch((error: unknown) => {
-    throw isConflict(error) ? hasEnded(call) : asAppError(error, key);
+    throw hasEndedThere(error) ? hasEnded(call) : asAppError(error, key);
   });
   await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
   return object;
@@ -32,7 +32,8 @@ function hasEnded({ params }: Pick<Call, 'params'>): AppError {
   return new AppError('invalid_value', 'The batch has ended.', { param });
 }
 
-/** OpenAI's answer about a batch that has ended there, before its cost is recorded here. */
-function isConflict(error: unknown): boolean {
-  return error instanceof ProviderFailure && error.details.status === 409;
+/** Whether a batch has ended there, before its cost is recorded here. OpenAI answers 409 then, and Anthropic 400. */
+function hasEndedThere(error: unknown): boolean {
+  const { status } = error instanceof ProviderFailure ? error.details : {};
+  return status === 409 || status === 400;
 }

@@ -3,8 +3,9 @@ import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import { uuidIn } from '../shared/object-id.ts';
-import { pageAfter, pageOf, resourcesOf, type BatchDependencies } from './batch-calls-http.ts';
+import { ProviderFailure } from '../providers/provider-failure.ts';
+import { objectId, uuidIn } from '../shared/object-id.ts';
+import { pageAt, pageOf, resourcesOf, type BatchDependencies } from './batch-calls-http.ts';
 import { cancelOpen } from './batch-cancel-http.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
@@ -39,7 +40,12 @@ export function batchHandlers(dependencies: BatchHandlerDependencies): { handler
       'batches.list': async (call: Call<unknown, ListBatches>) => {
         const { tenantId, userId } = tenantOf(call);
         const { after, limit } = call.query;
-        const page = { api, after: pageAfter(batchPrefix, after), before: null, limit: limit + 1 } as const;
+        const page = {
+          api,
+          after: pageAt(batchPrefix, 'after', after),
+          before: null,
+          limit: limit + 1,
+        } as const;
         const batches = await listBatches(pool, { tenantId, userId }, page);
         const objects = batches.map((batch) => shown(dependencies, batch, tenantId));
         return { body: pageOf(objects, limit) };
@@ -85,7 +91,12 @@ async function create(
     ...{ inputFileId, providerFileId, firstId: null, client: undefined, param: 'input_file_id' },
     kind: kindsByUrl.get(requests.url) ?? ofChat,
     ask: (signal) =>
-      resources.json({ method: 'POST', path: '/batches', headers, body, isAnswer: hasId, signal }),
+      resources
+        .json({ method: 'POST', path: '/batches', headers, body, isAnswer: hasId, signal })
+        .catch((error: unknown) => {
+          if (!(error instanceof ProviderFailure)) throw error;
+          throw error.renamed(providerFileId, objectId(filePrefix, inputFileId));
+        }),
     shown: (object) =>
       shownBatch(object, { id, inputFileId, outputFileId: null, errorFileId: null, ended: false }),
   });

@@ -19,6 +19,7 @@ export const outcomes = {
   unreachable: {
     status: 'error',
     errorType: 'batch_unreachable',
-    errorMessage: 'The provider did not say for three days how the batch ended, or did not have all of its results.',
+    errorMessage:
+      'The provider did not say for three days how the batch ended, or did not have all of its results.',
   },
 } as const satisfies Record<string, Outcome>;

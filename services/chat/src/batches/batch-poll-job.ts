@@ -159,8 +159,7 @@ export class BatchPolling {
 
   async #handle(error: unknown, batch: LeasedBatch, about: Record<string, string>): Promise<void> {
     const { log, pool } = this.#options;
-    if (error instanceof NoRoomToRead)
-      return releaseBatch(pool, batch, jittered(this.#pace.firstPauseMs));
+    if (error instanceof NoRoomToRead) return releaseBatch(pool, batch, jittered(this.#pace.firstPauseMs));
     const isLost = (batch.failingMs ?? 0) >= this.#pace.giveUpMs;
     log[isLost ? 'error' : 'warn'](
       { ...about, err: error },

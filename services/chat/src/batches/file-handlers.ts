@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { uuidIn } from '../shared/object-id.ts';
-import { pageAfter, pageOf, tooMany, type BatchDependencies } from './batch-calls-http.ts';
+import { pageAt, pageOf, tooMany, type BatchDependencies } from './batch-calls-http.ts';
 import { filePrefix } from './batch-ids.ts';
 import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-system-store.ts';
 import { shownFile } from './openai-batch.ts';
@@ -53,7 +53,7 @@ export function fileHandlers(given: Omit<UploadDependencies, 'checks'> & { downl
         const { tenantId, userId } = tenantOf(call);
         const { after, order, purpose = null } = call.query;
         const limit = Math.min(call.query.limit, mostListed);
-        const page = { after: pageAfter(filePrefix, after), limit: limit + 1, order, purpose };
+        const page = { after: pageAt(filePrefix, 'after', after), limit: limit + 1, order, purpose };
         const files = await listFiles(pool, { tenantId, userId }, page);
         return {
           body: pageOf(

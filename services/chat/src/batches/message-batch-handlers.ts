@@ -24,7 +24,7 @@ import { batchesPath, resultsPath, shownMessageBatch } from './anthropic-batch.t
 import { passedHeaders } from '../completions/client-headers.ts';
 import {
   acceptedKey,
-  pageAfter,
+  pageAt,
   pageBetween,
   targetsFor,
   tooMany,
@@ -81,10 +81,8 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
         const { tenantId, userId } = tenantOf(call);
         const { after_id: afterId, before_id: beforeId } = call.query;
         const limit = Math.min(call.query.limit, mostListed);
-        const [after, before] = [
-          pageAfter(messageBatchPrefix, afterId),
-          pageAfter(messageBatchPrefix, beforeId),
-        ];
+        const after = pageAt(messageBatchPrefix, 'after_id', afterId);
+        const before = pageAt(messageBatchPrefix, 'before_id', beforeId);
         const page = { api, after, before, limit: limit + 1 } as const;
         const batches = await listBatches(pool, { tenantId, userId }, page);
         const objects = batches.slice(0, limit).map((batch) => shown(dependencies, batch, tenantId));
@@ -98,8 +96,11 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
       'messages.batches.delete': async (call: Call) => {
         const batch = await found(dependencies, call);
         const { id } = batch;
-        if (!(await hideBatch(pool, { id, api }, tenantOf(call))))
+        if (!(await hideBatch(pool, { id, api }, tenantOf(call)))) {
+          // Another request may have deleted it meanwhile.
+          await found(dependencies, call);
           throw invalid('Cancel the batch first: one under way is not deleted.');
+        }
         return { body: { id: objectId(messageBatchPrefix, id), type: 'message_batch_deleted' } };
       },
     },

@@ -57,10 +57,7 @@ export class ResultLines {
   }
 }
 
-async function* unlessAborted(
-  lines: AsyncIterable<Line>,
-  signal: AbortSignal,
-): AsyncGenerator<Line, void> {
+async function* unlessAborted(lines: AsyncIterable<Line>, signal: AbortSignal): AsyncGenerator<Line, void> {
   for await (const line of lines) {
     signal.throwIfAborted();
     yield line;

@@ -119,7 +119,9 @@ describe('the most that the answers come to', () => {
   it('are as the request has them where a beta may lift the limit of the model', () => {
     const betas = { 'anthropic-beta': 'output-300k-2026-03-24' };
     const asked = (fields: Record<string, unknown>) => mostOutputTokens(chatRequest(fields), target(), betas);
-    expect([asked({ max_tokens: 300_000 }), asked({ max_tokens: 10 }), asked({})]).toEqual([300_000, 10, 1_000]);
+    expect([asked({ max_tokens: 300_000 }), asked({ max_tokens: 10 }), asked({})]).toEqual([
+      300_000, 10, 1_000,
+    ]);
   });
 
   it('is nothing of embeddings', () => {

@@ -3,7 +3,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
-import { bytesWithoutSecrets, withoutSecrets } from './repeated-secrets.ts';
+import { withoutSecrets } from './repeated-secrets.ts';
 
 /** Why a provider call returned no answer. */
 export type FailureKind =
@@ -85,15 +85,24 @@ export class ProviderFailure extends Error {
 
   /** Without secrets of the call that the provider repeats: nothing that clients or operators read may have them. */
   without(secrets: readonly string[]): ProviderFailure {
+    return this.#with((text) => withoutSecrets(text, secrets));
+  }
+
+  /** With another name in place of one that the provider knows something by. */
+  renamed(name: string, other: string): ProviderFailure {
+    return this.#with((text) => text.replaceAll(name, other));
+  }
+
+  #with(change: (text: string) => string): ProviderFailure {
     const { message, code, param, body } = this.details;
-    const said = [message, code, param];
-    const clean = said.map((text) => (text === undefined ? undefined : withoutSecrets(text, secrets)));
-    const cleanBody = body === undefined ? undefined : bytesWithoutSecrets(body, secrets);
-    if (body === cleanBody && said.every((text, index) => text === clean[index])) return this;
-    const [cleanMessage, cleanCode, cleanParam] = clean;
+    const said = [message, code, param, body?.toString('utf8')];
+    const changed = said.map((text) => (text === undefined ? undefined : change(text)));
+    if (said.every((text, index) => text === changed[index])) return this;
+    const [newMessage, newCode, newParam, newBody] = changed;
     return new ProviderFailure(this.kind, this.provider, {
       ...this.details,
-      ...{ message: cleanMessage, code: cleanCode, param: cleanParam, body: cleanBody },
+      ...{ message: newMessage, code: newCode, param: newParam },
+      body: newBody === undefined ? undefined : Buffer.from(newBody),
     });
   }
 

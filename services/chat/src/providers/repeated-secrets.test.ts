@@ -42,7 +42,17 @@ describe('secrets of a call', () => {
 
   it('are taken from a stream as from the whole, however it is cut', async () => {
     const secret = 'aab/aabc';
-    const parts = fc.constantFrom(secret, 'aab', 'a', 'c', '\\', '/', String.raw`\/`, String.raw`\u0061`, 'é');
+    const parts = fc.constantFrom(
+      secret,
+      'aab',
+      'a',
+      'c',
+      '\\',
+      '/',
+      String.raw`\/`,
+      String.raw`\u0061`,
+      'é',
+    );
     const property = fc.asyncProperty(
       fc.array(parts, { maxLength: 40 }),
       fc.array(fc.nat(9)),

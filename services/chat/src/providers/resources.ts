@@ -85,7 +85,8 @@ export class ProviderResources {
       });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const bytes = await this.#read(answer.body, maxErrorBytes);
-    throw this.#refusal(answer, bytesWithoutSecrets(bytes, answer.secrets));
+    const hasBody = (asked.body ?? null) !== null;
+    throw this.#refusal(answer, bytesWithoutSecrets(bytes, answer.secrets), hasBody);
   }
 
   async #read(body: Readable, most: number): Promise<Buffer> {
@@ -101,7 +102,7 @@ export class ProviderResources {
     return chunks.concat();
   }
 
-  #refusal({ status, headers }: ResourceAnswer, bytes: Buffer): ProviderFailure {
+  #refusal({ status, headers }: ResourceAnswer, bytes: Buffer, hasBody: boolean): ProviderFailure {
     const body = parsed(bytes);
     const words = this.#format.errorWords(body ?? {}, status);
     const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
@@ -109,10 +110,11 @@ export class ProviderResources {
       const value = headers[name];
       return typeof value === 'string' ? value : value?.[0];
     };
+    // Others may name the account of the platform, or the id by which the provider knows something.
+    const isForClient = hasBody && concernsRequest(status);
     return new ProviderFailure('status', this.#provider.name, {
-      // Others may name the account of the platform.
-      ...(concernsRequest(status) && words),
-      ...(isKept && concernsRequest(status) && { body: bytes }),
+      ...(isForClient && words),
+      ...(isKept && isForClient && { body: bytes }),
       ...(status === 404 && { message: `The provider ${this.#provider.name} no longer has it.` }),
       status: keyStatus(status, body, headers),
       retryAfterMs: parseRetryAfter(text('retry-after'), text('retry-after-ms'), Date.now()),
