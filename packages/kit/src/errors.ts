@@ -124,7 +124,7 @@ export class AppError extends Error {
   readonly param: string | null;
   readonly headers: Record<string, string>;
   readonly publicCode: string;
-  readonly body: Buffer | null;
+  readonly #body: Buffer | null;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -133,7 +133,12 @@ export class AppError extends Error {
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
     this.publicCode = options.publicCode ?? code;
-    this.body = options.body ?? null;
+    this.#body = options.body ?? null;
+  }
+
+  /** Not a property of its own: logs have those. */
+  get body(): Buffer | null {
+    return this.#body;
   }
 
   get status(): number {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { AppError } from '@gatehouse/kit/errors';
+import { createLogger } from '@gatehouse/kit/log';
 import type { Blame } from './breaker.ts';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 
@@ -71,6 +73,23 @@ describe('a provider’s refusal', () => {
 });
 
 describe('a provider’s failure', () => {
+  it('is logged without the words and the body of its provider, which may repeat a prompt', () => {
+    const lines: string[] = [];
+    const log = createLogger('test', 'info', { write: (line) => void lines.push(line) });
+    const body = Buffer.from('{"error":{"message":"the prompt was hello"}}');
+    const details = { status: 400, message: 'the prompt was hello', body };
+    const failure = new ProviderFailure('status', 'acme', details);
+    const error = new AppError('internal', 'Failed.', { cause: failure, body });
+    for (const err of [failure, error, new Error('outer', { cause: failure })]) log.warn({ err }, 'failed');
+    expect(lines).toHaveLength(3);
+    for (const line of lines) {
+      expect(line).toContain('provider acme: status 400');
+      expect(line).not.toMatch(/hello|Buffer|"data"/);
+    }
+    expect(failure.details).toBe(details);
+    expect(error.body).toBe(body);
+  });
+
   it.each<{
     kind: FailureKind;
     answer: string;

@@ -61,7 +61,7 @@ export interface FailureDetails {
 export class ProviderFailure extends Error {
   readonly kind: FailureKind;
   readonly provider: string;
-  readonly details: FailureDetails;
+  readonly #details: FailureDetails;
 
   constructor(kind: FailureKind, provider: string, details: FailureDetails = {}) {
     super(`provider ${provider}: ${kind}${details.status === undefined ? '' : ` ${details.status}`}`, {
@@ -70,7 +70,12 @@ export class ProviderFailure extends Error {
     this.name = 'ProviderFailure';
     this.kind = kind;
     this.provider = provider;
-    this.details = details;
+    this.#details = details;
+  }
+
+  /** Not a property of its own: logs have those, and a provider's words may repeat a prompt. */
+  get details(): FailureDetails {
+    return this.#details;
   }
 
   /** The failure of a call whose signal is aborted. */
