@@ -105,6 +105,14 @@ describe('keys of a pool', () => {
   });
 });
 
+it('a provider without files is named so, whichever key is tried', async () => {
+  for (const key of [keyA, keyB, keyC]) provider.refusals.set(key, 404);
+  const client = sdkFor(harness, { tenantId: newId() });
+  expect(await refusal(uploaded(client, linesOf([{ id: 'a' }])))).toMatchObject({
+    ...{ status: 400, code: 'unsupported_parameter', param: 'model' },
+  });
+});
+
 describe("a tenant's own key", () => {
   it('has the files and the batches of its tenant, whose budgets count them not', async () => {
     const { tenantId, text } = await tenantWithKey();

@@ -91,6 +91,15 @@ describe('keys of a pool', () => {
   });
 });
 
+it('a provider without batches is named so, whichever key is tried', async () => {
+  for (const key of [keyA, keyB]) provider.refusals.set(key, 404);
+  const client = anthropicFor(harness, { tenantId: newId() });
+  expect(await anthropicRefusal(client.messages.batches.create({ requests }))).toMatchObject({
+    ...{ status: 400, code: 'unsupported_parameter' },
+    message: expect.stringContaining('The provider of the model claude has no batches.'),
+  });
+});
+
 describe("a tenant's own key", () => {
   it('has the batches of its tenant, whose budgets count them not', async () => {
     const { tenantId, text } = await tenantWithKey();

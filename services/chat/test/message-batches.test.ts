@@ -281,6 +281,8 @@ describe('a failing provider', () => {
     for (const [fault, expected] of [
       [400, 400],
       [401, 502],
+      [404, 400],
+      [501, 400],
       [429, 429],
       [529, 529],
     ] as const) {

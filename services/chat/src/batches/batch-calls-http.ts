@@ -104,8 +104,18 @@ export async function acceptedKey(
     signal: signal === undefined ? late : AbortSignal.any([signal, late]),
   };
   return providers.resourcesFor(model, payer, trial).catch((error: unknown) => {
-    throw asAppError(error);
+    throw asAppError(asMissing(error, model));
   });
+}
+
+/** Statuses of a path that a provider does not have. */
+const missingStatuses: ReadonlySet<number> = new Set([404, 405, 501]);
+
+/** The error about a path of all files or batches, which some providers don't have: servers that imitate an API. */
+export function asMissing(error: unknown, { id }: Model): unknown {
+  if (!(error instanceof ProviderFailure) || !missingStatuses.has(error.details.status ?? 0)) return error;
+  const message = `The provider of the model ${id} has no batches.`;
+  return new AppError('unsupported_parameter', message, { param: 'model', cause: error });
 }
 
 /** Finds what a request of a file or a batch asks for. */
@@ -158,5 +168,6 @@ export function isRefused(error: unknown): boolean {
   if (!(error instanceof ProviderFailure)) return false;
   const { kind, details } = error;
   if (kind === 'unreachable' || kind === 'credentials') return true;
-  return kind === 'status' && (details.status ?? 500) < 500 && details.status !== 408;
+  const { status = 500 } = details;
+  return kind === 'status' && ((status < 500 && status !== 408) || status === 501);
 }

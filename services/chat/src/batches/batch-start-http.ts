@@ -18,7 +18,14 @@ import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { BatchApiName } from './batch-api.ts';
-import { answering, asAppError, isRefused, mostFiles, type BatchDependencies } from './batch-calls-http.ts';
+import {
+  answering,
+  asAppError,
+  asMissing,
+  isRefused,
+  mostFiles,
+  type BatchDependencies,
+} from './batch-calls-http.ts';
 import { voidBatch } from './batch-end-system-store.ts';
 import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
@@ -307,6 +314,7 @@ async function begin(
   } catch (error) {
     // Otherwise the provider may have it: it is asked later.
     if (isRefused(error)) await voidBatch(pool, id);
-    throw asAppError(error, batch.key);
+    // OpenAI's path has a file in its request, which may be missing as well.
+    throw asAppError(api === 'anthropic' ? asMissing(error, start.model) : error, batch.key);
   }
 }

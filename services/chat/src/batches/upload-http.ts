@@ -6,12 +6,14 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
+import type { Model } from '../catalogue/catalogue.ts';
 import type { KeyName, ProviderResources } from '../providers/resources.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import {
   acceptedKey,
   answering,
   asAppError,
+  asMissing,
   isRefused,
   mostFiles,
   targetsFor,
@@ -105,7 +107,7 @@ async function passOn(
   const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
   const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
-  const { answer, providerFileId } = await sent(dependencies, { id, key, resources, body, left });
+  const { answer, providerFileId } = await sent(dependencies, { id, model, key, resources, body, left });
   const object = { ...answer, filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
   const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
@@ -118,6 +120,7 @@ async function passOn(
 
 interface Sending {
   id: string;
+  model: Model;
   key: KeyName;
   resources: ProviderResources;
   body: UploadBody;
@@ -127,7 +130,7 @@ interface Sending {
 /** Sends the form. If the provider may have the file without saying so, it is looked for there, and deleted. */
 async function sent(
   { pool, log, uploadPace }: UploadDependencies,
-  { id, key, resources, body, left }: Sending,
+  { id, model, key, resources, body, left }: Sending,
 ): Promise<{ answer: Fields; providerFileId: string }> {
   const headers = { 'content-type': `multipart/form-data; boundary=${body.boundary}` };
   const signal = AbortSignal.any([
@@ -150,7 +153,7 @@ async function sent(
     await (isNotThere ? dropUpload : seekUpload)(pool, id).catch((err: unknown) =>
       log.warn({ err }, 'failed to end an upload'),
     );
-    throw body.failure ?? asAppError(error, key);
+    throw body.failure ?? asAppError(asMissing(error, model), key);
   }
 }
 
