@@ -44,10 +44,29 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   command.addHelpText('after', `\nExample:\n  ${example}\n`);
   command.action(async (...given: unknown[]) => {
     const values = given.slice(0, pathParameters.length) as string[];
-    const options = command.opts<Record<string, unknown> & SharedOptions>();
-    await run({ operation, values, options, context });
+    await run({ operation, values, options: optionsOf(command), context });
   });
   return command;
+}
+
+/**
+ * The options of a command. One before its name, as in `costs --profile other export`, counts as if it stood behind.
+ * Throws for one there that the command doesn't have.
+ */
+function optionsOf(command: Command): Record<string, unknown> & SharedOptions {
+  const options = command.opts<Record<string, unknown> & SharedOptions>();
+  for (let above = command.parent; above !== null; above = above.parent) {
+    for (const option of above.options) {
+      const name = option.attributeName();
+      if (above.getOptionValueSource(name) !== 'cli') continue;
+      if (!command.options.some((own) => own.attributeName() === name))
+        throw new UsageError(
+          `${option.long ?? name} stands before "${command.name()}", which doesn't have it.`,
+        );
+      options[name] ??= above.getOptionValue(name);
+    }
+  }
+  return options;
 }
 
 /** The command of that name below another one, which may have it from an operation already. */
