@@ -46,10 +46,13 @@ const passing = new Set([429, 502, 503]);
 export class ApiClient {
   readonly #profile: Profile;
   readonly #version: string;
+  readonly #signal: AbortSignal | undefined;
 
-  constructor(profile: Profile, version: string) {
+  /** `signal` ends the requests that have none of their own. */
+  constructor(profile: Profile, version: string, signal?: AbortSignal) {
     this.#profile = profile;
     this.#version = version;
+    this.#signal = signal;
   }
 
   /** The JSON of an answer; undefined for one without a body. */
@@ -67,11 +70,12 @@ export class ApiClient {
 
   /** Rejects with an `ApiError` for an answer that is no success. Tries again after what may pass, if that is harmless. */
   async send(request: ApiRequest): Promise<Response> {
+    const { signal = this.#signal } = request;
     const isHarmless = request.method === 'GET' || request.idempotencyKey !== undefined;
     for (let attempt = 1; ; attempt += 1) {
       const isLast = !isHarmless || attempt === attempts;
-      const response = await this.#once(request).catch((error: unknown) => {
-        if (isLast || request.signal?.aborted === true) throw error;
+      const response = await this.#once(request, signal).catch((error: unknown) => {
+        if (isLast || signal?.aborted === true) throw error;
         return undefined;
       });
       if (response?.ok === true) return response;
@@ -80,12 +84,12 @@ export class ApiClient {
       const asked = Number(response?.headers.get('retry-after') ?? 0) * 1_000;
       const pauseMs = Math.max(asked, firstPauseMs * 2 ** attempt);
       if (response !== undefined && pauseMs > longestPauseMs) throw await errorOf(response);
-      await setTimeout(pauseMs, undefined, request.signal && { signal: request.signal });
+      await setTimeout(pauseMs, undefined, signal && { signal });
     }
   }
 
-  async #once(request: ApiRequest): Promise<Response> {
-    const { method, path, json, user, contentType, idempotencyKey, signal } = request;
+  async #once(request: ApiRequest, signal: AbortSignal | undefined): Promise<Response> {
+    const { method, path, json, user, contentType, idempotencyKey } = request;
     const body = json === undefined ? request.body : JSON.stringify(json);
     const type = json === undefined ? contentType : 'application/json';
     try {

@@ -21,9 +21,13 @@ export interface Cli extends Surroundings {
   writeError: (text: string) => void;
 }
 
-const interrupted = 130;
+/** The exit code of a command that was interrupted, as shells have it for SIGINT. */
+export const interrupted = 130;
 
-/** Runs a command, and returns its exit code: 0, 1 (the gateway refused or failed), 2 (usage), 3 (drift). */
+/**
+ * Runs a command, and returns its exit code: 0, 1 (the gateway refused or failed), 2 (usage), 3 (drift), or
+ * {@link interrupted}.
+ */
 export async function runCli({ words, operations, writeError, ...surroundings }: Cli): Promise<number> {
   const isJson = words.includes('--json');
   try {

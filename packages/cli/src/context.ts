@@ -18,7 +18,7 @@ export interface Surroundings {
   drain: () => Promise<void>;
   /** Opens an address in the browser of the person. */
   open: (url: string) => void;
-  /** Is aborted when the person interrupts the command. */
+  /** Is aborted when the command is interrupted. */
   signal: AbortSignal;
   version: string;
 }
@@ -39,10 +39,16 @@ export class Context {
   }
 
   clientOf(profile: Profile): ApiClient {
-    return new ApiClient(checkedProfile(profile), this.surroundings.version);
+    const { version, signal } = this.surroundings;
+    return new ApiClient(checkedProfile(profile), version, signal);
   }
 
-  /** A client for requests without a key. */
+  /** A client whose requests go on when the command is interrupted, so that what they did is known. */
+  async steadyClient(options: SharedOptions): Promise<ApiClient> {
+    return new ApiClient(checkedProfile(await this.profile(options)), this.surroundings.version);
+  }
+
+  /** A client for requests without a key, which go on likewise. */
   strangerOf(url: string): ApiClient {
     return new ApiClient({ url: addressOf(url), key: '' }, this.surroundings.version);
   }

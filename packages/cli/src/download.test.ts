@@ -1,9 +1,22 @@
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { ApiClient, ApiError, UnreachableError } from './api-client.ts';
 import { download } from './download.ts';
@@ -36,11 +49,15 @@ const surroundings = {
   },
 };
 
-async function from(answer: RequestListener, out?: string, signal?: AbortSignal): Promise<void> {
+async function serve(answer: RequestListener): Promise<string> {
   server = createServer(answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function from(answer: RequestListener, out?: string, signal?: AbortSignal): Promise<void> {
+  const url = await serve(answer);
   const request = { method: 'GET', path: '/v1/costs/export', ...(signal !== undefined && { signal }) };
   await download(new ApiClient({ url, key: 'k' }, 'test'), request, { out, surroundings });
 }
@@ -60,8 +77,8 @@ it('writes a whole answer to a file, in place of an older one', async () => {
   expect([await readdir(folder), written]).toEqual([['costs.csv'], '']);
 });
 
-it('writes to standard output as fast as that takes it', async () => {
-  await from(whole);
+it.each([undefined, '-'])('writes to standard output as fast as that takes it: %s', async (out) => {
+  await from(whole, out);
   expect(written).toBe('day,cost\n2026-11-01,€1\n');
   expect(drains).toBeGreaterThan(0);
 });
@@ -103,4 +120,66 @@ it('asks for nothing that it could not write', async () => {
   );
   expect(asked).toBe(0);
   await expect(from(whole, folder)).rejects.toThrow(UsageError);
+});
+
+const modeOf = async (of: string): Promise<number> => (await stat(of)).mode & 0o777;
+
+it('makes files that others can’t read, and keeps the mode of one that it replaces', async () => {
+  await from(whole, file);
+  expect(await modeOf(file)).toBe(0o600);
+  server?.close();
+  await chmod(file, 0o664);
+  await from(whole, file);
+  expect(await modeOf(file)).toBe(0o664);
+});
+
+it('keeps a link, and replaces the file that it leads to', async () => {
+  const link = path.join(folder, 'latest.csv');
+  await writeFile(file, 'old');
+  await symlink('costs.csv', link);
+  await from(whole, link);
+  expect([await readlink(link), await readFile(file, 'utf8')]).toEqual([
+    'costs.csv',
+    'day,cost\n2026-11-01,€1\n',
+  ]);
+  server?.close();
+  await rm(file);
+  await expect(from(whole, link)).rejects.toThrow('a link to a file that does not exist');
+  expect(await readdir(folder)).toEqual(['latest.csv']);
+});
+
+it('writes into pipes and open files, which stay', async () => {
+  const pipe = path.join(folder, 'pipe');
+  await promisify(execFile)('mkfifo', [pipe]);
+  const read = readFile(pipe, 'utf8');
+  await from(whole, pipe);
+  expect(await read).toBe('day,cost\n2026-11-01,€1\n');
+  expect((await stat(pipe)).isFIFO()).toBe(true);
+  server?.close();
+  await writeFile(file, 'before\n');
+  const held = await open(file, 'a');
+  await from(whole, `/proc/self/fd/${held.fd}`);
+  await held.write('behind\n');
+  await held.close();
+  expect(await readFile(file, 'utf8')).toBe('before\nday,cost\n2026-11-01,€1\nbehind\n');
+});
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const)('of a command that %s ends leaves no file', async (signal, code) => {
+  const begun = Promise.withResolvers<undefined>();
+  const url = await serve((_request, response) => {
+    response.write('day,cost\n', () => begun.resolve(undefined));
+  });
+  const environment = { GATEHOUSE_URL: url, GATEHOUSE_API_KEY: 'k' };
+  const program = [path.join(import.meta.dirname, 'main.ts'), 'costs', 'export', '--out', file];
+  const command = spawn(process.execPath, program, { env: environment, stdio: 'ignore' });
+  const ended = once(command, 'exit');
+  await begun.promise;
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/^costs\.csv\..*\.part$/)]);
+  command.kill(signal);
+  expect(await ended).toEqual([code, null]);
+  expect(await readdir(folder)).toEqual([]);
 });

@@ -1,20 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { runCli } from './cli.ts';
+import { constants } from 'node:os';
+import { interrupted, runCli } from './cli.ts';
 import { operations } from './known-operations.ts';
 
 declare const __VERSION__: string | undefined;
 
 const interrupt = new AbortController();
-process.once('SIGINT', () => {
-  interrupt.abort();
-});
+let interruptedBy = constants.signals.SIGINT;
+// The first one lets the command remove what is half done, a second one ends the process.
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    interruptedBy = constants.signals[signal];
+    interrupt.abort();
+    // A command may wait for its input.
+    process.stdin.destroy();
+  });
 // The reader of a pipe may leave early, as `head` does.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.exit(code === 'EPIPE' ? 0 : 1);
 });
 
-process.exitCode = await runCli({
+const code = await runCli({
   words: process.argv.slice(2),
   operations,
   environment: process.env,
@@ -28,6 +35,7 @@ process.exitCode = await runCli({
   signal: interrupt.signal,
   version: typeof __VERSION__ === 'string' ? __VERSION__ : 'development',
 });
+process.exitCode = code === interrupted ? 128 + interruptedBy : code;
 
 /** No shell reads the address. */
 function openInBrowser(url: string): void {

@@ -37,7 +37,7 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   if (isPaged(operation)) command.option('--all', 'all pages');
   if (body !== undefined)
     command.option('-f, --file <file>', 'the body as YAML or JSON; - for standard input');
-  if (answer === 'text') command.option('--out <file>', 'standard output by default');
+  if (answer === 'text') command.option('--out <file>', 'standard output by default, and for -');
   if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
   addShared(command);
   const example = exampleOf(operation, name);
@@ -89,13 +89,12 @@ interface Call {
 }
 
 async function run({ operation, values, options, context }: Call): Promise<void> {
-  const { stdin, signal } = context.surroundings;
+  const { stdin } = context.surroundings;
   const client = await context.client(options);
   const request = {
     method: operation.method,
     user: options['asUser'] as string | undefined,
     idempotencyKey: operation.idempotencyKey ? randomUUID() : undefined,
-    signal,
     ...(operation.body !== undefined && { json: await bodyOf(operation.body, options, stdin) }),
   };
   const query = queryOf(operation.queryParameters, options);
@@ -137,7 +136,7 @@ async function allPages(
   call: {
     path: string;
     query: Record<string, string>;
-    request: { method: string; user: string | undefined; signal: AbortSignal };
+    request: { method: string; user: string | undefined };
     output: Output;
   },
 ): Promise<void> {

@@ -35,7 +35,7 @@ export function addApply(program: Command, context: Context): void {
       const { declared, steps, present } = await plan(context, options);
       const { dryRun = false, secretsFile, json = false } = options;
       const output = context.output(options);
-      const client = await context.client(options);
+      const client = await context.steadyClient(options);
       const secrets = secretsFile === undefined ? undefined : new SecretsFile(secretsFile);
       const { signal } = context.surroundings;
       const done: object[] = [];

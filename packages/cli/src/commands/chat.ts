@@ -38,7 +38,7 @@ export function addChat(program: Command, context: Context): void {
       const client = await context.client(options);
       const messages: Message[] = [];
       if (options.system !== undefined) messages.push({ role: 'system', content: options.system });
-      const { stdin } = context.surroundings;
+      const { stdin, signal } = context.surroundings;
       const given = words.length === 1 && words[0] === '-' ? await readAll(stdin) : words.join(' ');
       const ask = async (content: string): Promise<void> => {
         messages.push({ role: 'user', content });
@@ -48,12 +48,13 @@ export function addChat(program: Command, context: Context): void {
         await ask(given);
         return;
       }
-      const lines = createInterface({ input: stdin });
+      const lines = createInterface({ input: stdin, signal });
       context.output(options).text('> ');
       for await (const line of lines) {
         if (line.trim() !== '') await ask(line);
         context.output(options).text('> ');
       }
+      signal.throwIfAborted();
       context.output(options).line('');
     });
 }
@@ -64,13 +65,11 @@ async function answer(
   call: { messages: readonly Message[]; options: ChatOptions; context: Context },
 ): Promise<string> {
   const { model, user, session, json = false } = call.options;
-  const { signal } = call.context.surroundings;
   const output = call.context.output(call.options);
   const request = {
     method: 'POST',
     path: '/v1/chat/completions',
     user,
-    signal,
     ...(session !== undefined && { headers: { 'x-session-id': session } }),
   };
   if (json) {

@@ -51,11 +51,8 @@ export function addTraces(program: Command, context: Context): void {
       let cursor: string | undefined;
       for (;;) {
         const query = { ...filters, ...(cursor === undefined ? { since } : { cursor }) };
-        const page = await client.json<Page>({
-          method: 'GET',
-          path: withQuery('/v1/traces/follow', query),
-          signal,
-        });
+        const path = withQuery('/v1/traces/follow', query);
+        const page = await client.json<Page>({ method: 'GET', path });
         for (const trace of page.traces) output.line(json ? JSON.stringify(trace) : lineOf(trace));
         cursor = page.next_cursor;
         if (page.has_more) continue;
