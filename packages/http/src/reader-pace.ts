@@ -5,7 +5,8 @@ import { takenBytes } from './unread-responses.ts';
 
 /**
  * Minimum rate at which a client reads a streamed reply, averaged over a window. The kernel reports progress in steps of
- * up to 1.5 MB, so a client that reads 64 kB a second makes two of them in a window.
+ * up to 1.5 MB where its send buffer has 4 MB at most, which is Linux's default (`net.ipv4.tcp_wmem`). So a client that
+ * reads 64 kB a second makes two of them in a window.
  */
 export const leastReading: Pace = { minBytesPerSecond: 25_000, windowMs: 60_000 };
 
