@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { networkOf } from './client-network.ts';
+import { networkOf, wideNetworkOf } from './client-network.ts';
 
 it.each([
   ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
@@ -15,4 +15,14 @@ it.each([
   ['', ''],
 ])('counts %s as %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
+});
+
+it.each([
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+  ['2001:db8::1', '2001:db8:0::/48'],
+  ['192.0.2.1', '192.0.2.0/24'],
+  ['::ffff:cb00:7109', '203.0.113.0/24'],
+  ['', ''],
+])('counts %s with its neighbours as %s', (address, network) => {
+  expect(wideNetworkOf(address)).toBe(network);
 });

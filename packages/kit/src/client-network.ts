@@ -10,6 +10,16 @@ export function networkOf(address: string): string {
   return mappedIpv4(groups) ?? `${groups.slice(0, 4).join(':')}::/64`;
 }
 
+/**
+ * The wider network, by which clients with many networks of their own are counted: an IPv6 site has all networks of its
+ * /48, and neighbours of one IPv4 /24 often have one owner. Any other text is itself.
+ */
+export function wideNetworkOf(address: string): string {
+  const network = networkOf(address);
+  if (isIP(network) === 4) return `${network.split('.').slice(0, 3).join('.')}.0/24`;
+  return isIP(address) === 6 ? `${groupsOf(address).slice(0, 3).join(':')}::/48` : address;
+}
+
 /** The IPv4 address of `::ffff:0:0/96`. */
 function mappedIpv4(groups: readonly string[]): string | null {
   if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return null;

@@ -152,13 +152,24 @@ describe('a program', () => {
         (id, device_sha256, user_sha256, client_id, network, expires_at)
       select gen_random_uuid(), sha256((n || 'net')::bytea), sha256((n || 'net')::bytea), 'net', $1,
         now() + interval '1 minute' from generate_series(1, $2::int) as n`;
-    await tenants.rows(fill, ['2001:db8:7:7::/64', mostDeviceLogins.ofNetwork - 3]);
-    const start = (from: string) => programs.send('/login/device', { client_id: 'a' }, { network: from });
-    const answers = await Promise.all(Array.from({ length: 6 }, () => start(network)));
-    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
-      ...[200, 200, 200],
-      ...[429, 429, 429],
-    ]);
+    await tenants.rows(fill, ['2001:db8:7:7::/64', mostDeviceLogins.ofNetwork - 1]);
+    const start = (from: string, port?: number) =>
+      programs.send(
+        '/login/device',
+        { client_id: 'a' },
+        { network: from, ...(port !== undefined && { port }) },
+      );
+    // Replicas begin to count at the same time.
+    const together = tenants.rows(`do $$ begin
+      lock table tenant.device_logins in share mode; perform pg_sleep(1); end $$`);
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, place) =>
+        start(network, place % 2 === 0 ? replica.httpPort : undefined),
+      ),
+    );
+    await together;
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses).toEqual([200, ...Array.from({ length: 9 }, () => 429)]);
     const refused = await start('2001:db8:7:7::2');
     expect([refused.status, refused.body.error, refused.headers.get('retry-after')]).toEqual([
       ...[429, 'slow_down'],
@@ -168,6 +179,24 @@ describe('a program', () => {
     expect((await start('2001:db8:7:8::1')).status).toBe(200);
     await tenants.rows(`update tenant.device_logins set decided_at = now() where client_id = 'net'`);
     expect((await start(network)).status).toBe(200);
+  });
+
+  it('waits beside 999 others of its wide network at most, from whatever network', async () => {
+    await tenants.rows(
+      `insert into tenant.device_logins
+         (id, device_sha256, user_sha256, client_id, network, wide_network, expires_at)
+       select gen_random_uuid(), sha256((n || 'wide')::bytea), sha256((n || 'wide')::bytea), 'wide',
+         'network ' || n, '2001:db8:9::/48', now() + interval '1 minute' from generate_series(1, $1::int) as n`,
+      [mostDeviceLogins.ofWideNetwork - 2],
+    );
+    const start = (network: string) => programs.send('/login/device', { client_id: 'a' }, { network });
+    const networks = ['2001:db8:9:1::1', '2001:db8:9:2::1', '2001:db8:9:3::1', '2001:db8:9:4::1'];
+    const answers = await Promise.all(networks.map(start));
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
+    expect(statuses).toEqual([200, 200, 429, 429]);
+    expect((await start('2001:db8:a:1::1')).status).toBe(200);
+    await tenants.rows(`delete from tenant.device_logins where client_id = 'wide'`);
+    expect((await start('2001:db8:9:5::1')).status).toBe(200);
   });
 
   it('starts 60 times a minute from one network, and not when too many wait', async () => {

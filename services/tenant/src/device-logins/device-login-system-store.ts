@@ -1,4 +1,4 @@
-import type { Pool } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
   deviceLoginLife,
   mostDeviceLogins,
@@ -33,41 +33,15 @@ export class DeviceLoginSystemStore {
   }
 
   /**
-   * Inserts logins with one statement. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond:
-   * that of all also for a code that is taken.
+   * Inserts logins together. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond: that of
+   * all also for a code that is taken.
    */
   async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
-    const { rows } = await this.#pool.query<{ id: string; isInserted: boolean }>(
-      `with given as (
-         select id, device_sha256, user_sha256, client_id, client_ip, network,
-           row_number() over (partition by network order by place) as nth
-         from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[]) with ordinality
-           as given (id, device_sha256, user_sha256, client_id, client_ip, network, place)),
-       waiting as (
-         select network, waiting.count from (select distinct network from given) as networks cross join lateral (
-           select count(*) from tenant.device_logins
-           where device_logins.network = networks.network and decided_at is null and expires_at > now()) as waiting),
-       within as (
-         select id, device_sha256, user_sha256, client_id, client_ip, network from given join waiting using (network)
-         where nth + waiting.count <= $9),
-       inserted as (
-         insert into tenant.device_logins
-           (id, device_sha256, user_sha256, client_id, client_ip, network, expires_at)
-         select id, device_sha256, user_sha256, client_id, client_ip, network, now() + make_interval(mins => $7)
-         from within
-         where (select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) < $8
-         on conflict do nothing returning id)
-       select within.id, inserted.id is not null as "isInserted" from within left join inserted using (id)`,
-      [
-        logins.map(({ id }) => id),
-        logins.map(({ deviceSha256 }) => deviceSha256),
-        logins.map(({ userSha256 }) => userSha256),
-        logins.map(({ clientId }) => clientId),
-        logins.map(({ clientIp }) => clientIp),
-        logins.map(({ network }) => network),
-        ...[deviceLoginLife.minutes, mostDeviceLogins.ofAll, mostDeviceLogins.ofNetwork],
-      ],
-    );
+    const rows = await withTransaction(this.#pool, async (db) => {
+      // Replicas count one after the other: each sees the logins that another one has added.
+      await db.query(`select pg_advisory_xact_lock(hashtextextended('device logins', 0))`);
+      return insertWithin(db, logins);
+    });
     const inserted = new Map(rows.map(({ id, isInserted }) => [id, isInserted]));
     return logins.map(({ id }) => {
       const isInserted = inserted.get(id);
@@ -127,9 +101,67 @@ export class DeviceLoginSystemStore {
   async deleteOld(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.device_logins where id = any(array(
-         select id from tenant.device_logins where expires_at < now() - interval '2 minutes' limit $1))`,
+         select id from tenant.device_logins where expires_at < now() - interval '2 minutes'
+         limit $1 for update skip locked))`,
       [limit],
     );
     return rowCount ?? 0;
   }
+}
+
+/** Returns the logins that are within the bounds of their networks, and whether they were added. */
+async function insertWithin(
+  db: Queryable,
+  logins: readonly NewDeviceLogin[],
+): Promise<{ id: string; isInserted: boolean }[]> {
+  const { rows } = await db.query<{ id: string; isInserted: boolean }>(
+    `with given as (
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place,
+         row_number() over (partition by network order by place) as nth
+       from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[])
+         with ordinality
+         as given (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place)),
+     waiting as (
+       select network, counted.count from (select distinct network from given) as networks cross join lateral (
+         select count(*) from tenant.device_logins
+         where device_logins.network = networks.network and decided_at is null and expires_at > now()) as counted),
+     of_networks as (
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place,
+         row_number() over (partition by wide_network order by place) as nth
+       from given join waiting using (network)
+       where nth + waiting.count <= $8),
+     waiting_widely as (
+       select wide_network, counted.count
+       from (select distinct wide_network from of_networks) as networks cross join lateral (
+         select count(*) from tenant.device_logins
+         where device_logins.wide_network = networks.wide_network and decided_at is null
+           and expires_at > now()) as counted),
+     within as (
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
+         row_number() over (order by place) as nth
+       from of_networks join waiting_widely using (wide_network)
+       where nth + waiting_widely.count <= $9),
+     inserted as (
+       insert into tenant.device_logins
+         (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, expires_at)
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
+         now() + make_interval(mins => $11)
+       from within
+       where nth + (
+         select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) <= $10
+       on conflict do nothing returning id)
+     select within.id, inserted.id is not null as "isInserted" from within left join inserted using (id)`,
+    [
+      logins.map(({ id }) => id),
+      logins.map(({ deviceSha256 }) => deviceSha256),
+      logins.map(({ userSha256 }) => userSha256),
+      logins.map(({ clientId }) => clientId),
+      logins.map(({ clientIp }) => clientIp),
+      logins.map(({ network }) => network),
+      logins.map(({ wideNetwork }) => wideNetwork),
+      ...[mostDeviceLogins.ofNetwork, mostDeviceLogins.ofWideNetwork, mostDeviceLogins.ofAll],
+      deviceLoginLife.minutes,
+    ],
+  );
+  return rows;
 }

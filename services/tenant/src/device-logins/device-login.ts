@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 /** How long a program waits for a person at most, and how often it polls. */
 export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
 
-/** The most programs that wait at once, of all networks (8 MB) and of one. */
-export const mostDeviceLogins = { ofAll: 20_000, ofNetwork: 100 } as const;
+/** The most programs that wait at once: of all networks (8 MB), of a wide one, and of one. */
+export const mostDeviceLogins = { ofAll: 20_000, ofWideNetwork: 1_000, ofNetwork: 100 } as const;
 
 /** The most keys that the sessions of one key have given to programs and that are valid; the oldest end first. */
 export const mostKeysOfKey = 20;
@@ -26,12 +26,13 @@ export interface NewDeviceLogin {
   /** As the program calls itself. */
   clientId: string;
   clientIp: string | null;
-  /** Programs that wait are counted by it. */
+  /** Programs that wait are counted by both. */
   network: string;
+  wideNetwork: string;
 }
 
 /** The reason why a login was not added. */
-export type TooManyWait = keyof typeof mostDeviceLogins;
+export type TooManyWait = 'ofNetwork' | 'ofAll';
 
 /** A program that waits for a person. */
 export interface WaitingProgram extends Pick<NewDeviceLogin, 'id' | 'clientId' | 'clientIp'> {

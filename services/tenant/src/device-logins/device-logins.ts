@@ -1,6 +1,6 @@
 import type { StartedDeviceLogin, Token } from '@gatehouse/contract/device-logins';
 import { newKeyText, parseKeyText } from '@gatehouse/identity/key-text';
-import { networkOf } from '@gatehouse/kit/client-network';
+import { networkOf, wideNetworkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
@@ -77,9 +77,9 @@ export class DeviceLogins {
     const [deviceCode, userCode] = [newRandomToken(), newUserCode()];
     const hashes = { deviceSha256: tokenSha256(deviceCode), userSha256: tokenSha256(userCode) };
     const { clientIp } = from;
-    const refused = await insert({
-      ...{ id: newId(), ...hashes, clientId, clientIp, network: networkOf(clientIp ?? '') },
-    });
+    const address = clientIp ?? '';
+    const networks = { network: networkOf(address), wideNetwork: wideNetworkOf(address) };
+    const refused = await insert({ id: newId(), ...hashes, clientId, clientIp, ...networks });
     if (refused !== null) throw tooMany(refused);
     const page = `${publicUrl}/device`;
     return {
