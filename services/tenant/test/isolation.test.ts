@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
-import { createPool, withTenant, type Pool } from '@gatehouse/pg/pool';
+import { createPool, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
+import { holdLogouts } from '../src/sessions/issuer-logout-statements.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
@@ -92,6 +93,40 @@ describe('the role tenant_app', () => {
       tenantId,
       role,
     );
+});
+
+describe('a transaction of a tenant', () => {
+  it('sees the logouts of the person who logs in, and of no other', async () => {
+    const [person, other] = ['https://login.example.com', 'https://other.example.com'].map((iss) => ({
+      ...{ iss, sub: newId(), sid: newId() },
+    }));
+    if (person === undefined || other === undefined) throw new Error('there is no person');
+    const logouts = [
+      [person.iss, person.sub, null],
+      [person.iss, null, person.sid],
+      [person.iss, newId(), null],
+      [other.iss, person.sub, person.sid],
+    ];
+    for (const logout of logouts)
+      await tenants.rows(
+        `insert into tenant.issuer_logouts (id, iss, sub, sid, ended_at)
+         values (gen_random_uuid(), $1, $2, $3, now())`,
+        logout,
+      );
+    const seen = (db: Queryable) =>
+      db.query<Record<'iss' | 'sub' | 'sid', string | null>>(
+        'select iss, sub, sid from tenant.issuer_logouts order by sub',
+      );
+    await withTenant(app, mine.id, async (db) => {
+      expect((await seen(db)).rows).toEqual([]);
+      await holdLogouts(db, person);
+      const { rows } = await seen(db);
+      expect(rows.map(({ iss, sub, sid }) => [iss, sub, sid])).toEqual(logouts.slice(0, 2));
+      await holdLogouts(db, { ...other, sid: null });
+      expect((await seen(db)).rows).toEqual([]);
+    });
+    await withTenant(app, mine.id, async (db) => expect((await seen(db)).rows).toEqual([]));
+  });
 });
 
 describe('the role tenant_system', () => {

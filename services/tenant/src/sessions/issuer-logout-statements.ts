@@ -13,13 +13,19 @@ export interface PersonAtIssuer {
 
 /**
  * Makes logouts of the person, and of the session, wait until the transaction ends, or waits for one that came first:
- * either this transaction sees the logout, or the logout what this transaction has written.
+ * either this transaction sees the logout, or the logout what this transaction has written. From then on, a transaction
+ * of a tenant sees the logouts of this person.
  */
 export async function holdLogouts(db: Queryable, { iss, sub, sid }: PersonAtIssuer): Promise<void> {
   const names = [lockName(iss, { sub }), ...(sid === null ? [] : [lockName(iss, { sid })])];
   await db.query(
     `select pg_advisory_xact_lock_shared(hashtextextended(name, 0)) from unnest($1::text[]) as given (name)`,
     [names],
+  );
+  await db.query(
+    `select set_config('gatehouse.login_iss', $1, true), set_config('gatehouse.login_sub', $2, true),
+       set_config('gatehouse.login_sid', $3, true)`,
+    [iss, sub, sid ?? ''],
   );
 }
 
