@@ -1,11 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/shell/service';
 import { ForgingIssuer, type TokenClaims } from '@gatehouse/test/forging-issuer';
 import { IssuerBrowser, type Page } from './issuer-browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
+export const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 export const publicUrl = 'https://gateway.example.com';
 
 const mappings = `
@@ -94,6 +96,13 @@ export class IssuerGround {
       ...fields,
     });
     return `/login/oidc/${name}/callback?${query.toString()}`;
+  }
+
+  /** A logout token of `main`; `claims` are over those of a good one. */
+  logoutToken(claims: TokenClaims, signedBy: keyof Issuers = 'main'): Promise<string> {
+    const now = Math.floor(Date.now() / 1_000);
+    const good = { iss: this.issuers.main.url, aud: 'gatehouse', iat: now, exp: now + 120, jti: newId() };
+    return this.issuers[signedBy].sign({ ...good, events: { [logoutEvent]: {} }, ...claims }, 'logout+jwt');
   }
 
   /** As a new person, unless the claims name one. */

@@ -9,7 +9,7 @@ import type { TokenClaims } from '@gatehouse/test/forging-issuer';
 import { Client } from 'pg';
 import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
 import type { Page } from './issuer-browser.ts';
-import { IssuerGround } from './issuer-ground.ts';
+import { IssuerGround, logoutEvent } from './issuer-ground.ts';
 
 let ground: IssuerGround;
 beforeAll(async () => {
@@ -20,14 +20,9 @@ afterAll(() => ground.stop());
 afterEach(() => ground.mend());
 
 const seconds = (): number => Math.floor(Date.now() / 1_000);
-const event = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** A logout token; `claims` are over those of a good one. */
-function tokenOf(claims: TokenClaims, from: 'main' | 'other' = 'main'): Promise<string> {
-  const now = seconds();
-  const good = { iss: ground.issuers.main.url, aud: 'gatehouse', iat: now, exp: now + 120, jti: newId() };
-  return ground.issuers[from].sign({ ...good, events: { [event]: {} }, ...claims }, 'logout+jwt');
-}
+const tokenOf = (claims: TokenClaims, from?: 'main' | 'other'): Promise<string> =>
+  ground.logoutToken(claims, from);
 
 /** The issuer sends a logout token to a replica. */
 function report(token: string, at: Service = ground.replica): Promise<Page> {
@@ -239,7 +234,7 @@ describe('a logout that an issuer reports', () => {
     ['no end', () => ({ exp: undefined })],
     ['no events', () => ({ events: undefined })],
     ['another event', () => ({ events: { 'http://schemas.openid.net/event/other': {} } })],
-    ['an event that is no object', () => ({ events: { [event]: true } })],
+    ['an event that is no object', () => ({ events: { [logoutEvent]: true } })],
     ['a nonce', () => ({ nonce: 'n' })],
     ['no id', () => ({ jti: undefined })],
     ['neither session nor person', () => ({ sub: undefined })],

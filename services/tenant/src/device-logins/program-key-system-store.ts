@@ -83,7 +83,8 @@ export class ProgramKeySystemStore {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.api_keys where id = any(array(
          select id from tenant.api_keys
-         where confirmed_by is not null and expires_at < now() - interval '30 days' limit $1))`,
+         where confirmed_by is not null and expires_at < now() - interval '30 days'
+         limit $1 for update skip locked))`,
       [limit],
     );
     return rowCount ?? 0;

@@ -107,7 +107,8 @@ export class LoginLookSystemStore {
   /** Ends the looks at logins whose sessions have ended. A look under way is void. */
   async endLooks(ids: readonly string[]): Promise<void> {
     await this.#pool.query(
-      'update tenant.logins set look_at = null, looks = looks + 1 where id = any($1::uuid[])',
+      `update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
+         select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))`,
       [ids],
     );
   }

@@ -1,28 +1,40 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 
-/** Uses a random value up, for an hour. False if it was used, on whatever replica. */
-export async function useToken(db: Queryable, sha256: Buffer): Promise<boolean> {
+/** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
+
+/** Uses a random value up, for an hour. False if it was used, on whatever replica, or has expired. */
+export async function useToken(
+  db: Queryable,
+  sha256: Buffer,
+  expiresAt: Date | null = null,
+): Promise<boolean> {
   const { rowCount } = await db.query(
-    `insert into tenant.used_tokens (token_sha256, expires_at) values ($1, now() + interval '1 hour')
+    `insert into tenant.used_tokens (token_sha256, expires_at)
+     select $1, now() + interval '1 hour' where coalesce($2 > now(), true)
      on conflict do nothing`,
-    [sha256],
+    [sha256, expiresAt],
   );
   return rowCount === 1;
 }
 
 /** Ends the choices and looks of the logins that a logout names; a look under way is void. Returns the ids of these logins. */
 export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<string[]> {
-  const { rows } = await (sid === null
+  const named = await (sid === null
     ? db.query<{ id: string }>(
-        `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
-         where iss = $1 and sub = $2 returning id`,
+        'select id from tenant.logins where iss = $1 and sub = $2 order by id for no key update',
         [iss, sub],
       )
     : db.query<{ id: string }>(
-        `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
-         where iss = $1 and sid = $2 and sub = coalesce($3, sub) returning id`,
+        `select id from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
+         order by id for no key update`,
         [iss, sid, sub],
       ));
-  return rows.map(({ id }) => id);
+  const ids = named.rows.map(({ id }) => id);
+  await db.query(
+    `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
+     where id = any($1::uuid[])`,
+    [ids],
+  );
+  return ids;
 }

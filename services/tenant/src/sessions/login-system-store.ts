@@ -62,8 +62,9 @@ export class LoginSystemStore {
 
   async endChoices({ iss, sub }: Person): Promise<void> {
     await this.#pool.query(
-      `update tenant.logins set choice_sha256 = null
-       where iss = $1 and sub = $2 and choice_sha256 is not null`,
+      `update tenant.logins set choice_sha256 = null where id = any(array(
+         select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
+         order by id for no key update))`,
       [iss, sub],
     );
   }
@@ -91,7 +92,8 @@ export class LoginSystemStore {
       `delete from tenant.logins where id = any(array(
          select id from tenant.logins
          where expires_at < now() and look_at is null
-           and not exists (select from tenant.sessions where login_id = logins.id) limit $1))`,
+           and not exists (select from tenant.sessions where login_id = logins.id)
+         limit $1 for update skip locked))`,
       [limit],
     );
     const states = await this.#pool.query(
@@ -135,11 +137,13 @@ async function assertFewLogins(db: Queryable, { iss, sub }: Person): Promise<voi
 /** Deletes the oldest logins of a person that no session, choice or look needs. */
 async function deleteSurplus(db: Queryable, { iss, sub }: Person): Promise<void> {
   await db.query(
-    `delete from tenant.logins where id = any(array(
+    `with surplus as (
        select id from tenant.logins
        where iss = $1 and sub = $2 and look_at is null and choice_sha256 is null
          and not exists (select from tenant.sessions where login_id = logins.id)
-       order by id desc offset $3))`,
+       order by id desc offset $3)
+     delete from tenant.logins where id = any(array(
+       select id from tenant.logins where id = any(array(select id from surplus)) for update skip locked))`,
     [iss, sub, mostLogins.kept],
   );
 }

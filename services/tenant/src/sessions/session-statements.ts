@@ -2,7 +2,10 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { mostSessions, sessionLife, type NewSession, type Session } from './session.ts';
 
-/** Statements on sessions. The role and the tenant of the connection decide which rows they reach. */
+/**
+ * Statements on sessions. The role and the tenant of the connection decide which rows they reach. Those that change
+ * several lock them in the order of their ids.
+ */
 
 export const sessionColumns = `
   sessions.id, sessions.tenant_id as "tenantId", sessions.key_id as "keyId", sessions.name, sessions.role,
@@ -36,10 +39,13 @@ export async function endOldestSessions(
   { keyId, tenantId }: Pick<NewSession, 'keyId' | 'tenantId'>,
 ): Promise<Session[]> {
   const { rows } = await db.query<Session>(
-    `update tenant.sessions set ends_at = now() where id = any(array(
+    `with surplus as (
        (select id from tenant.sessions where key_id = $1 and ends_at > now() order by id desc offset $2)
        union
-       (select id from tenant.sessions where tenant_id = $3 and ends_at > now() order by id desc offset $4)))
+       (select id from tenant.sessions where tenant_id = $3 and ends_at > now() order by id desc offset $4))
+     update tenant.sessions set ends_at = now() where id = any(array(
+       select id from tenant.sessions where id = any(array(select id from surplus)) and ends_at > now()
+       order by id for no key update))
      returning ${sessionColumns}`,
     [keyId, mostSessions.ofKey - 1, tenantId, mostSessions.ofTenant - 1],
   );
@@ -75,7 +81,8 @@ export async function endSession(db: Queryable, id: string): Promise<Session | n
 /** Ends the open sessions of logins. Returns those that it ended. */
 export async function endSessionsOfLogins(db: Queryable, loginIds: readonly string[]): Promise<Session[]> {
   const { rows } = await db.query<Session>(
-    `update tenant.sessions set ends_at = now() where login_id = any($1) and ends_at > now()
+    `update tenant.sessions set ends_at = now() where id = any(array(
+       select id from tenant.sessions where login_id = any($1) and ends_at > now() order by id for no key update))
      returning ${sessionColumns}`,
     [loginIds],
   );

@@ -53,7 +53,8 @@ export class SessionSystemStore {
   async deleteEnded(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.sessions where id = any(array(
-         select id from tenant.sessions where ends_at < now() - interval '2 minutes' limit $1))`,
+         select id from tenant.sessions where ends_at < now() - interval '2 minutes'
+         limit $1 for update skip locked))`,
       [limit],
     );
     return rowCount ?? 0;
