@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -185,6 +186,38 @@ describe('a logout that an issuer reports', () => {
     expect([(await answered).status, browser.session]).toEqual([400, undefined]);
     const open = `select from tenant.sessions join tenant.logins on logins.id = login_id where sub = $1`;
     expect(await ground.tenants.rows(open, [sub])).toEqual([]);
+  });
+
+  it.each([
+    ['ahead', 20_000],
+    ['behind', -20_000],
+  ])('counts by the clock of the database where that of the replica is %s', async (_name, aheadMs) => {
+    const [before, during] = [newId(), newId()];
+    await report(await tokenOf({ sub: before }));
+    const [late, ended] = [ground.browser(), ground.browser()];
+    const now = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + aheadMs);
+    const begun = await late.visit('/login/oidc/main');
+    const begunToo = await ended.visit('/login/oidc/main');
+    clock.mockRestore();
+    await report(await tokenOf({ sub: during }));
+    ground.issuers.main.claims = { sub: before };
+    await late.visit(ground.answerTo(begun));
+    ground.issuers.main.claims = { sub: during };
+    await ended.visit(ground.answerTo(begunToo));
+    expect(await late.principal()).toBeDefined();
+    expect(ended.session).toBeUndefined();
+  });
+
+  it('finds no login that was begun more than ten minutes before', async () => {
+    await withSystem(async (pool) => {
+      const logins = new LoginSystemStore(pool);
+      const now = (await logins.now()).getTime();
+      const state = randomBytes(32);
+      expect(await logins.useState(state, new Date(now - 1))).toBe(false);
+      expect(await logins.useState(state, new Date(now + 60_000))).toBe(true);
+      expect(await logins.useState(state, new Date(now + 60_000))).toBe(false);
+    });
   });
 
   it('of another session or person leaves a login that is under way alone', async () => {

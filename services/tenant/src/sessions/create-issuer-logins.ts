@@ -1,6 +1,7 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
+import { Batched } from '@gatehouse/kit/batched';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
@@ -53,8 +54,14 @@ export function createIssuerLogins(
     findTenants: (slugs) => logins.findTenants(slugs),
     keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
   });
+  // Requests without a key, however many, take one connection.
+  const times = new Batched(async (begun: readonly null[]) => {
+    const now = await logins.now();
+    return begun.map(() => now);
+  });
   const issuerLogins = new IssuerLogins({
     ...{ secrets, places, logins },
+    now: () => times.get(null),
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
   const issuerLogouts = new IssuerLogouts({

@@ -30,9 +30,12 @@ export interface IssuerLoginDependencies {
     useChoice: (id: string) => Promise<boolean>;
     /** Ends the choices that a person hasn't made yet. */
     endChoices: (person: Person) => Promise<void>;
-    useState: (stateSha256: Buffer) => Promise<boolean>;
+    /** False if the state was used, or has expired. */
+    useState: (stateSha256: Buffer, expiresAt: Date) => Promise<boolean>;
   };
   places: PersonPlaces;
+  /** The time by the clock of the database. */
+  now: () => Promise<Date>;
   /** Null if the issuer has reported a logout of the person since the login. */
   openSession: (session: PersonSession, from: From) => Promise<Session | null>;
 }
@@ -47,7 +50,7 @@ export class IssuerLogins {
 
   /** The page of the issuer, and the values that the browser keeps meanwhile. Throws {@link IssuerError}. */
   async begin(issuer: Issuer, returnTo: string): Promise<{ location: string; state: LoginState }> {
-    const state = newLoginState(issuer.settings.name, returnTo);
+    const state = newLoginState(issuer.settings.name, returnTo, await this.#options.now());
     return { location: await issuer.authorizationUrl(state), state };
   }
 
@@ -57,7 +60,8 @@ export class IssuerLogins {
    */
   async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
     const { logins } = this.#options;
-    if (!(await logins.useState(tokenSha256(state.state)))) return { kind: 'over' };
+    const expiresAt = new Date(state.expiresAt);
+    if (!(await logins.useState(tokenSha256(state.state), expiresAt))) return { kind: 'over' };
     const confirmed = await issuer.finish(query, state).catch(refusedOnly);
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
     // Their claims are older than these.

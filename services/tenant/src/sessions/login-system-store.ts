@@ -69,9 +69,13 @@ export class LoginSystemStore {
     );
   }
 
-  /** Uses the state of a login up. False if it was used, on whatever replica. */
-  async useState(stateSha256: Buffer): Promise<boolean> {
-    return useToken(this.#pool, stateSha256);
+  /** Uses the state of a login up. False if it was used, on whatever replica, or has expired. */
+  async useState(stateSha256: Buffer, expiresAt: Date): Promise<boolean> {
+    return useToken(this.#pool, stateSha256, expiresAt);
+  }
+
+  async now(): Promise<Date> {
+    return only(await this.#pool.query<{ now: Date }>('select clock_timestamp() as now')).now;
   }
 
   /** The tenants of these slugs that there are. */
