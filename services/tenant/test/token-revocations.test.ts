@@ -131,6 +131,62 @@ describe('a logout', () => {
     expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
   });
 
+  it('during a look that replaces the refresh token revokes the new one too', async () => {
+    const { browser, sub } = await ground.logIn();
+    const { main } = ground.issuers;
+    let letGo = (): void => undefined;
+    main.held = new Promise((resolve) => (letGo = resolve));
+    const calls = main.calls.length;
+    await due(sub);
+    await eventually(() => expect(main.calls.length).toBe(calls + 1));
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    letGo();
+    await eventually(() => expect(tokens()).toHaveLength(2));
+    expect(new Set(tokens()).size).toBe(2);
+    expect(await loginsOf(sub)).toMatchObject([{ isLookedAt: false }]);
+  });
+
+  it('during such a look revokes no new token of a person who has logged in elsewhere meanwhile', async () => {
+    const { browser, sub } = await ground.logIn();
+    const { main } = ground.issuers;
+    let letGo = (): void => undefined;
+    main.held = new Promise((resolve) => (letGo = resolve));
+    const calls = main.calls.length;
+    await due(sub);
+    await eventually(() => expect(main.calls.length).toBe(calls + 1));
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    await ground.tenants.rows(
+      `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at, look_at)
+       select gen_random_uuid(), issuer, iss, sub, id_token, refresh_token, expires_at, now() + interval '1 hour'
+       from tenant.logins where sub = $1`,
+      [sub],
+    );
+    const skipped = await counted('revocations', 'main', 'skipped');
+    letGo();
+    await eventually(async () => expect(await counted('revocations', 'main', 'skipped')).toBe(skipped + 1));
+    expect(tokens()).toHaveLength(1);
+  });
+
+  it('just before the service stops is still reported to the issuer', async () => {
+    const leaving = await ground.tenants.startReplica();
+    const { browser } = await ground.logIn();
+    let letGo = (): void => undefined;
+    ground.issuers.main.held = new Promise((resolve) => (letGo = resolve));
+    const tokens = revoked();
+    await browser.visit('/logout', { method: 'POST', at: leaving });
+    let hasStopped = false;
+    const stopped = leaving.stop().then(() => (hasStopped = true));
+    await eventually(() => expect(tokens()).toHaveLength(1));
+    await sleep(500);
+    expect(hasStopped).toBe(false);
+    letGo();
+    await stopped;
+  });
+
   it('at an issuer that takes no revocations, or is away, ends the session and the looks', async () => {
     const { browser, sub } = await ground.logIn({}, { at: 'other' });
     await browser.visit('/logout', { method: 'POST' });

@@ -64,15 +64,16 @@ export function createIssuerLogins(
     now: () => times.get(null),
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
-  const issuerLogouts = new IssuerLogouts({
+  const revocations = new TokenRevocations({
     ...{ issuers, secrets, log },
+    drop: (id) => looks.drop(id),
+    isLookedAt: (person) => looks.isLookedAt(person),
+    count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
+  });
+  const issuerLogouts = new IssuerLogouts({
+    ...{ issuers, secrets, revocations, log },
     findLogin: (id) => logins.find(id),
     endSessions: (logout, from) => sessions.endAtIssuer(logout, from),
-    revocations: new TokenRevocations({
-      ...{ issuers, secrets, log },
-      drop: (id) => looks.drop(id),
-      count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
-    }),
   });
   return {
     /** Their names. */
@@ -87,8 +88,9 @@ export function createIssuerLogins(
     },
     parts: [
       ...waysOut,
+      revocations,
       new LoginLooks({
-        ...{ issuers, secrets, places, log, logins: looks },
+        ...{ issuers, secrets, places, revocations, log, logins: looks },
         endSessions: (ids) => sessions.endOfLogins(ids, noClient),
         revokeKeys: (person) => keys.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),

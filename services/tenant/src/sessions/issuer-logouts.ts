@@ -49,7 +49,7 @@ export class IssuerLogouts {
 
   /** Revokes the refresh token of a session that has ended. Returns at once. */
   forget({ loginId }: Pick<Session, 'loginId'>): void {
-    if (loginId !== null) this.#options.revocations.start(loginId);
+    if (loginId !== null) this.#options.revocations.forget(loginId);
   }
 
   /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */

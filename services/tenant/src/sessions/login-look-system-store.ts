@@ -1,4 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import type { Person } from '../keys/api-key.ts';
 import { lookMinutes, type LoginToLookAt } from './login.ts';
 import type { DroppedLogin } from './token-revocations.ts';
 
@@ -64,6 +65,14 @@ export class LoginLookSystemStore {
       [id, looks, sealed],
     );
     return rowCount === 1;
+  }
+
+  async isLookedAt({ iss, sub }: Person): Promise<boolean> {
+    const { rows } = await this.#pool.query(
+      'select from tenant.logins where iss = $1 and sub = $2 and look_at is not null limit 1',
+      [iss, sub],
+    );
+    return rows.length > 0;
   }
 
   async isClaimed({ id, looks }: LoginToLookAt): Promise<boolean> {

@@ -6,11 +6,13 @@ import type { Person } from '../keys/api-key.ts';
 import type { LookOutcome } from './issuer-metrics.ts';
 import type { LoginSecrets, LoginToLookAt } from './login.ts';
 import type { PersonPlaces } from './person-places.ts';
+import type { TokenRevocations } from './token-revocations.ts';
 
 export interface LoginLooksDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
   places: PersonPlaces;
+  revocations: TokenRevocations;
   logins: {
     /** Takes logins of an issuer whose look is due, so that no other replica looks at them for two minutes. */
     claim: (issuer: string, limit: number) => Promise<LoginToLookAt[]>;
@@ -121,15 +123,18 @@ export class LoginLooks {
   }
 
   async #renew(issuer: Issuer, login: LoginToLookAt): Promise<void> {
-    const { secrets, logins, places } = this.#options;
-    const { id, iss, sub, refreshToken } = login;
-    const renewed = await issuer.renew(secrets.open(id, 'refresh_token', refreshToken));
+    const { secrets, logins, places, revocations } = this.#options;
+    const { id, iss, sub } = login;
+    const old = secrets.open(id, 'refresh_token', login.refreshToken);
+    const { refreshToken, idToken } = await issuer.renew(old);
     // First of all: the issuer takes the old one no longer.
-    const isOurs =
-      renewed.refreshToken === null ||
-      (await logins.keepRefreshToken(login, secrets.seal(id, 'refresh_token', renewed.refreshToken)));
-    if (!isOurs) return;
-    const { idToken } = renewed;
+    if (
+      refreshToken !== null &&
+      !(await logins.keepRefreshToken(login, secrets.seal(id, 'refresh_token', refreshToken)))
+    ) {
+      revocations.revokeLate(issuer, login, refreshToken);
+      return;
+    }
     if (idToken !== null) {
       const claims = await issuer.claimsOf(idToken, sub);
       await places.settle(issuer.settings, { iss, sub }, claims, from);

@@ -1,8 +1,10 @@
+import { settledWithin } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
+import type { Person } from '../keys/api-key.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
 import type { Login, LoginSecrets } from './login.ts';
 
@@ -14,48 +16,88 @@ export interface TokenRevocationsDependencies {
   secrets: LoginSecrets;
   /** Ends the looks at a login; null if there are none, or a session or a program needs them. */
   drop: (loginId: string) => Promise<DroppedLogin | null>;
+  /** Whether any login of a person is looked at. */
+  isLookedAt: (person: Person) => Promise<boolean>;
   count: (issuer: string, outcome: RevocationOutcome) => void;
   log: Logger;
 }
 
 /** Calls of one issuer; an issuer that hangs delays no other, and what waits in vain is left to the issuer. */
 const inFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
+/** A service that stops waits for them so long. */
+const longestStopMs = 5_000;
 
 /** Revokes refresh tokens of people who have logged out (RFC 7009), as far as their issuers take that. */
 export class TokenRevocations {
   readonly #options: TokenRevocationsDependencies;
   readonly #queue = new FairQueue(inFlight);
+  #underWay = 0;
+  readonly #idle = Promise.withResolvers<undefined>();
+  #isStopping = false;
 
   constructor(options: TokenRevocationsDependencies) {
     this.#options = options;
   }
 
-  /** Returns at once: the person doesn't wait for the issuer. */
-  start(loginId: string): void {
-    this.#revoke(loginId).catch((error: unknown) => {
-      this.#options.log.warn({ err: error, login: loginId }, 'failed to end the looks at a login');
+  /** Ends the looks at a login, and revokes its token. Returns at once: the person doesn't wait for the issuer. */
+  forget(loginId: string): void {
+    void this.#track(loginId, () => this.#forget(loginId));
+  }
+
+  /**
+   * Revokes a token that has come for a login after its looks had ended, unless others of its person are looked at.
+   * Returns at once.
+   */
+  revokeLate(issuer: Issuer, { id, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>, token: string): void {
+    void this.#track(id, async () => {
+      const isNeeded = await this.#options.isLookedAt({ iss, sub });
+      await this.#revoke(issuer, id, isNeeded ? null : token);
     });
   }
 
-  async #revoke(loginId: string): Promise<void> {
-    const { drop, issuers, count } = this.#options;
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#endIfIdle();
+    await settledWithin(this.#idle.promise, longestStopMs);
+  }
+
+  async #track(loginId: string, work: () => Promise<void>): Promise<void> {
+    this.#underWay += 1;
+    try {
+      await work();
+    } catch (error) {
+      this.#options.log.warn({ err: error, login: loginId }, 'failed to end the looks at a login');
+    }
+    this.#underWay -= 1;
+    this.#endIfIdle();
+  }
+
+  #endIfIdle(): void {
+    if (this.#isStopping && this.#underWay === 0) this.#idle.resolve(undefined);
+  }
+
+  async #forget(loginId: string): Promise<void> {
+    const { drop, issuers, secrets } = this.#options;
     const login = await drop(loginId);
     const issuer = issuers.get(login?.issuer ?? '');
     if (login === null || issuer === undefined) return;
-    count(issuer.settings.name, await this.#outcomeOf(issuer, login));
+    const { refreshToken: sealed } = login;
+    await this.#revoke(issuer, loginId, sealed && secrets.open(loginId, 'refresh_token', sealed));
   }
 
-  async #outcomeOf(issuer: Issuer, { id, refreshToken }: DroppedLogin): Promise<RevocationOutcome> {
-    if (refreshToken === null) return 'skipped';
-    const { secrets, log } = this.#options;
+  async #revoke(issuer: Issuer, loginId: string, token: string | null): Promise<void> {
+    const { name } = issuer.settings;
+    this.#options.count(name, token === null ? 'skipped' : await this.#outcomeOf(issuer, loginId, token));
+  }
+
+  async #outcomeOf(issuer: Issuer, loginId: string, token: string): Promise<RevocationOutcome> {
     const { name } = issuer.settings;
     try {
-      const token = secrets.open(id, 'refresh_token', refreshToken);
       return (await this.#queue.run(name, () => issuer.revoke(token))) ? 'revoked' : 'skipped';
     } catch (error) {
       if (error instanceof AppError) return 'skipped';
       const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
-      log.warn({ issuer: name, login: id, ...reason }, 'failed to revoke a refresh token');
+      this.#options.log.warn({ issuer: name, login: loginId, ...reason }, 'failed to revoke a refresh token');
       return 'failed';
     }
   }
