@@ -80,8 +80,9 @@ describe('the key of a program of a person at an issuer', () => {
     );
     ground.issuers.main.revoked.add(sub);
     await due([loginId]);
+    // The look, and its end.
     await eventually(async () => {
-      expect(await loginsOf(sub)).toMatchObject([{ isLookedAt: false, looks: 1 }, { isLookedAt: true }]);
+      expect(await loginsOf(sub)).toMatchObject([{ isLookedAt: false, looks: 2 }, { isLookedAt: true }]);
     });
     expect(await programs.principalOf(key)).toBeDefined();
     expect(await browser.principal()).toBeDefined();
