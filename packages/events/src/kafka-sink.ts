@@ -30,6 +30,7 @@ export class KafkaSink implements EventSink {
     try {
       // `connect` does nothing when already connected.
       await producer.connect();
+      if (batches.length === 0) return;
       await producer.send({
         topic: this.#topic,
         acks: -1,

@@ -1,10 +1,11 @@
 import { monotonicMs, settledWithin, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
-import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
+import type { Registry } from '@gatehouse/kit/metrics';
 import type { Pool, PoolClient } from '@gatehouse/pg/pool';
 import { BatchPublisher, type QueuedEvent } from './batch-publisher.ts';
 import type { Outbox, OutboxEntry } from './outbox.ts';
 import { partitionCount } from './partitions.ts';
+import { relayMetrics } from './relay-metrics.ts';
 import { limitIdleSession, listen, lockPartitions, notify, readClock } from './store/relay-store.ts';
 import { SettledTime } from './settled-time.ts';
 import type { EventSink } from './sink.ts';
@@ -114,6 +115,7 @@ export class OutboxRelay {
         log.warn({ err: error }, 'failed to publish events; retrying');
         await sleep(retryMs, signal).catch(() => undefined);
       } finally {
+        this.#metrics.partitions.set(0);
         // Closes the session, which releases its locks.
         client?.release(true);
       }
@@ -185,11 +187,16 @@ class RelaySession {
     // Read the clock first: what is settled now was published earlier or is in the next page.
     const clock = watermarks ? await readClock(this.#client) : null;
     if (clock !== null) this.#settledAt = this.#settled.take(clock) ?? this.#settledAt;
+    // A read that comes a moment early would let it wait for the next one.
+    const isDue = clock !== null && clock.at.getTime() - this.#watermarkAt >= watermarkEveryMs - shortPauseMs;
+    const completeAt = isDue && this.#settledAt !== null ? await this.#completeAt(this.#settledAt) : null;
     const { entries, full } = await outbox.read(this.#client, ready, pageLimits);
     const queues = byPartition(entries);
     // If the page was full, unread rows may be older than the settled time.
-    if (clock !== null && !full && this.#settledAt !== null)
-      this.#addWatermarks(queues, { ready, settledAt: this.#settledAt, now: clock.at.getTime() });
+    if (clock !== null && !full && completeAt !== null) {
+      this.#watermarkAt = clock.at.getTime();
+      this.#addWatermarks(queues, ready, completeAt);
+    }
     for (const entry of entries) if (entry.json === null) await this.#deadLetter(entry.id, entry.problem);
     this.#defer(await this.#publisher.publish(queues));
     if (full) return 'more';
@@ -243,6 +250,7 @@ class RelaySession {
     const free = allPartitions.filter((partition) => !this.#owned.includes(partition));
     const taken = await lockPartitions(this.#client, this.#options.source, free);
     this.#owned = [...this.#owned, ...taken];
+    this.#metrics.partitions.set(this.#owned.length);
   }
 
   /**
@@ -268,16 +276,19 @@ class RelaySession {
     });
   }
 
+  /**
+   * The settled time, or that of the oldest event that is published without the outbox and is not yet. Before the outbox
+   * is read: what comes to it from there is in the next page, or holds the time back.
+   */
+  async #completeAt(settledAt: Date): Promise<Date> {
+    const heldAt = await this.#options.outbox.heldAt(this.#client);
+    return heldAt !== null && heldAt < settledAt ? heldAt : settledAt;
+  }
+
   /** Adds a watermark after the events of each partition, so that it is published after everything older. */
-  #addWatermarks(
-    queues: Map<number, QueuedEvent[]>,
-    { ready, settledAt, now }: { ready: readonly number[]; settledAt: Date; now: number },
-  ): void {
-    // A read that comes a moment early would let it wait for the next one.
-    if (now - this.#watermarkAt < watermarkEveryMs - shortPauseMs) return;
-    this.#watermarkAt = now;
+  #addWatermarks(queues: Map<number, QueuedEvent[]>, ready: readonly number[], completeAt: Date): void {
     const { source } = this.#options;
-    const watermark = settledAt.toISOString();
+    const watermark = completeAt.toISOString();
     for (const partition of ready) {
       const json = writeWatermark(source, { partition, partitions: partitionCount, watermark });
       queueOf(queues, partition).push({ id: null, key: source, json });
@@ -301,55 +312,4 @@ function queueOf(queues: Map<number, QueuedEvent[]>, partition: number): QueuedE
   const queue: QueuedEvent[] = [];
   queues.set(partition, queue);
   return queue;
-}
-
-type Made = ReturnType<typeof makeMetrics>;
-
-/** The metrics of each registry: a service may publish several outboxes. */
-const made = new WeakMap<Registry, Made>();
-
-/** Metrics of one outbox. */
-function relayMetrics(registry: Registry, outbox: string) {
-  const all = made.get(registry) ?? makeMetrics(registry);
-  made.set(registry, all);
-  // An alert needs the series before something happens.
-  for (const counter of [all.published, all.deadLetters, all.failures]) counter.inc({ outbox }, 0);
-  return {
-    age: all.age.labels(outbox),
-    entries: all.entries.labels(outbox),
-    published: all.published.labels(outbox),
-    deadLetters: all.deadLetters.labels(outbox),
-    failures: all.failures.labels(outbox),
-  };
-}
-
-function makeMetrics(registry: Registry) {
-  const common = { labelNames: ['outbox'] as const, registers: [registry] };
-  return {
-    age: new Gauge({
-      name: 'gatehouse_outbox_age_seconds',
-      help: 'Age of the oldest unpublished event, in the partitions of all replicas',
-      ...common,
-    }),
-    entries: new Gauge({
-      name: 'gatehouse_outbox_entries',
-      help: 'Unpublished events in the partitions of this replica; counts up to 100,000',
-      ...common,
-    }),
-    published: new Counter({
-      name: 'gatehouse_events_published_total',
-      help: 'Published events, without watermarks',
-      ...common,
-    }),
-    deadLetters: new Counter({
-      name: 'gatehouse_events_unpublishable_total',
-      help: 'Events that could not be published and were moved to the dead letters of the outbox',
-      ...common,
-    }),
-    failures: new Counter({
-      name: 'gatehouse_events_publish_failures_total',
-      help: 'Failed attempts to read or publish events',
-      ...common,
-    }),
-  };
 }

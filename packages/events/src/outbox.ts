@@ -38,6 +38,8 @@ export interface Outbox {
   count(client: Queryable, partitions: readonly number[], most: number): Promise<number>;
   /** The age of the oldest entry of these partitions in seconds; 0 when there is none. */
   ageSeconds(client: Queryable, partitions: readonly number[]): Promise<number>;
+  /** The time of the oldest event that its service publishes without the outbox and has not published yet; null if none. */
+  heldAt(client: Queryable): Promise<Date | null>;
   /** Deletes published entries. */
   remove(client: Queryable, ids: readonly string[]): Promise<void>;
   /** Moves an entry that cannot be published to the dead letters, in one transaction. */

@@ -22,7 +22,7 @@ export class RejectedBatchError extends Error {
 export interface EventSink {
   /**
    * Resolves when all events are stored durably. Throws `RejectedBatchError` when some were rejected. Events may have
-   * been stored even if it throws.
+   * been stored even if it throws. Without events, it resolves if the sink can be reached.
    */
   publish(batches: readonly PartitionBatch[]): Promise<void>;
   close(): Promise<void>;

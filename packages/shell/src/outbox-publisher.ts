@@ -30,7 +30,7 @@ export interface OutboxPublisherOptions {
 export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): void {
   const { source, outbox, watermarks, config } = options;
   const { log, registry, name } = shell;
-  const sink = sinkOf(shell, options);
+  const sink = eventSink(shell, options);
   if (sink === null) return;
   const pool = createPool({ url: config.DATABASE_URL, role: `${name}_system`, max: 1, log });
   shell.add({ stop: () => pool.end() });
@@ -40,9 +40,17 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   shell.add(relay);
 }
 
-function sinkOf(shell: Shell, options: OutboxPublisherOptions): EventSink | null {
+/** Where events of a topic go; null if no one takes them. Close it in the end. */
+export function eventSink(
+  shell: Shell,
+  {
+    config,
+    topic,
+    source,
+    consumer,
+  }: Pick<OutboxPublisherOptions, 'config' | 'topic' | 'source' | 'consumer'>,
+): EventSink | null {
   const { name, log } = shell;
-  const { config, topic, source, consumer } = options;
   const kafka = kafkaPlace(config, topic);
   if (kafka !== null) return new KafkaSink({ ...kafka, clientId: `gatehouse-${name}`, log });
   const taker = services.find(({ consumes }) => consumes === topic);

@@ -121,6 +121,10 @@ export class OutboxTable<Content> implements Outbox {
     return rows[0]?.seconds ?? 0;
   }
 
+  heldAt(_client: Queryable): Promise<Date | null> {
+    return Promise.resolve(null);
+  }
+
   async remove(client: Queryable, ids: readonly string[]): Promise<void> {
     await client.query({
       name: `remove from ${this.#table}`,
