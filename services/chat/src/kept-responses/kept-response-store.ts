@@ -154,7 +154,7 @@ export class KeptResponses {
 
   /** Keeps the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
   keeping({ input, itemIds, previousId, days, ...holder }: Reader & Kept): KeepAnswer {
-    return async (response, { id, provider }) => {
+    return async (response, { id, ageMs, provider }) => {
       const parts = ['{"input":', input, ',"response":', response, '}'];
       const plain = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
       const content = this.#keyRing.seal(plain, contextOf(id, holder));
@@ -164,7 +164,7 @@ export class KeptResponses {
         holder.userId,
       );
       await insertResponse(this.#pool, {
-        ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys },
+        ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys, ageMs },
       });
     };
   }

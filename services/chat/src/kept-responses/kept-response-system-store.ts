@@ -1,5 +1,6 @@
 import { idArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
+import { digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
 /** Responses that are kept. Each statement names the tenant and the user, since the system role sees all rows. */
 
@@ -21,6 +22,8 @@ export interface NewResponse extends Holder {
   days: number;
   /** Keys of the items by which it is found, without repeats. */
   itemKeys: readonly bigint[];
+  /** The age of its run. */
+  ageMs: number;
 }
 
 /** A response as part of a conversation. */
@@ -35,19 +38,22 @@ const ofHolder = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
 
 /**
  * Writes a response that is not ready yet, while its run lasts; none whose user was forgotten meanwhile. Its run's end
- * makes it ready: see `insertEnds`.
+ * makes it ready: see `showingKept`.
  */
 export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
-  const { id, tenantId, userId, previousId, provider, content, days, itemKeys } = response;
+  const { id, tenantId, userId, previousId, provider, content, days, itemKeys, ageMs } = response;
   await pool.query(
     `with kept as (
        insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days)
-       select id, $2, $3, $4, $5, $6, $7, $8 from chat.open_runs where id = $1 and not forgotten
+       select $1, $2, $3, $4, $5, $6, $7, $8 where not ${forgottenSince('$2', '$10', '$11')}
        returning id, tenant_id
      )
      insert into chat.response_items (response_id, tenant_id, item_key)
      select id, tenant_id, item_key from kept cross join unnest($9::bigint[]) as item_key`,
-    [id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
+    [
+      ...[id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
+      ...[digestOf(tenantId, userId), ageMs],
+    ],
   );
 }
 

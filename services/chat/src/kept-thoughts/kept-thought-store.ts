@@ -3,6 +3,7 @@ import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '../translation/call-ids.ts';
+import type { LastingRun } from '../runs/run.ts';
 import type { CallThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
 import { findThoughts, insertThoughts, type Thinker } from './kept-thought-system-store.ts';
 
@@ -40,10 +41,7 @@ export class KeptThoughts {
   }
 
   /** Keeps the thoughts before the calls of an answer. Calls with one id are left out. */
-  async keep(
-    calls: readonly CallThoughts[],
-    { runId, ...thinker }: Thinker & { runId: string },
-  ): Promise<void> {
+  async keep(calls: readonly CallThoughts[], { ageMs }: LastingRun, thinker: Thinker): Promise<void> {
     const ids = calls.map(({ id }) => id);
     const known = calls.filter(({ id }) => ids.indexOf(id) === ids.lastIndexOf(id));
     if (known.length === 0 || calls.length > maxCallsOfAnswer) return;
@@ -51,7 +49,7 @@ export class KeptThoughts {
       call_id: id,
       content: this.#keyRing.seal(Buffer.from(JSON.stringify(thoughts)), contextOf(id, thinker)),
     }));
-    await insertThoughts(this.#pool, { runId, userId: thinker.userId, rows });
+    await insertThoughts(this.#pool, { ...thinker, ageMs, rows });
   }
 
   /** Null if its key has left the ring, as if it had expired. */

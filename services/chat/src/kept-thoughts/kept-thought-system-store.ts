@@ -1,5 +1,6 @@
 import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
+import { digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
 /** Thoughts that are kept for clients. Each statement names the tenant, since the system role sees all rows. */
 
@@ -23,18 +24,21 @@ export interface ThoughtRow {
  */
 export async function insertThoughts(
   pool: Pool,
-  { runId, userId, rows }: { runId: string; userId: string | null; rows: readonly ThoughtRow[] },
+  { tenantId, userId, ageMs, rows }: Thinker & { ageMs: number; rows: readonly ThoughtRow[] },
 ): Promise<void> {
   await pool.query(
     `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes)
-     select tenant_id, call_id, $2, content, octet_length(content)
-     from chat.open_runs cross join unnest($3::text[], $4::bytea[]) as added (call_id, content)
-     where id = $1 and not forgotten
+     select $1, call_id, $2, content, octet_length(content)
+     from unnest($3::text[], $4::bytea[]) as added (call_id, content)
+     where not ${forgottenSince('$1', '$5', '$6')}
      on conflict (tenant_id, call_id) do update set
        content = case when known.expires_at <= now() then excluded.content end,
        bytes = case when known.expires_at <= now() then excluded.bytes else 0 end,
        user_id = excluded.user_id, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-    [runId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+    [
+      ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+      ...[digestOf(tenantId, userId), ageMs],
+    ],
   );
 }
 

@@ -1,6 +1,7 @@
 import { idArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
+import { endingWithoutTexts } from './run-end-system-store.ts';
 
 /** A user whose data were deleted, for what comes late. */
 export interface Tombstone {
@@ -57,7 +58,7 @@ export interface OpenRun {
   tenantId: string;
   /** By the database clock, in milliseconds since the epoch. */
   startedAtMs: number;
-  /** Its record, as `insertStarts` wrote it. */
+  /** Its record: JSON. */
   run: string;
 }
 
@@ -84,6 +85,37 @@ export async function forgetOpenRun(pool: Pool, id: string, run: string): Promis
     [id, run],
   );
   return rowCount === 1;
+}
+
+/** Runs in the logs, of these tenants, that began until then, with what they have a user's texts in. */
+export async function findLoggedRuns(
+  pool: Pool,
+  tenantIds: readonly string[],
+  untilMs: number,
+): Promise<OpenRun[]> {
+  const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
+    `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
+     from chat.logged_runs where tenant_id = any($1::uuid[]) and started_at <= to_timestamp($2::float8 / 1000)`,
+    [idArray(tenantIds), untilMs],
+  );
+  return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
+}
+
+/**
+ * Replaces the record of a run in the logs, and takes the texts from its end. Its process asks for forgotten users before
+ * it writes about a run again. Returns false if it is in no log any more.
+ */
+export async function forgetLoggedRun(pool: Pool, id: string, run: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update chat.run_log set
+       runs = array (select case when t.id = $1 and t.run is not null then $2 else t.run end
+                     from unnest(start_ids, runs) with ordinality as t (id, run, place) order by place),
+       endings = array (select case when t.id = $1 then ${endingWithoutTexts('t.ending')} else t.ending end
+                        from unnest(end_ids, endings) with ordinality as t (id, ending, place) order by place)
+     where $1 = any(start_ids) or $1 = any(end_ids)`,
+    [id, run],
+  );
+  return (rowCount ?? 0) > 0;
 }
 
 export interface OutboxMatch {
@@ -129,31 +161,40 @@ export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragme
   ]);
 }
 
+/** Rows that one statement deletes: ends of runs wait for the rows of the user's answers, and starts of others for those. */
+const deletedAtOnce = 200;
+
+/** Deletes all rows of a table that are a user's, some at a time. Returns their number. */
+async function deleteRowsOf(pool: Pool, table: string, { tenantId, userId }: TenantUser): Promise<number> {
+  for (let deleted = 0; ;) {
+    const { rowCount } = await pool.query(
+      `delete from ${table} where ctid = any (array (
+         select ctid from ${table} where tenant_id = $1 and user_id = $2 limit ${deletedAtOnce}))`,
+      [tenantId, userId],
+    );
+    deleted += rowCount ?? 0;
+    if ((rowCount ?? 0) < deletedAtOnce) return deleted;
+  }
+}
+
+interface TenantUser {
+  tenantId: string;
+  userId: string;
+}
+
 /** Deletes the responses that are kept for a user. Returns their number. */
-export async function deleteResponsesOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
-  const { rowCount } = await pool.query('delete from chat.responses where tenant_id = $1 and user_id = $2', [
-    tenantId,
-    userId,
-  ]);
-  return rowCount ?? 0;
+export async function deleteResponsesOf(pool: Pool, user: TenantUser): Promise<number> {
+  return deleteRowsOf(pool, 'chat.responses', user);
 }
 
 /** Deletes the thoughts that are kept for a user. Returns their number. */
-export async function deleteThoughtsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
-  const { rowCount } = await pool.query('delete from chat.thoughts where tenant_id = $1 and user_id = $2', [
-    tenantId,
-    userId,
-  ]);
-  return rowCount ?? 0;
+export async function deleteThoughtsOf(pool: Pool, user: TenantUser): Promise<number> {
+  return deleteRowsOf(pool, 'chat.thoughts', user);
 }
 
 /** Deletes the makers of seals that a user got. Returns their number. */
-export async function deleteSealsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
-  const { rowCount } = await pool.query('delete from chat.seals where tenant_id = $1 and user_id = $2', [
-    tenantId,
-    userId,
-  ]);
-  return rowCount ?? 0;
+export async function deleteSealsOf(pool: Pool, user: TenantUser): Promise<number> {
+  return deleteRowsOf(pool, 'chat.seals', user);
 }
 
 /**
@@ -177,10 +218,6 @@ export async function hideBatchesOf(pool: Pool, tenantId: string, userId: string
 }
 
 /** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
-export async function deleteCompletionsOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
-  const { rowCount } = await pool.query(
-    'delete from chat.completions where tenant_id = $1 and user_id = $2',
-    [tenantId, userId],
-  );
-  return rowCount ?? 0;
+export async function deleteCompletionsOf(pool: Pool, user: TenantUser): Promise<number> {
+  return deleteRowsOf(pool, 'chat.completions', user);
 }

@@ -3,6 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Forgotten, UserDeletion } from '@gatehouse/shell/participant';
+import { anonymous } from '../runs/anonymous-run.ts';
 import {
   deleteCompletionsOf,
   deleteDeadLettersWith,
@@ -10,8 +11,10 @@ import {
   deleteResponsesOf,
   deleteSealsOf,
   deleteThoughtsOf,
+  findLoggedRuns,
   findOpenRuns,
   findWaitingEvents,
+  forgetLoggedRun,
   forgetOpenRun,
   hideBatchesOf,
   insertTombstone,
@@ -67,17 +70,19 @@ export class ForgottenUsers {
     const digest = userDigest(tenantId, userId);
     // First, so that nothing slips in behind the rest.
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
-    const completions = await deleteCompletionsOf(pool, tenantId, userId);
-    const responses = await deleteResponsesOf(pool, tenantId, userId);
-    const thoughts = await deleteThoughtsOf(pool, tenantId, userId);
-    const seals = await deleteSealsOf(pool, tenantId, userId);
+    const completions = await deleteCompletionsOf(pool, { tenantId, userId });
+    const responses = await deleteResponsesOf(pool, { tenantId, userId });
+    const thoughts = await deleteThoughtsOf(pool, { tenantId, userId });
+    const seals = await deleteSealsOf(pool, { tenantId, userId });
     const batches = await hideBatchesOf(pool, tenantId, userId);
-    const open = await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }]);
-    const waiting = await this.#forgetWaiting(tenantId, userId, untilMs);
+    const runs = new Set([
+      ...(await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }])),
+      ...(await this.#forgetWaiting(tenantId, userId, untilMs)),
+    ]);
     // Entries hold JSON in JSON.
     await deleteDeadLettersWith(pool, tenantId, inString(fragmentOf(userId)));
     return {
-      counts: { completions, responses, thoughts, seals, batches, runs: open + waiting },
+      counts: { completions, responses, thoughts, seals, batches, runs: runs.size },
       completed: ageMs >= this.#settleMs,
     };
   }
@@ -89,31 +94,36 @@ export class ForgottenUsers {
     if (tombstones.length > 0) await this.#forgetOpen(tombstones);
   }
 
-  async #forgetOpen(tombstones: readonly Tombstone[]): Promise<number> {
+  /** Returns the runs that it has changed, as does the other. */
+  async #forgetOpen(tombstones: readonly Tombstone[]): Promise<string[]> {
     const tenantIds = [...new Set(tombstones.map(({ tenantId }) => tenantId))];
     const untilMs = Math.max(...tombstones.map(({ requestedAtMs }) => requestedAtMs));
     const forgotten = new Map(tombstones.map((tombstone) => [tombstone.digest.toString('hex'), tombstone]));
-    let count = 0;
-    for (const run of await findOpenRuns(this.#pool, tenantIds, untilMs)) {
-      const changed = withoutUser(run, forgotten);
-      if (changed !== null && (await forgetOpenRun(this.#pool, run.id, changed))) count += 1;
-    }
-    return count;
+    const changed: string[] = [];
+    for (const { find, forget } of [
+      // First the logs: what is taken over from them comes to the other table.
+      { find: findLoggedRuns, forget: forgetLoggedRun },
+      { find: findOpenRuns, forget: forgetOpenRun },
+    ])
+      for (const run of await find(this.#pool, tenantIds, untilMs)) {
+        const anonymousRun = withoutUser(run, forgotten);
+        if (anonymousRun !== null && (await forget(this.#pool, run.id, anonymousRun))) changed.push(run.id);
+      }
+    return changed;
   }
 
-  async #forgetWaiting(tenantId: string, userId: string, untilMs: number): Promise<number> {
+  async #forgetWaiting(tenantId: string, userId: string, untilMs: number): Promise<string[]> {
     const fragment = fragmentOf(userId);
-    const runs = new Set<unknown>();
+    const changed: string[] = [];
     for (let after: string | null = '0'; after !== null;) {
       const page = await findWaitingEvents(this.#pool, { tenantId, untilMs, fragment, after });
       for (const { id, data } of page.found) {
-        const event = JSON.parse(data) as Record<string, unknown>;
-        const changed = JSON.stringify(anonymous(event));
-        if (await replaceWaitingEvent(this.#pool, { id, data: changed })) runs.add(event['run_id']);
+        const { run_id: runId } = JSON.parse(data) as { run_id: string };
+        if (await replaceWaitingEvent(this.#pool, { id, data: anonymous(data) })) changed.push(runId);
       }
       after = page.last;
     }
-    return runs.size;
+    return changed;
   }
 }
 
@@ -136,7 +146,7 @@ function withoutUser(
   if (record === null || typeof userId !== 'string') return null;
   const tombstone = forgotten.get(userDigest(tenantId, userId).toString('hex'));
   if (tombstone === undefined || startedAtMs > tombstone.requestedAtMs) return null;
-  return JSON.stringify(anonymous(record));
+  return anonymous(run);
 }
 
 /** A row that can't be read is moved to the dead letters when its run ends. */
@@ -146,11 +156,4 @@ function readRecord(run: string): Record<string, unknown> | null {
   } catch {
     return null;
   }
-}
-
-const texts = ['user_id', 'input_preview', 'output_preview', 'error_message'];
-
-function anonymous(record: Record<string, unknown>): Record<string, unknown> {
-  const removed = texts.filter((name) => Object.hasOwn(record, name)).map((name) => [name, null]);
-  return { ...record, ...(Object.fromEntries(removed) as Record<string, null>) };
 }

@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Target } from '../catalogue/target.ts';
 import type { CompletionRequest } from '../dialects/dialect.ts';
 import type { Actor } from '../shared/actor.ts';
+import type { LastingRun } from '../runs/run.ts';
 import type { CallThoughts, KnownThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
 import { losesSeals } from '../translation/translation.ts';
 
@@ -10,7 +11,7 @@ export interface TurnThoughts {
   /** Those of earlier answers, until the request is released. */
   known: KnownThoughts;
   /** Keeps those of the answer for the client's next request. */
-  keep: (calls: readonly CallThoughts[], runId: string) => Promise<void>;
+  keep: (calls: readonly CallThoughts[], run: LastingRun) => Promise<void>;
   release: () => void;
 }
 
@@ -22,7 +23,7 @@ export interface ThoughtDependencies {
       callIds: readonly string[],
       thinker: Thinker,
     ) => Promise<{ thoughts: Map<string, readonly SealedThought[]>; bytes: number }>;
-    keep: (calls: readonly CallThoughts[], run: Thinker & { runId: string }) => Promise<void>;
+    keep: (calls: readonly CallThoughts[], run: LastingRun, thinker: Thinker) => Promise<void>;
   };
 }
 
@@ -52,7 +53,7 @@ export async function withThoughts(
   const known = found?.thoughts ?? new Map<string, readonly SealedThought[]>();
   return {
     known,
-    keep: (calls, runId) => thoughts.keep(calls, { tenantId, userId, runId }),
+    keep: (calls, run) => thoughts.keep(calls, run, { tenantId, userId }),
     release: () => known.clear(),
   };
 }

@@ -130,7 +130,7 @@ export class Turn {
     const { kept, run } = this.#options;
     const answer = kept === null ? null : await shownIn(kept.view);
     if (kept === null || answer === null) return false;
-    await kept.keep(answer, { id: run.identity.id, provider: model.provider.name });
+    await kept.keep(answer, { id: run.identity.id, ageMs: run.ageMs, provider: model.provider.name });
     return true;
   }
 
@@ -140,7 +140,7 @@ export class Turn {
     const calls = thoughts === null ? [] : withoutOwn(answered, (name) => tools?.byName.has(name) === true);
     if (thoughts === null || calls.length === 0) return;
     const { id, requestId } = run.identity;
-    await thoughts.keep(calls, id).catch((error: unknown) => {
+    await thoughts.keep(calls, { id, ageMs: run.ageMs }).catch((error: unknown) => {
       log.warn(
         { err: error, request_id: requestId, run_id: id },
         'failed to keep thoughts for the next request',

@@ -1,0 +1,14 @@
+import { userDigest } from '@gatehouse/kit/user-digest';
+
+/** Parameters of conditions below: users are known by digest, and runs without one are of no user. */
+export function digestOf(tenantId: string, userId: string | null): Buffer | null {
+  return userId === null ? null : userDigest(tenantId, userId);
+}
+
+/** Whether a user was forgotten since a time that many milliseconds ago; the arguments are parameters. */
+export function forgottenSince(tenantId: string, digest: string, ageMs: string): string {
+  return `exists (
+    select from chat.forgotten_users f
+    where f.tenant_id = ${tenantId} and f.user_digest = ${digest}::bytea
+      and least(f.requested_at, f.created_at) >= now() - ${ageMs}::float8 * interval '1 millisecond')`;
+}
