@@ -33,6 +33,11 @@ export function isConnectionLost(error: unknown): boolean {
   );
 }
 
+/** Whether the database has undone a statement that can be tried again at once: deadlocks and serialization failures. */
+export function isRolledBack(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code?.startsWith('40') === true;
+}
+
 /** The SQLSTATE when `statement_timeout` cancels a statement. */
 const statementTimeout = '57014';
 

@@ -3,8 +3,23 @@ import type { MadeSeal } from '../providers/run-seals.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { Attempt, AttemptStart, BudgetCharge, RunEnd, StoredAnswer } from '../runs/run.ts';
 
+/** The instance of a log was declared dead: starts go to the log of its next name. */
+export class InstanceDeadError extends Error {}
+
+/** A log, for the runs that are in it. */
+export interface RunKeeper {
+  start(row: StartRow): Promise<void>;
+  end(row: EndRow): Promise<void>;
+}
+
+/** Carries what the recorder knows of a run from its calls to its end. */
+export interface RunHandle {
+  logged?: { readonly log: RunKeeper } | undefined;
+}
+
 /** One provider call about to be made. The first one also starts the run. */
 export interface StartRow {
+  handle: RunHandle;
   run: StartedRun;
   /** Null when no budget is set. */
   charges: readonly BudgetCharge[] | null;
@@ -14,6 +29,8 @@ export interface StartRow {
 }
 
 export interface EndRow {
+  /** None for runs that a reaper ends. */
+  handle?: RunHandle;
   run: StartedRun;
   end: RunEnd;
   attempts: readonly Attempt[];

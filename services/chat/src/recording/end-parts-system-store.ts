@@ -1,0 +1,149 @@
+import { entryPartition } from '@gatehouse/events/store/entry-outbox';
+import { idArray, textArray } from '@gatehouse/pg/arrays';
+import type { MadeSeal } from '../providers/run-seals.ts';
+import { pgJson } from './pg-json-statements.ts';
+import type { EndRow } from './run-rows.ts';
+
+/** Further parts of the transaction that ends runs. Each reads the runs that it ended from `ended (id)`. */
+
+/** A part of the statement that few groups need; its parameters begin at `first`. */
+export interface ExtraPart {
+  name: string;
+  text: (first: number) => string;
+  values: unknown[];
+}
+
+/** A claim that was taken over, or forgotten, stores nothing. */
+export function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
+  const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));
+  if (answers.length === 0) return [];
+  const text = (first: number) => `, answered as (
+    update chat.completions c set answer = kept.answer, expires_at = now() + interval '24 hours'
+    from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[]) as kept (run_id, claim_id, answer)
+      join ended on ended.id = kept.run_id
+    where c.claim_id = kept.claim_id and c.claim_id = any($${first + 1}::uuid[]) and c.answer is null
+  )`;
+  const values = [
+    answers.map(({ run }) => run.run_id),
+    answers.map(({ claimId }) => claimId),
+    answers.map(({ sealed }) => sealed),
+  ];
+  return [{ name: 'answers', text, values }];
+}
+
+/** Responses that were written before: see `insertResponse`. */
+export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
+  if (!ends.some(({ keeps }) => keeps === true)) return [];
+  const text = (first: number) => `, kept as (
+    update chat.responses r set ready = true, expires_at = created_at + make_interval(days => days)
+    from ended where r.id = ended.id and r.id = any($${first}::uuid[])
+  )`;
+  const values = [idArray(ends.filter(({ keeps }) => keeps === true).map(({ run }) => run.run_id))];
+  return [{ name: 'kept', text, values }];
+}
+
+/** The makers of seals, each once: providers make no two that are the same. */
+export function keepingSeals(ends: readonly EndRow[]): ExtraPart[] {
+  const made = new Map<string, MadeSeal & { run: EndRow['run'] }>();
+  for (const { run, seals = [] } of ends)
+    for (const seal of seals) made.set(`${run.tenant_id} ${seal.digest.toString('hex')}`, { ...seal, run });
+  if (made.size === 0) return [];
+  // In one order, so that two groups with the same seals can't deadlock.
+  const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, seal]) => seal);
+  const text = (first: number) => `, seals as (
+    insert into chat.seals (tenant_id, digest, maker, user_id)
+    select s.tenant_id, s.digest, s.maker, s.user_id
+    from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::text[],
+                $${first + 4}::text[]) as s (run_id, tenant_id, digest, maker, user_id)
+      join ended on ended.id = s.run_id
+    on conflict do nothing
+  )`;
+  const values = [
+    idArray(rows.map(({ run }) => run.run_id)),
+    idArray(rows.map(({ run }) => run.tenant_id)),
+    rows.map(({ digest }) => digest),
+    textArray(rows.map(({ maker }) => maker)),
+    rows.map(({ run }) => run.user_id),
+  ];
+  return [{ name: 'seals', text, values }];
+}
+
+export function raisingAlerts(ends: readonly EndRow[]): ExtraPart[] {
+  const raised = ends.flatMap(({ run, alerts = [] }) => alerts.map((alert) => ({ run, alert })));
+  if (raised.length === 0) return [];
+  const text = (first: number) => `, alerts as (
+    insert into chat.alert_outbox (partition, tenant_id, entry)
+    select a.partition, a.tenant_id, a.entry::json
+    from unnest($${first}::uuid[], $${first + 1}::integer[], $${first + 2}::uuid[], $${first + 3}::text[])
+      as a (run_id, partition, tenant_id, entry)
+      join ended on ended.id = a.run_id
+  )`;
+  const values = [
+    raised.map(({ run }) => run.run_id),
+    raised.map(({ alert }) => entryPartition(alert.tenant_id)),
+    raised.map(({ alert }) => alert.tenant_id),
+    textArray(raised.map(({ alert }) => pgJson(alert))),
+  ];
+  return [{ name: 'alerts', text, values }];
+}
+
+/** A cost for the budgets that its run was reserved in. */
+export interface ChargedCost {
+  runId: string;
+  tenantId: string;
+  charges: string;
+  costPico: bigint;
+}
+
+/** Costs that the instance `$1` has reserved, summed by tenant and budgets. */
+export function chargingCosts(costs: readonly ChargedCost[]): ExtraPart[] {
+  if (costs.length === 0) return [];
+  const text = (first: number) => `, costs as (
+    insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+    select c.tenant_id, $1, c.charges, sum(c.cost_pico)
+    from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::text[], $${first + 3}::bigint[])
+      as c (run_id, tenant_id, charges, cost_pico)
+      join ended on ended.id = c.run_id
+    group by c.tenant_id, c.charges
+  )`;
+  const values = [
+    idArray(costs.map(({ runId }) => runId)),
+    idArray(costs.map(({ tenantId }) => tenantId)),
+    textArray(costs.map(({ charges }) => charges)),
+    costs.map(({ costPico }) => costPico),
+  ];
+  return [{ name: 'costs', text, values }];
+}
+
+/** An event about a run for the outbox. */
+export interface WaitingEvent {
+  runId: string;
+  tenantId: string;
+  /** ISO 8601, like `endedAt`. */
+  startedAt: string;
+  /** `now`: the run ends in this transaction; null for a start event. */
+  endedAt: string | null;
+  /** JSON: the event's data without the times. */
+  data: string;
+}
+
+/** Events of the row that `appended` has written. */
+export function writingEvents(events: readonly WaitingEvent[]): ExtraPart[] {
+  if (events.length === 0) return [];
+  const text = (first: number) => `, events as (
+    insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
+    select e.tenant_id, e.run_id, e.started_at, case when e.ends_now then appended.written_at else e.ended_at end, e.data
+    from appended, unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::timestamptz[],
+                          $${first + 3}::timestamptz[], $${first + 4}::boolean[], $${first + 5}::text[])
+      as e (tenant_id, run_id, started_at, ended_at, ends_now, data)
+  )`;
+  const values = [
+    idArray(events.map(({ tenantId }) => tenantId)),
+    idArray(events.map(({ runId }) => runId)),
+    events.map(({ startedAt }) => startedAt),
+    events.map(({ endedAt }) => (endedAt === 'now' ? null : endedAt)),
+    events.map(({ endedAt }) => endedAt === 'now'),
+    textArray(events.map(({ data }) => data)),
+  ];
+  return [{ name: 'events', text, values }];
+}

@@ -1,0 +1,45 @@
+import { idArray } from '@gatehouse/pg/arrays';
+import type { Pool } from '@gatehouse/pg/pool';
+import type { WrittenLate } from './log-rows.ts';
+
+/** Users whose data were deleted, for runs that are written later than they began. */
+
+interface Forgettable {
+  id: string;
+  /** None for a run without a user. */
+  late: readonly WrittenLate[];
+  forget(): void;
+}
+
+/** Takes the users and the texts from runs whose users were forgotten since they began. */
+export async function forgetAmong(pool: Pool, runs: readonly Forgettable[]): Promise<void> {
+  const late = runs.flatMap((run) => run.late);
+  if (late.length === 0) return;
+  const { rows } = await pool.query<{ id: string }>({
+    name: 'find_forgotten',
+    text: forgottenAmong(1),
+    values: lateValues(late),
+  });
+  const forgotten = new Set(rows.map(({ id }) => id));
+  for (const run of runs) if (forgotten.has(run.id)) run.forget();
+}
+
+/** The runs among these whose users were forgotten; the parameters of `lateValues` begin at `first`. */
+export function forgottenAmong(first: number): string {
+  return `
+    select r.id from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::timestamptz[])
+      as r (id, tenant_id, digest, started_at)
+    where exists (
+      select from chat.forgotten_users f
+      where f.tenant_id = r.tenant_id and f.user_digest = r.digest
+        and r.started_at <= least(f.requested_at, f.created_at))`;
+}
+
+export function lateValues(runs: readonly WrittenLate[]): unknown[] {
+  return [
+    idArray(runs.map(({ id }) => id)),
+    idArray(runs.map(({ tenantId }) => tenantId)),
+    runs.map(({ digest }) => digest),
+    runs.map(({ startedAt }) => startedAt),
+  ];
+}

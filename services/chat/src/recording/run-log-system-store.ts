@@ -1,0 +1,238 @@
+import { idArray, textArray } from '@gatehouse/pg/arrays';
+import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
+import type { TimedQuery } from '@gatehouse/pg/patient-client';
+import { AppError } from '@gatehouse/kit/errors';
+import type { ExtraPart } from './end-parts-system-store.ts';
+import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
+import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
+
+/** The log of runs: `chat.run_log`, one row for each group that an instance commits. */
+
+/** Nothing was written: there was no connection. */
+export class NothingWrittenError extends AppError {
+  constructor(cause?: unknown) {
+    super('database_unavailable', 'The request could not be recorded. Try again shortly.', {
+      cause,
+      headers: { 'retry-after': '1' },
+    });
+  }
+}
+
+export interface LogRow {
+  instanceId: string;
+  sequence: number;
+  /** Rows up to this one have nothing left to publish. */
+  published: number;
+  starts: readonly LoggedStart[];
+  ends: readonly LoggedEnd[];
+  late: readonly WrittenLate[];
+  /** Further statements of the same transaction. */
+  parts: readonly ExtraPart[];
+}
+
+export type Appended =
+  /** `at`: ISO 8601, of the row that is there now; `again` if an earlier try had written it. */
+  | { outcome: 'written'; at: string; again: boolean }
+  /** The instance was declared dead: it may end runs, but start none. */
+  | { outcome: 'dead' }
+  /** Another instance has taken over the log. */
+  | { outcome: 'taken' }
+  /** Users of these runs were forgotten: write them without texts. */
+  | { outcome: 'forgotten'; ids: ReadonlySet<string> };
+
+/** A commit takes a millisecond. Without a database, clients get their error after this time. */
+const patienceMs = 3_000;
+
+const iso = (time: string): string => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+const appending = `
+  with instance as (
+    select id, dead_at from chat.instances where id = $1 and log_taken_at is null for share
+  ), forgotten as (${forgottenAmong(11)}
+  ), appended as (
+    insert into chat.run_log (instance_id, sequence, published, written_at, start_ids, tenant_ids, started_at, charges,
+                              runs, attempts, end_ids, endings, publishes)
+    select id, $2, $3, case when pg_current_xact_id() is not null then clock_timestamp() end,
+           $4::uuid[], $5::uuid[], $6::timestamptz[], $7::text[], $8::text[], $9::text[], $10::uuid[], $15::text[], $16
+    from instance
+    where (dead_at is null or $17) and not exists (select from forgotten)
+      -- A server that hung may carry out a statement long after another row has its number, or a later one.
+      and not exists (select from chat.run_log l where l.instance_id = $1 and l.sequence >= $2)
+    on conflict do nothing
+    returning instance_id, written_at
+  ), ended as (
+    select e.id from appended cross join unnest($10::uuid[]) as e (id)
+  )`;
+
+/**
+ * Commits a row, which is one transaction with its parts. The lock on the instance's row prevents that the instance is
+ * declared dead, or its log taken over, before the commit. Safe to repeat under the same sequence: then the first that
+ * was committed counts. Throws `NothingWrittenError` without a connection; after another outage the row may be there,
+ * or be written later by a server that hung.
+ */
+export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
+  const { instanceId, sequence, starts, ends, late } = row;
+  const values: unknown[] = [
+    instanceId,
+    sequence,
+    row.published,
+    ...startValues(starts),
+    idArray(ends.map(({ id }) => id)),
+    ...lateValues(late),
+    textArray(ends.map(({ ending }) => ending)),
+    ends.some(({ ending }) => ending !== null),
+    starts.every(({ startedAt }) => startedAt !== null),
+  ];
+  const parts = row.parts.map((part) => {
+    const first = values.length + 1;
+    values.push(...part.values);
+    return part.text(first);
+  });
+  const answer = await queryOnce<AppendRow>(pool, {
+    // PostgreSQL cuts names at 63 bytes.
+    name: `append_row ${row.parts.map(({ name }) => name.slice(0, 2)).join('')}`,
+    giveUpAfterMs: patienceMs,
+    text: `${appending}${parts.join('')}
+      select (select ${iso('written_at')} from appended) as at, (select dead_at is not null from instance) as dead,
+             array (select id from forgotten) as forgotten`,
+    values,
+  });
+  if (answer === undefined || answer.dead === null) return { outcome: 'taken' };
+  if (answer.at !== null) return { outcome: 'written', at: answer.at, again: false };
+  if (answer.forgotten.length > 0) return { outcome: 'forgotten', ids: new Set(answer.forgotten) };
+  const at = await writtenAt(pool, instanceId, sequence);
+  return at === null ? { outcome: 'dead' } : { outcome: 'written', at, again: true };
+}
+
+interface AppendRow {
+  at: string | null;
+  /** Null without a row of the instance. */
+  dead: boolean | null;
+  forgotten: string[];
+}
+
+/** When the row was committed; null if it was not. */
+async function writtenAt(pool: Pool, instanceId: string, sequence: number): Promise<string | null> {
+  const { rows } = await pool.query<{ at: string }>(
+    `select ${iso('written_at')} as at from chat.run_log where instance_id = $1 and sequence = $2`,
+    [instanceId, sequence],
+  );
+  return rows[0]?.at ?? null;
+}
+
+function startValues(starts: readonly LoggedStart[]): unknown[] {
+  return [
+    idArray(starts.map(({ id }) => id)),
+    idArray(starts.map(({ tenantId }) => tenantId)),
+    starts.map(({ startedAt }) => startedAt),
+    textArray(starts.map(({ charges }) => charges)),
+    textArray(starts.map(({ run }) => run)),
+    textArray(starts.map(({ attempts }) => attempts)),
+  ];
+}
+
+/** Deletes the rows of the instance up to `sequence`, in the transaction of the row that holds what is left of them. */
+export function trimmingTo(sequence: number): ExtraPart {
+  const text = (first: number) => `, trimmed as (
+    delete from chat.run_log l using appended
+    where l.instance_id = appended.instance_id and l.instance_id = $1 and l.sequence <= $${first}
+  )`;
+  return { name: 'trim', text, values: [sequence] };
+}
+
+/** Runs that the log gives up: a reaper ends them, as those of a dead process. */
+export function givingUp(starts: readonly LoggedStart[]): ExtraPart[] {
+  if (starts.length === 0) return [];
+  const text = (first: number) => `, given_up as (
+    insert into chat.open_runs (id, tenant_id, instance_id, started_at, charges, run, attempts)
+    select g.id, g.tenant_id, appended.instance_id, coalesce(g.started_at, now()), g.charges, g.run, g.attempts
+    from appended, unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::timestamptz[], $${first + 3}::text[],
+                          $${first + 4}::text[], $${first + 5}::text[])
+      as g (id, tenant_id, started_at, charges, run, attempts)
+    on conflict do nothing
+  )`;
+  return [{ name: 'given_up', text, values: startValues(starts) }];
+}
+
+/** Ends the log of an instance that stops in order, with nothing left to publish: nothing can be added to it. */
+export async function closeLog(pool: Pool, instanceId: string): Promise<void> {
+  await pool.query(
+    `with closed as (update chat.instances set log_taken_at = now() where id = $1 and log_taken_at is null)
+     delete from chat.run_log where instance_id = $1`,
+    [instanceId],
+  );
+}
+
+/** Instances that are dead, or gone, and have left a log. */
+export async function findLeftLogs(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ instance_id: string }>(
+    // Walks from instance to instance: a log may have thousands of rows.
+    `with recursive logs as (
+       (select instance_id from chat.run_log order by instance_id limit 1)
+       union all
+       select next.instance_id from logs cross join lateral (
+         select instance_id from chat.run_log l where l.instance_id > logs.instance_id order by instance_id limit 1
+       ) next
+     )
+     select instance_id from logs
+     where not exists (select from chat.instances i where i.id = logs.instance_id and i.dead_at is null)`,
+  );
+  return rows.map((row) => row.instance_id);
+}
+
+/**
+ * Takes over the log of a dead instance: moves its runs under way to `open_runs`, for the reaper, and the ends that were
+ * not published to the outbox, and deletes it. Returns whether this call did so.
+ */
+export async function takeOverLog(pool: Pool, instanceId: string): Promise<boolean> {
+  return withTransaction(pool, async (client) => {
+    // A statement of its own: the next one must see what was committed until this lock was granted.
+    await client.query(
+      'update chat.instances set log_taken_at = now() where id = $1 and dead_at is not null and log_taken_at is null',
+      [instanceId],
+    );
+    // So must it see what a deletion of a user has changed. Of two that take over at once, the second finds nothing.
+    const { rowCount } = await client.query('select from chat.run_log where instance_id = $1 for update', [
+      instanceId,
+    ]);
+    if (rowCount === 0) return false;
+    await moveLog(client, instanceId);
+    return true;
+  });
+}
+
+async function moveLog(client: Queryable, instanceId: string): Promise<void> {
+  await client.query(
+    `with runs as (
+       select id, tenant_id, instance_id, started_at, charges, run, attempts, ended, ended_at, ending
+       from chat.logged_runs where instance_id = $1
+     ), open as (
+       insert into chat.open_runs (id, tenant_id, instance_id, started_at, charges, run, attempts)
+       select id, tenant_id, instance_id, started_at, charges, run, attempts from runs where not ended
+       on conflict do nothing
+     ), events as (
+       insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
+       select tenant_id, id, started_at, ended_at, left(run, -1) || ending from runs where ending is not null
+     )
+     delete from chat.run_log where instance_id = $1`,
+    [instanceId],
+  );
+}
+
+/** `pool.query` that throws `NothingWrittenError` without a connection; after other errors the outcome is unknown. */
+async function queryOnce<Row extends object>(pool: Pool, query: TimedQuery): Promise<Row | undefined> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw isDatabaseOutage(error) ? new NothingWrittenError(error) : error;
+  });
+  let failed = true;
+  try {
+    const { rows } = await client.query<Row>(query);
+    failed = false;
+    return rows[0];
+  } catch (error) {
+    return wrapUnlessRefused(error);
+  } finally {
+    client.release(failed);
+  }
+}
