@@ -1,0 +1,138 @@
+import {
+  chargingCosts,
+  keepingSeals,
+  raisingAlerts,
+  showingKept,
+  storingAnswers,
+  writingEvents,
+  type WaitingEvent,
+} from './end-parts-system-store.ts';
+import type { AwaitedEnd, LoggedRun } from './logged-run.ts';
+import type { LoggedStart } from './log-rows.ts';
+import { givingUp, trimmingTo, type LogRow } from './run-log-system-store.ts';
+
+/** A call about to be made, of which the first one starts its run. */
+export interface Start {
+  run: LoggedRun;
+  logged: LoggedStart;
+  first: boolean;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+export interface End extends AwaitedEnd {
+  run: LoggedRun;
+}
+
+/** Events of one row that its process publishes. */
+export interface PublishedRow {
+  log: RowOwner;
+  /** Null for start events, which no row waits for. */
+  sequence: number | null;
+  runs: readonly LoggedRun[];
+  events: readonly WaitingEvent[];
+  /** By the monotonic clock. */
+  since: number;
+}
+
+/** Hears what became of the events of a row. */
+export interface RowOwner {
+  published(row: PublishedRow): void;
+  /** They can't be published from here. */
+  spill(row: PublishedRow): void;
+}
+
+/** The content of one row of a log, and of its transaction besides. */
+export interface Group {
+  sequence: number;
+  starts: readonly Start[];
+  ends: readonly End[];
+  /** Whether this process publishes the ends once they are committed; else the transaction writes their events. */
+  publishes: boolean;
+  /** Rows whose events go to the outbox after all. */
+  spilled: readonly PublishedRow[];
+  /** Runs that this process will not end. */
+  givenUp: readonly LoggedRun[];
+  carried: readonly LoggedRun[];
+  trimTo: number | null;
+}
+
+/** The parts of a group, each alone. */
+export function partsOf(group: Group): Group[] {
+  const { starts, ends, spilled, givenUp, carried, trimTo } = group;
+  return [
+    ...(carried.length > 0 || trimTo !== null ? [{ carried, trimTo }] : []),
+    ...starts.map((start) => ({ starts: [start] })),
+    ...ends.map((end) => ({ ends: [end] })),
+    ...spilled.map((row) => ({ spilled: [row] })),
+    ...givenUp.map((run) => ({ givenUp: [run] })),
+  ].map((part) => only(group, part));
+}
+
+/** A group with these parts alone. */
+export function only(group: Group, parts: Partial<Group>): Group {
+  const none = { starts: [], ends: [], spilled: [], givenUp: [], carried: [], trimTo: null };
+  return { ...group, ...none, ...parts };
+}
+
+export function withoutStarts(group: Group): Group {
+  return { ...group, starts: [] };
+}
+
+/** Whether there is more in it than starts. */
+export function hasMore({ ends, spilled, givenUp, carried, trimTo }: Group): boolean {
+  return ends.length + spilled.length + givenUp.length + carried.length > 0 || trimTo !== null;
+}
+
+/** The runs of a group that are written later than they began. */
+export function lateRuns({ ends, spilled, carried, givenUp }: Group): LoggedRun[] {
+  return [...ends.map(({ run }) => run), ...spilled.flatMap(({ runs }) => runs), ...carried, ...givenUp];
+}
+
+export function rowOf(group: Group, log: { instanceId: string; published: number }): LogRow {
+  const { starts, ends, publishes, givenUp, carried, trimTo } = group;
+  // A run that is written again together with a further call has that call.
+  const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
+  const rows = ends.map(({ run, row }) => (run.forgotten ? { ...row, seals: [] } : row));
+  const events = publishes ? [] : ends.map(({ run }) => eventOf(run, 'now'));
+  return {
+    ...{ ...log, sequence: group.sequence },
+    starts: [
+      ...starts.map(({ logged }) => logged),
+      ...carried.map(({ start }) => ({ ...start, attempts: calls.get(start.id) ?? start.attempts })),
+    ],
+    ends: [...ends.map(({ run }) => run.end(publishes)), ...givenUp.map((run) => run.end(false))],
+    late: lateRuns(group).flatMap(({ late }) => late),
+    parts: [
+      ...writingEvents([...events, ...group.spilled.flatMap(spilledEvents)]),
+      ...chargingCosts(ends.flatMap(costOf)),
+      ...storingAnswers(rows),
+      ...showingKept(rows),
+      ...keepingSeals(rows),
+      ...raisingAlerts(rows),
+      ...givingUp(givenUp.map(({ start }) => start)),
+      ...(trimTo === null ? [] : [trimmingTo(trimTo)]),
+    ],
+  };
+}
+
+/** Anew, since users may have been forgotten since they were made. */
+function spilledEvents({ runs, events }: PublishedRow): WaitingEvent[] {
+  return runs.map((run, index) => eventOf(run, events[index]?.endedAt ?? null));
+}
+
+/** The event of a run, as the outbox holds it. */
+export function eventOf(run: LoggedRun, endedAt: WaitingEvent['endedAt']): WaitingEvent {
+  return {
+    runId: run.id,
+    tenantId: run.tenantId,
+    startedAt: run.startedAt,
+    endedAt,
+    data: run.data(endedAt !== null),
+  };
+}
+
+function costOf({ run: { id, tenantId, charges }, row }: End) {
+  if (charges === null) return [];
+  return [{ runId: id, tenantId, charges, costPico: row.end.cost.costPico ?? 0n }];
+}

@@ -1,0 +1,156 @@
+import { OpenList } from '@gatehouse/kit/open-list';
+import type { LoggedRun } from './logged-run.ts';
+
+/** Rows have to hold this much of no use before it is worth deleting. */
+const worthwhileBytes = 1_000_000;
+/** While there is nothing else to do, a quarter of what is still needed is enough. */
+const idleShare = 0.25;
+/** Runs that are written again in one row. */
+const carriedAtOnce = 128;
+
+/** Ends of one row that wait for publication. */
+interface Waiting {
+  sequence: number;
+  runs: readonly LoggedRun[];
+}
+
+/** A deletion of rows under way: runs in them that are still needed are written again first. */
+interface Trim {
+  to: number;
+  left: LoggedRun[];
+}
+
+/**
+ * The content of a log's rows: runs under way, ends that wait for publication, and the rest, which is of no use. Copies
+ * the first two before it deletes, and so seldom that copying costs less than writing did.
+ */
+export class LogSpace {
+  /** Runs under way, in the order in which they began. */
+  readonly open = new OpenList<LoggedRun>();
+  /** In order. */
+  #waiting: Waiting[] = [];
+  /** Runs that this process will not end, until another place has them. */
+  #givenUp: LoggedRun[] = [];
+  #sequence = 0;
+  #marked = 0;
+  #writtenBytes = 0;
+  #neededBytes = 0;
+  #trim: Trim | null = null;
+
+  /** The number of the last row. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Rows up to this one have nothing left to publish, once those in `and` are published as well. */
+  published(and: readonly number[] = []): number {
+    const first = this.#waiting.find(({ sequence }) => !and.includes(sequence));
+    return first === undefined ? this.#sequence : first.sequence - 1;
+  }
+
+  get isPublished(): boolean {
+    return this.#waiting.length === 0;
+  }
+
+  /** Whether the last row does not say yet that all is published. */
+  get isUnmarked(): boolean {
+    return this.#marked < this.#waitedTo;
+  }
+
+  /** The last row whose ends waited. */
+  #waitedTo = 0;
+
+  get isTrimming(): boolean {
+    return this.#trim !== null;
+  }
+
+  /** A row was committed. `published`: as the row says it. */
+  noteRow(sequence: number, published: number, carried: readonly LoggedRun[]): void {
+    this.#sequence = sequence;
+    this.#marked = published;
+    for (const run of carried) {
+      run.sequence = sequence;
+      this.#writtenBytes += run.bytes;
+    }
+  }
+
+  /** A start in the last row, committed at a time by the database clock. */
+  noteStart(run: LoggedRun, at: string): void {
+    run.startedAt = at;
+    run.sequence = this.#sequence;
+    run.state = 'open';
+    run.leave = this.open.add(run);
+    this.#neededBytes += run.bytes;
+    this.#writtenBytes += run.bytes;
+  }
+
+  /** Ends in the last row; `waits` if they are still to be published. */
+  noteEnds(runs: readonly LoggedRun[], waits: boolean): void {
+    for (const run of runs) {
+      this.#leave(run);
+      this.#writtenBytes += run.bytes;
+    }
+    if (waits && runs.length > 0) {
+      this.#waiting.push({ sequence: this.#sequence, runs });
+      this.#waitedTo = this.#sequence;
+    } else this.#settle(runs);
+  }
+
+  /** This process will not end the run; it stays in the log until `noteGivenUp`. */
+  giveUp(run: LoggedRun): void {
+    this.#leave(run);
+    this.#givenUp.push(run);
+  }
+
+  /** Another place has these runs. */
+  noteGivenUp(runs: readonly LoggedRun[]): void {
+    this.#givenUp = this.#givenUp.filter((run) => !runs.includes(run));
+    this.#settle(runs);
+  }
+
+  /** The ends of a row were published. */
+  notePublished(sequence: number): void {
+    const index = this.#waiting.findIndex((row) => row.sequence === sequence);
+    const [row] = index === -1 ? [] : this.#waiting.splice(index, 1);
+    this.#settle(row?.runs ?? []);
+  }
+
+  /** Whether there is something to delete; `idle` if nothing else is to do. */
+  isWorthTrimming(idle: boolean): boolean {
+    const useless = this.#writtenBytes - this.#neededBytes;
+    const worthwhile = idle ? idleShare * this.#neededBytes : Math.max(worthwhileBytes, this.#neededBytes);
+    return useless > worthwhile;
+  }
+
+  /** The next row's part of a deletion: runs to write again, and the row up to which to delete after that. */
+  nextTrim(idle: boolean): { carried: LoggedRun[]; trimTo: number | null } {
+    if (this.#trim === null && this.isWorthTrimming(idle)) {
+      const to = this.published();
+      const needed = [...this.open, ...this.#waiting.flatMap(({ runs }) => runs), ...this.#givenUp];
+      this.#trim = { to, left: needed.filter(({ sequence }) => sequence <= to) };
+    }
+    const trim = this.#trim;
+    if (trim === null) return { carried: [], trimTo: null };
+    const carried = trim.left.splice(0, carriedAtOnce).filter(({ settled }) => !settled);
+    return { carried, trimTo: trim.left.length === 0 ? trim.to : null };
+  }
+
+  noteTrimmed(): void {
+    this.#trim = null;
+    this.#writtenBytes = this.#neededBytes;
+  }
+
+  #leave(run: LoggedRun): void {
+    run.state = 'ended';
+    run.leave?.();
+    run.leave = null;
+  }
+
+  #settle(runs: readonly LoggedRun[]): void {
+    for (const run of runs) {
+      if (run.settled) continue;
+      run.settled = true;
+      this.#neededBytes -= run.bytes;
+    }
+  }
+}

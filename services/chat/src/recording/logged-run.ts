@@ -1,0 +1,119 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { userDigest } from '@gatehouse/kit/user-digest';
+import { anonymous, anonymousEnding } from '../runs/anonymous-run.ts';
+import type { StartedRun } from '../runs/run-record.ts';
+import type { EndRow, RunKeeper } from './run-rows.ts';
+import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
+
+/** The end of a run, and the one who waits for its commit. */
+export interface AwaitedEnd {
+  row: EndRow;
+  resolve: () => void;
+  reject: (error: unknown) => void;
+}
+
+/** JSON of a start. */
+export interface StartTexts {
+  charges: string | null;
+  run: string;
+  attempts: string;
+}
+
+/** A run in the log of this process, until its end is published. */
+export class LoggedRun {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly charges: string | null;
+  readonly log: RunKeeper;
+  /** By the monotonic clock. */
+  readonly since = monotonicMs();
+  /** About how much it takes in the log. */
+  readonly bytes: number;
+  /** `starting` until it is known whether its start is written, and `over` if it is not. */
+  state: 'starting' | 'open' | 'ended' | 'over' = 'starting';
+  /** An end that came before that was known. */
+  earlyEnd: AwaitedEnd | null = null;
+  /** The number of the row that holds its start. */
+  sequence = 0;
+  /** ISO 8601, by the database clock. */
+  startedAt = '';
+  announced = false;
+  /** Whether the log need not hold it any more. */
+  settled = false;
+  /** Takes it off the list of runs under way. */
+  leave: (() => void) | null = null;
+  /** JSON: its record, and its calls so far. */
+  #run: string;
+  #attempts: string;
+  /** The end's part of its event; null while it is under way. */
+  #ending: string | null = null;
+  readonly #user: string | null;
+  #forgotten = false;
+  #digest: Buffer | null = null;
+
+  constructor(run: StartedRun, texts: StartTexts, log: RunKeeper) {
+    this.log = log;
+    this.id = run.run_id;
+    this.tenantId = run.tenant_id;
+    this.charges = texts.charges;
+    this.#run = texts.run;
+    this.#attempts = texts.attempts;
+    this.#user = run.user_id;
+    this.bytes = texts.run.length + texts.attempts.length;
+  }
+
+  /** The data of its end event, or of its start event. */
+  data(ends: boolean): string {
+    return ends && this.#ending !== null ? `${this.#run.slice(0, -1)}${this.#ending}` : this.#run;
+  }
+
+  /** Its start as a row holds it: for the first time, or again. */
+  get start(): LoggedStart {
+    return {
+      ...{ id: this.id, tenantId: this.tenantId, startedAt: this.startedAt === '' ? null : this.startedAt },
+      ...{ charges: this.charges, run: this.#run, attempts: this.#attempts },
+    };
+  }
+
+  /** A further call of it. `attempts`: JSON. */
+  call(attempts: string): LoggedStart {
+    return { id: this.id, tenantId: this.tenantId, startedAt: null, charges: null, run: null, attempts };
+  }
+
+  noteCall({ attempts }: LoggedStart): void {
+    this.#attempts = attempts;
+  }
+
+  /** Whether its end is on its way. */
+  get hasEnd(): boolean {
+    return this.#ending !== null;
+  }
+
+  /** `ending`: JSON, as in {@link LoggedEnd}. */
+  noteEnd(ending: string): void {
+    this.#ending = this.#forgotten ? anonymousEnding(ending) : ending;
+  }
+
+  /** Its end; with `publish` false one whose event is written elsewhere. */
+  end(publish: boolean): LoggedEnd {
+    return { id: this.id, ending: publish ? this.#ending : null };
+  }
+
+  /** For the check whether its user was forgotten; none for a run without one. */
+  get late(): WrittenLate[] {
+    if (this.#user === null || this.#forgotten || this.startedAt === '') return [];
+    this.#digest ??= userDigest(this.tenantId, this.#user);
+    return [{ id: this.id, tenantId: this.tenantId, digest: this.#digest, startedAt: this.startedAt }];
+  }
+
+  /** Its user was forgotten: from now on it has neither the user nor texts. */
+  forget(): void {
+    this.#forgotten = true;
+    this.#run = anonymous(this.#run);
+    if (this.#ending !== null) this.#ending = anonymousEnding(this.#ending);
+  }
+
+  get forgotten(): boolean {
+    return this.#forgotten;
+  }
+}
