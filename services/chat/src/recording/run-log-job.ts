@@ -1,0 +1,396 @@
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import { isDatabaseOutage, isRolledBack } from '@gatehouse/pg/errors';
+import type { Pool } from '@gatehouse/pg/pool';
+import { eventOf, hasMore, lateRuns, only, partsOf, rowOf, withoutStarts } from './log-group-statements.ts';
+import { forgetAmong } from './logged-users-system-store.ts';
+import type { End, Group, PublishedRow, Start } from './log-group-statements.ts';
+import { LogSpace } from './log-space.ts';
+import { LoggedRun, type AwaitedEnd } from './logged-run.ts';
+import { callsText, endingText, startTexts } from './logged-texts-statements.ts';
+import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
+import type { RunPublisher } from './run-publisher-job.ts';
+import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
+
+const maxGroup = 256;
+/** Rows whose events one row takes to the outbox. */
+const maxSpilled = 8;
+const retryMs = 500;
+/** After a deadlock, in which the database undoes one of two. */
+const againMs = 20;
+/** Ends kept for later while the database is away: about 2 kB each. */
+const maxWaitingEnds = 20_000;
+/** After the last row, what is left to delete is deleted. */
+const idleMs = 1_000;
+
+export interface RunLogOptions {
+  pool: Pool;
+  instanceId: string;
+  publisher: Pick<RunPublisher, 'isOpen' | 'push'>;
+  log: Logger;
+  /** Called when ends were committed; `waiting` if events were written to the outbox. */
+  onCommitted: (ends: readonly EndRow[], waiting: boolean) => void;
+  /** Called with ends that come after another instance has taken over the log; resolves them. */
+  onTaken: (ends: readonly AwaitedEnd[]) => void;
+}
+
+/**
+ * The log of one instance: commits starts and ends of runs together, in the order in which they come, one row at a time.
+ * The ends are published from here where that works, and by the outbox where not.
+ */
+export class RunLog {
+  readonly instanceId: string;
+  readonly #options: RunLogOptions;
+  readonly #stopping = new AbortController();
+  readonly #space = new LogSpace();
+  readonly #starts: Start[] = [];
+  readonly #ends: End[] = [];
+  /** Rows whose events go to the outbox after all. */
+  readonly #spilled: PublishedRow[] = [];
+  readonly #givenUp: LoggedRun[] = [];
+  /** Starts that may have been written. */
+  #inDoubt: readonly Start[] = [];
+  #busy: Promise<void> | null = null;
+  /** `dead`: takes no starts. `taken`: another instance has it. `over`: the process stops without the database. */
+  #state: 'living' | 'dead' | 'taken' | 'over' = 'living';
+  #rests = false;
+  #lastRowAt = 0;
+
+  constructor(options: RunLogOptions) {
+    this.#options = options;
+    this.instanceId = options.instanceId;
+  }
+
+  /** Runs that have no committed end yet. */
+  get openRuns(): readonly string[] {
+    return [...this.#space.open, ...this.#inDoubt.map(({ run }) => run)].map(({ id }) => id);
+  }
+
+  get waitingEnds(): number {
+    return this.#ends.length;
+  }
+
+  /** Whether nothing is left to do for it. */
+  get isDone(): boolean {
+    if (this.openRuns.length > 0 || this.#busy !== null) return false;
+    return this.#state === 'taken' || this.#space.isPublished;
+  }
+
+  /**
+   * Commits a call before it is made; the first one starts its run. Rejects with `InstanceDeadError` if this log takes no
+   * starts any more, and with `database_unavailable` if the call is not known to be recorded.
+   */
+  start(row: StartRow): Promise<void> {
+    const first = row.attempt.number === 1;
+    const run = first ? new LoggedRun(row.run, startTexts(row), this) : row.handle.logged;
+    if (this.#state !== 'living' || !(run instanceof LoggedRun) || (!first && run.state !== 'open'))
+      return Promise.reject(new InstanceDeadError());
+    row.handle.logged = run;
+    return new Promise((resolve, reject) => {
+      this.#starts.push({
+        run,
+        first,
+        logged: first ? run.start : run.call(callsText(row)),
+        resolve,
+        reject,
+      });
+      this.#work();
+    });
+  }
+
+  /** Resolves when the end of a run of this log is committed, or known to have no start. Rejects when it can't be. */
+  end(row: EndRow): Promise<void> {
+    const run = row.handle?.logged;
+    return new Promise((resolve, reject) => {
+      const end = { row, resolve, reject };
+      // The first end counts.
+      if (!(run instanceof LoggedRun)) resolve();
+      else if (run.state === 'open' && !run.hasEnd) this.#queueEnd(run, end);
+      else if (run.state === 'starting' && run.earlyEnd === null) run.earlyEnd = end;
+      else resolve();
+    });
+  }
+
+  /** Publishes the starts of runs that began until then, by the monotonic clock, and deletes rows of no use. */
+  async tick(now: number, announceUntil: number): Promise<void> {
+    if (this.#state !== 'living') return;
+    await this.#announce(announceUntil);
+    if (this.#busy !== null || now - this.#lastRowAt < idleMs || !this.#space.isPublished) return;
+    this.#rests = this.#space.isUnmarked || this.#space.isWorthTrimming(true);
+    if (this.#rests) this.#work();
+  }
+
+  /** The events of a row were published. */
+  published({ sequence }: PublishedRow): void {
+    if (sequence !== null) this.#space.notePublished(sequence);
+  }
+
+  /** The events of a row can't be published from here: they go to the outbox. */
+  spill(row: PublishedRow): void {
+    this.#spilled.push(row);
+    this.#work();
+  }
+
+  /** Waits for what is under way. What is left is taken over by another instance. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    while (this.#busy !== null) await this.#busy;
+    if (this.openRuns.length > 0 || !this.#space.isPublished || this.#state !== 'living') return;
+    await closeLog(this.#options.pool, this.instanceId).catch((error: unknown) =>
+      this.#options.log.warn({ err: error }, 'failed to delete the log of runs; it will be taken over'),
+    );
+  }
+
+  async #announce(until: number): Promise<void> {
+    const due: LoggedRun[] = [];
+    for (const run of this.#space.open) {
+      // In the order in which they began.
+      if (run.since > until || due.length === maxGroup) break;
+      if (!run.announced) due.push(run);
+    }
+    if (due.length === 0) return;
+    for (const run of due) run.announced = true;
+    const { publisher, pool, log } = this.#options;
+    try {
+      await forgetAmong(pool, due);
+    } catch (error) {
+      // Their end events follow in any case.
+      log.warn({ err: error }, 'failed to publish start events');
+      return;
+    }
+    const events = due.map((run) => eventOf(run, null));
+    const row = { log: this, sequence: null, runs: due, events, since: monotonicMs() };
+    if (publisher.isOpen) publisher.push(row);
+    else this.spill(row);
+  }
+
+  #queueEnd(run: LoggedRun, end: AwaitedEnd): void {
+    if (this.#state === 'over' || this.#ends.length >= maxWaitingEnds) {
+      end.reject(new Error(`${this.#ends.length} ends wait for the database already`));
+      this.#giveUp(run);
+      return;
+    }
+    run.noteEnd(endingText(end.row));
+    this.#ends.push({ ...end, run });
+    this.#work();
+  }
+
+  /** A reaper ends the run, as one of a dead process. */
+  #giveUp(run: LoggedRun): void {
+    this.#space.giveUp(run);
+    this.#givenUp.push(run);
+    this.#work();
+  }
+
+  #work(): void {
+    this.#busy ??= this.#run();
+  }
+
+  async #run(): Promise<void> {
+    // One turn of the event loop, so that requests that arrived together go together.
+    await new Promise(setImmediate);
+    while (this.#hasWork) await this.#commit(this.#nextGroup());
+    this.#busy = null;
+  }
+
+  get #hasWork(): boolean {
+    if (this.#state === 'over') return false;
+    const waiting = [this.#starts, this.#ends, this.#spilled, this.#givenUp].some(({ length }) => length > 0);
+    return waiting || this.#rests || this.#space.isTrimming;
+  }
+
+  #nextGroup(): Group {
+    const starts = this.#starts.splice(0, maxGroup);
+    // Rows of kept answers may be locked by a deletion of their user: starts do not wait for that.
+    const alone =
+      starts.length > 0 && this.#ends.slice(0, maxGroup).some(({ row }) => row.answer ?? row.keeps);
+    const trim = this.#space.nextTrim(this.#rests);
+    this.#rests = false;
+    return {
+      ...{ ...trim, starts, sequence: this.#space.sequence + 1 },
+      ends: alone ? [] : this.#ends.splice(0, maxGroup),
+      publishes: this.#options.publisher.isOpen,
+      spilled: this.#spilled.splice(0, maxSpilled),
+      givenUp: this.#givenUp.splice(0, maxGroup),
+    };
+  }
+
+  /** Until it is known whether the group is written, or the process stops. */
+  async #commit(first: Group): Promise<void> {
+    for (let group: Group | null = first; group !== null;) {
+      const { appended, error } = await this.#append(group);
+      if (appended !== undefined) {
+        group = this.#take(group, appended);
+      } else if (isRolledBack(error)) {
+        await sleep(againMs);
+      } else if (!isDatabaseOutage(error)) {
+        return this.#commitApart(group, error);
+      } else {
+        const unwritten: boolean = error instanceof NothingWrittenError;
+        this.#refuseStarts(group.starts, error);
+        const rest: Group | null = unwritten ? this.#unwritten(group) : await this.#findOut(group, error);
+        group = rest !== null && hasMore(rest) ? await this.#sitOut(rest, error) : null;
+      }
+    }
+  }
+
+  async #append(group: Group): Promise<{ appended?: Appended; error?: unknown }> {
+    const published = this.#space.published(group.spilled.flatMap(({ sequence }) => sequence ?? []));
+    const row = rowOf(group, { instanceId: this.instanceId, published });
+    return appendRow(this.#options.pool, row).then(
+      (appended) => ({ appended }),
+      (error: unknown) => ({ error }),
+    );
+  }
+
+  /**
+   * The database may have written the group. Writes an empty row under its number: if one is there already, it is the
+   * group. Returns what is left to write.
+   */
+  async #findOut(group: Group, lost: unknown): Promise<Group | null> {
+    this.#inDoubt = group.starts.filter(({ first }) => first);
+    const empty = { ...only(group, {}), sequence: group.sequence };
+    for (;;) {
+      if ((await this.#sitOut(group, lost)) === null) return null;
+      const { appended, error } = await this.#append(empty);
+      if (appended === undefined) {
+        this.#refuseStarts([], error);
+        continue;
+      }
+      this.#inDoubt = [];
+      if (appended.outcome === 'taken') {
+        for (const { run } of group.starts) run.state = 'open';
+        return this.#take(group, appended);
+      }
+      if (appended.outcome === 'written' && appended.again) return this.#written(group, appended.at);
+      this.#space.noteRow(group.sequence, this.#space.published(), []);
+      return this.#unwritten({ ...group, sequence: group.sequence + 1 });
+    }
+  }
+
+  /** Returns the group after a while, or null if the process stops without the database. */
+  async #sitOut(group: Group, error: unknown): Promise<Group | null> {
+    const ends = group.ends.length + this.#ends.length;
+    this.#options.log.warn({ err: error, ends }, 'ends of runs wait for the database');
+    await sleep(retryMs, this.#stopping.signal).catch(() => undefined);
+    if (!this.#stopping.signal.aborted) return group;
+    this.#state = 'over';
+    for (const { reject } of [...group.ends, ...this.#ends.splice(0), ...this.#starts.splice(0)])
+      reject(error);
+    return null;
+  }
+
+  /** Tells clients whose calls are not known to be recorded, and those that would only wait for the same. */
+  #refuseStarts(starts: readonly Start[], error: unknown): void {
+    for (const { reject } of starts) reject(error);
+    const waiting = this.#starts.splice(0);
+    for (const { reject } of waiting) reject(new NothingWrittenError(error));
+    this.#settleUnstarted(waiting);
+  }
+
+  #unwritten(group: Group): Group {
+    this.#settleUnstarted(group.starts);
+    return withoutStarts(group);
+  }
+
+  /** These starts are not written, so their runs have no end. */
+  #settleUnstarted(starts: readonly Start[]): void {
+    for (const { run, first } of starts) {
+      if (!first) continue;
+      run.state = 'over';
+      run.earlyEnd?.resolve();
+      run.earlyEnd = null;
+    }
+  }
+
+  /** Returns what is to be tried once more. */
+  #take(group: Group, appended: Appended): Group | null {
+    switch (appended.outcome) {
+      case 'written':
+        if (!appended.again) return this.#written(group, appended.at);
+        this.#options.log.error(
+          { instance: this.instanceId },
+          'another process writes to the log of this one',
+        );
+        this.#taken(group);
+        return null;
+      case 'forgotten':
+        for (const run of lateRuns(group)) if (appended.ids.has(run.id)) run.forget();
+        return group;
+      case 'dead':
+        this.#noteDead('dead', group.starts);
+        return hasMore(group) ? withoutStarts(group) : null;
+      case 'taken':
+        this.#taken(group);
+        return null;
+    }
+  }
+
+  #written(group: Group, at: string): null {
+    const { sequence, starts, ends, spilled, givenUp, carried, trimTo, publishes } = group;
+    this.#lastRowAt = monotonicMs();
+    const space = this.#space;
+    for (const row of spilled) this.published(row);
+    space.noteRow(sequence, space.published(), carried);
+    for (const { run, first, logged } of starts) {
+      if (first) space.noteStart(run, at);
+      else run.noteCall(logged);
+      if (run.earlyEnd !== null) this.#queueEnd(run, run.earlyEnd);
+      run.earlyEnd = null;
+    }
+    const ended = ends.map(({ run }) => run);
+    space.noteEnds(ended, publishes);
+    space.noteGivenUp(givenUp);
+    if (trimTo !== null) space.noteTrimmed();
+    const events = publishes ? ended.map((run) => eventOf(run, at)) : [];
+    if (events.length > 0)
+      this.#options.publisher.push({ log: this, sequence, runs: ended, events, since: this.#lastRowAt });
+    this.#options.onCommitted(
+      ends.map(({ row }) => row),
+      !publishes || spilled.length > 0,
+    );
+    // After the next group is sent, so that the database works while the requests of this one go on.
+    setImmediate(() => [...starts, ...ends].forEach(({ resolve }) => resolve()));
+    return null;
+  }
+
+  /** The database rejects the group: part by part, so that one bad row harms no other. */
+  async #commitApart(group: Group, error: unknown): Promise<void> {
+    const { starts, ends, spilled, givenUp, carried, trimTo } = group;
+    const parts = partsOf(group);
+    if (parts.length > 1) {
+      for (const part of parts) await this.#commit({ ...part, sequence: this.#space.sequence + 1 });
+      return;
+    }
+    for (const { reject } of starts) reject(error);
+    this.#settleUnstarted(starts);
+    for (const { run, reject } of ends) {
+      this.#giveUp(run);
+      reject(error);
+    }
+    if (starts.length + ends.length > 0) return;
+    this.#options.log.error({ err: error }, 'failed to write to the log of runs');
+    for (const row of spilled) this.published(row);
+    this.#space.noteGivenUp(givenUp);
+    if (carried.length > 0 || trimTo !== null) this.#space.noteTrimmed();
+  }
+
+  #noteDead(state: 'dead' | 'taken', starts: readonly Start[]): void {
+    this.#state = state;
+    const refused = [...starts, ...this.#starts.splice(0)];
+    for (const { reject } of refused) reject(new InstanceDeadError());
+    this.#settleUnstarted(refused.filter(({ run }) => run.state === 'starting'));
+  }
+
+  /** Another instance has the log: it ends the runs that were under way, and publishes the ends that it found. */
+  #taken({ starts, ends }: Group): void {
+    const early = starts.flatMap(({ run }) => (run.state === 'open' ? (run.earlyEnd ?? []) : []));
+    this.#noteDead('taken', starts);
+    const late = [...ends, ...this.#ends.splice(0)];
+    for (const { run } of late) this.#space.giveUp(run);
+    for (const row of this.#spilled.splice(0)) this.published(row);
+    this.#space.noteGivenUp([...late.map(({ run }) => run), ...this.#givenUp.splice(0)]);
+    this.#space.noteTrimmed();
+    this.#options.onTaken([...late, ...early]);
+  }
+}
