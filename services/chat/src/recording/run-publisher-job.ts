@@ -1,0 +1,183 @@
+import { inBatches } from '@gatehouse/events/batches';
+import { maxEventBytes } from '@gatehouse/events/cloud-event';
+import { partitionOf } from '@gatehouse/events/partitions';
+import { relayMetrics } from '@gatehouse/events/relay-metrics';
+import { writeRunEvent } from '@gatehouse/events/run-event';
+import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Registry } from '@gatehouse/kit/metrics';
+import type { WaitingEvent } from './end-parts-system-store.ts';
+import type { PublishedRow } from './log-group-statements.ts';
+import { eventSource } from './outbox-system-store.ts';
+
+/**
+ * Between two publications. Short, because requests wait for the core while a batch is published and stored; longer
+ * after many events, since most of the cost is the same for one and for hundreds.
+ */
+const shortPauseMs = 30;
+const longPauseMs = 100;
+const manyEvents = 64;
+/** While events can't be published from here: how often that is tried. */
+const probeMs = 1_000;
+const longestWaitMs = 2_000;
+/** Events, and a row more, that are written as JSON in one turn of the event loop. */
+const atOnce = 1_000;
+/** Limits of one publication. */
+const limits = { items: 500, bytes: 500_000 };
+/** Beyond these, events go to the outbox. */
+const most = { events: 5_000, bytes: 8_000_000 };
+
+/** Characters. What is longer may be too large for an event, which the outbox keeps as a dead letter. */
+const longestData = maxEventBytes / 4;
+
+interface Written {
+  partition: number;
+  key: string;
+  json: string;
+}
+
+/**
+ * Publishes events of committed ends straight from memory, as long as that works. Events that it can't publish go to the
+ * outbox, whose relay has all the patience, and so does everything until a publication works again.
+ */
+export class RunPublisher {
+  readonly #sink: EventSink | null;
+  readonly #log: Logger;
+  readonly #metrics: ReturnType<typeof relayMetrics>;
+  readonly #stopping = new AbortController();
+  readonly #queue: PublishedRow[] = [];
+  #size = { events: 0, bytes: 0 };
+  #woken = Promise.withResolvers<undefined>();
+  #running: Promise<void> = Promise.resolve();
+  /** `probing`: one row at a time, until one is published. */
+  #state: 'closed' | 'probing' | 'open' = 'closed';
+
+  /** Without a sink, nothing is published from here. */
+  constructor(options: { sink: EventSink | null; log: Logger; registry: Registry }) {
+    this.#sink = options.sink;
+    this.#log = options.log;
+    this.#metrics = relayMetrics(options.registry, 'run_log');
+  }
+
+  /** Whether it takes events now. */
+  get isOpen(): boolean {
+    return this.#state === 'open' || (this.#state === 'probing' && this.#size.events === 0);
+  }
+
+  push(row: PublishedRow): void {
+    const isFull = this.#size.events > most.events || this.#size.bytes > most.bytes;
+    if (!this.isOpen || isFull || row.events.some(({ data }) => data.length > longestData)) {
+      row.log.spill(row);
+      return;
+    }
+    this.#queue.push(row);
+    this.#size.events += row.events.length;
+    this.#size.bytes += bytesOf(row);
+    this.#woken.resolve(undefined);
+  }
+
+  start(): void {
+    if (this.#sink !== null) this.#running = this.#run(this.#sink);
+  }
+
+  /** Publishes what waits, and takes nothing more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#woken.resolve(undefined);
+    await this.#running;
+    await this.#sink?.close();
+  }
+
+  async #run(sink: EventSink): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      if (this.#state === 'closed' && !signal.aborted && (await this.#reaches(sink))) this.#state = 'probing';
+      const count = await this.#publish(sink);
+      if (signal.aborted && this.#queue.length === 0) {
+        this.#state = 'closed';
+        return;
+      }
+      if (this.#state === 'closed') await sleep(probeMs, signal).catch(() => undefined);
+      else if (count === 0) await this.#woken.promise;
+      else await sleep(count >= manyEvents ? longPauseMs : shortPauseMs, signal).catch(() => undefined);
+    }
+  }
+
+  async #reaches(sink: EventSink): Promise<boolean> {
+    return sink.publish([]).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The oldest of what waits. Returns the number of events. */
+  async #publish(sink: EventSink): Promise<number> {
+    const rows = this.#takeRows();
+    const events = rows.flatMap((row) => row.events.map(written));
+    if (events.length === 0) return 0;
+    try {
+      for (const batch of inBatches(events, ({ json }) => json.length, limits))
+        await sink.publish(byPartition(batch));
+      this.#metrics.published.inc(events.length);
+      for (const row of rows) row.log.published(row);
+      if (this.#state === 'probing') this.#state = 'open';
+    } catch (error) {
+      this.#metrics.failures.inc();
+      this.#log.warn(
+        { err: error, events: events.length },
+        'failed to publish events of runs; the outbox will',
+      );
+      this.#state = 'closed';
+      for (const row of [...rows, ...this.#queue.splice(0)]) row.log.spill(row);
+    }
+    this.#size = sizeOf(this.#queue);
+    return events.length;
+  }
+
+  /** Rows that waited for too long go to the outbox instead, where deletions of users find them. */
+  #takeRows(): PublishedRow[] {
+    this.#woken = Promise.withResolvers();
+    const rows: PublishedRow[] = [];
+    const oldest = monotonicMs() - longestWaitMs;
+    for (let events = 0; events < atOnce;) {
+      const row = this.#queue.shift();
+      if (row === undefined) break;
+      if (row.since < oldest) {
+        row.log.spill(row);
+        continue;
+      }
+      rows.push(row);
+      events += row.events.length;
+    }
+    return rows;
+  }
+}
+
+function sizeOf(rows: readonly PublishedRow[]): { events: number; bytes: number } {
+  const size = { events: 0, bytes: 0 };
+  for (const row of rows) {
+    size.events += row.events.length;
+    size.bytes += bytesOf(row);
+  }
+  return size;
+}
+
+function bytesOf({ events }: PublishedRow): number {
+  return events.reduce((sum, { data }) => sum + data.length, 0);
+}
+
+function written({ runId, tenantId, startedAt, endedAt, data }: WaitingEvent): Written {
+  const fields = { runId, tenantId, startedAt, endedAt, corrects: false, data };
+  return { partition: partitionOf(tenantId), key: tenantId, json: writeRunEvent(eventSource, fields) };
+}
+
+function byPartition(events: readonly Written[]): PartitionBatch[] {
+  const batches = new Map<number, Written[]>();
+  for (const event of events) {
+    const batch = batches.get(event.partition);
+    if (batch === undefined) batches.set(event.partition, [event]);
+    else batch.push(event);
+  }
+  return [...batches].map(([partition, batch]) => ({ partition, events: batch }));
+}

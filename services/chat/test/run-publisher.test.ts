@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import type { EventSink, PartitionBatch } from '@gatehouse/events/sink';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { eventually } from '@gatehouse/test/eventually';
+import type { PublishedRow } from '../src/recording/log-group-statements.ts';
+import { RunPublisher } from '../src/recording/run-publisher-job.ts';
+
+/** A sink that can be away, and notes what it gets. */
+class Sink implements EventSink {
+  away = false;
+  readonly got: string[] = [];
+  /** Resolves publications that wait. */
+  gate: Promise<void> = Promise.resolve();
+
+  async publish(batches: readonly PartitionBatch[]): Promise<void> {
+    await this.gate;
+    if (this.away) throw new Error('away');
+    for (const { events } of batches) this.got.push(...events.map(({ json }) => json));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** What became of rows. */
+const log = { published: new Set<PublishedRow>(), spilled: new Set<PublishedRow>() };
+const owner = {
+  published: (row: PublishedRow) => log.published.add(row),
+  spill: (row: PublishedRow) => log.spilled.add(row),
+};
+
+function rowOf(chars = 10): PublishedRow {
+  const at = '2026-11-27T10:00:00.000Z';
+  const data = JSON.stringify({ text: 'x'.repeat(chars) });
+  const event = { runId: newId(), tenantId: newId(), startedAt: at, endedAt: at, data };
+  return { log: owner, sequence: 1, runs: [], events: [event], since: monotonicMs() };
+}
+
+let publisher: RunPublisher;
+async function open(sink: EventSink | null): Promise<void> {
+  log.published.clear();
+  log.spilled.clear();
+  publisher = new RunPublisher({
+    sink,
+    log: createLogger('chat', 'silent'),
+    registry: createRegistry('chat-test'),
+  });
+  publisher.start();
+  if (sink !== null) await untilOpen();
+}
+
+/** It takes one row first, to see whether it arrives. */
+async function untilOpen(): Promise<void> {
+  await eventually(() => expect(publisher.isOpen).toBe(true));
+  const probe = rowOf();
+  publisher.push(probe);
+  await eventually(() => expect(log.published.delete(probe)).toBe(true));
+}
+afterEach(() => publisher.stop());
+
+describe('events of committed ends', () => {
+  it('are published from memory', async () => {
+    const sink = new Sink();
+    await open(sink);
+    const rows = [rowOf(), rowOf()];
+    for (const row of rows) publisher.push(row);
+    await eventually(() => expect([...log.published]).toEqual(rows));
+    expect(sink.got.slice(1).map((json) => (JSON.parse(json) as { subject: string }).subject)).toEqual(
+      rows.map(({ events }) => events[0]?.runId),
+    );
+    expect(log.spilled.size).toBe(0);
+  });
+
+  it('go to the outbox while there is no sink', async () => {
+    await open(null);
+    expect(publisher.isOpen).toBe(false);
+    publisher.push(rowOf());
+    expect(log.spilled.size).toBe(1);
+  });
+
+  it('go to the outbox while the sink is away, and are published again when it is back', async () => {
+    const sink = new Sink();
+    await open(sink);
+    sink.away = true;
+    publisher.push(rowOf());
+    await eventually(() => expect(log.spilled.size).toBe(1));
+    expect(publisher.isOpen).toBe(false);
+    publisher.push(rowOf());
+    expect(log.spilled.size).toBe(2);
+    sink.away = false;
+    await eventually(() => expect(publisher.isOpen).toBe(true));
+    const rows = [rowOf(), rowOf()];
+    for (const row of rows) publisher.push(row);
+    // The first is the probe, so the second goes to the outbox.
+    await eventually(() => expect([...log.published]).toEqual(rows.slice(0, 1)));
+    expect(log.spilled.size).toBe(3);
+    expect(publisher.isOpen).toBe(true);
+  });
+
+  it('wait in bounded number while the sink hangs', async () => {
+    const sink = new Sink();
+    await open(sink);
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    sink.gate = promise.then(() => undefined);
+    for (let count = 0; count < 7_000; count += 1) publisher.push(rowOf());
+    expect(log.spilled.size).toBeGreaterThan(900);
+    resolve(undefined);
+    await eventually(() => expect(log.published.size + log.spilled.size).toBe(7_000));
+    expect(sink.got.slice(1)).toHaveLength(log.published.size);
+  });
+
+  it('are left to the outbox if they may be too large', async () => {
+    const sink = new Sink();
+    await open(sink);
+    const row = rowOf(300_000);
+    publisher.push(row);
+    expect([...log.spilled]).toEqual([row]);
+    expect(publisher.isOpen).toBe(true);
+  });
+
+  it('are published before it stops', async () => {
+    const sink = new Sink();
+    await open(sink);
+    for (let count = 0; count < 2_500; count += 1) publisher.push(rowOf());
+    await publisher.stop();
+    expect(log.published.size).toBe(2_500);
+    publisher.push(rowOf());
+    expect(log.spilled.size).toBe(1);
+  });
+});
