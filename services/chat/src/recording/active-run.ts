@@ -25,8 +25,10 @@ import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
-import type { EndRow, StartRow } from './run-rows.ts';
+import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
 import type { RunTelemetry } from './run-telemetry.ts';
+
+const ageMarginMs = 1_000;
 
 interface OpenAttempt {
   start: AttemptStart;
@@ -59,6 +61,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #arrivedAt: number;
   readonly #admission: Admission;
   readonly #seals: Pick<RunSeals, 'made'> | null;
+  readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
   /** Models that were passed over. */
   readonly #passedOver = new Map<Model, Attempt>();
@@ -102,6 +105,10 @@ export class ActiveRun implements AttemptRecord {
   get calls(): number {
     const sent = this.#attempts.filter((attempt) => attempt.status !== 'not_sent').length;
     return sent + (this.#open === null ? 0 : 1);
+  }
+
+  get ageMs(): number {
+    return monotonicMs() - this.#arrivedAt + ageMarginMs;
   }
 
   /** The cost of its calls so far. */
@@ -175,6 +182,7 @@ export class ActiveRun implements AttemptRecord {
     };
     try {
       await this.#recorder.startAttempt({
+        handle: this.#handle,
         run: this.#record,
         charges: this.identity.charges,
         attempt,
@@ -289,7 +297,7 @@ export class ActiveRun implements AttemptRecord {
         endedAt,
       });
     await this.#recorder.endRun({
-      ...{ run: this.#record, end, attempts: this.#attempts, answer, keeps },
+      ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
       seals: this.#seals?.made ?? [],
     });
     // Before the client's last byte, so that its next request finds the slot free.

@@ -1,6 +1,6 @@
 import { topics } from '@gatehouse/contract/services';
 import type { Pool } from '@gatehouse/pg/pool';
-import { publishOutbox } from '@gatehouse/shell/outbox-publisher';
+import { eventSink, publishOutbox } from '@gatehouse/shell/outbox-publisher';
 import type { UserDeletion } from '@gatehouse/shell/participant';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { Alerts } from '../alerts/alerts-job.ts';
@@ -15,8 +15,8 @@ import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';
 import { eventSource, RunOutbox } from './outbox-system-store.ts';
 import { Reaper } from './reaper-job.ts';
+import { RunPublisher } from './run-publisher-job.ts';
 import { RunRecorder } from './run-recorder-job.ts';
-import type { EndRow } from './run-rows.ts';
 import { RunTelemetry } from './run-telemetry.ts';
 import { Settler } from './settler-job.ts';
 import { Vacuum } from './vacuum-job.ts';
@@ -40,22 +40,25 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const { config, pool, alerts, pricing, providers, leases, limiter, forgetSettleMs: settleMs } = options;
   const { log, registry, tracer } = shell;
   const runOutbox = new RunOutbox();
-  publishOutbox(shell, {
-    source: eventSource,
-    outbox: runOutbox,
-    config,
-    topic: topics.usage,
-    watermarks: true,
-    consumer: config.ANALYTICS_GRPC,
-  });
-  const onEvents = (ends: readonly EndRow[]): void => {
-    runOutbox.committed();
-    if (ends.some((end) => end.alerts !== undefined && end.alerts.length > 0)) options.committed();
-  };
+  const target = { source: eventSource, config, topic: topics.usage, consumer: config.ANALYTICS_GRPC };
+  publishOutbox(shell, { ...target, outbox: runOutbox, watermarks: true });
+  const publisher = new RunPublisher({ sink: eventSink(shell, target), log, registry });
+  const onWaiting = (): void => runOutbox.committed();
+  const onAlerts = options.committed;
   const instance = new Instance({ pool, url: config.DATABASE_URL, log });
   shell.connections.add(config.DATABASE_URL, 1);
-  const recorder = new RunRecorder({ pool, instance, alerts, log, registry, onEvents });
-  const reaper = new Reaper({ pool, instance, recorder, pricing, alerts, log, registry, onEvents });
+  const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });
+  const reaper = new Reaper({
+    pool,
+    instance,
+    recorder,
+    pricing,
+    alerts,
+    log,
+    registry,
+    onWaiting,
+    onAlerts,
+  });
   const countEnds = () => recorder.committedEnds;
   const settler = new Settler({ pool, leases, instance, limiter, log, registry, countEnds });
   const forgotten = new ForgottenUsers({ pool, log, settleMs });
@@ -69,7 +72,15 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
     rpcs: { countOpenRuns: countOpenRuns(pool) },
     parts: [
       { start: loadTokenizer },
-      ...[instance, settler, recorder, reaper, new Vacuum({ pool, countEnds, log }), forgotten],
+      ...[
+        instance,
+        settler,
+        { start: () => publisher.start() },
+        recorder,
+        reaper,
+        new Vacuum({ pool, countEnds, log }),
+        forgotten,
+      ],
     ],
   };
 }

@@ -8,7 +8,7 @@ export async function countOpenRuns(
   agentIds: readonly string[],
 ): Promise<number> {
   const counted = await pool.query<{ count: number }>(
-    `select count(*)::integer as count from chat.open_runs
+    `select count(*)::integer as count from chat.runs_under_way
      where tenant_id = $1 and run::json->>'agent_id' = any ($2::text[])`,
     [tenantId, agentIds],
   );

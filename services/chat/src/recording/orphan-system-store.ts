@@ -47,7 +47,7 @@ export async function findOrphans(
   return found;
 }
 
-/** The texts are those of `insertStarts`. A run whose calls can't be read counts as one call. */
+/** The texts are those of a `LoggedStart`. A run whose calls can't be read counts as one call. */
 function toOrphan(row: OrphanRow): Orphan | null {
   const run = readStartedRun(row.run);
   if (run === null) return null;

@@ -1,5 +1,6 @@
 import { OutboxTable } from '@gatehouse/events/store/outbox-table';
 import { writeRunEvent } from '@gatehouse/events/run-event';
+import type { Queryable } from '@gatehouse/pg/pool';
 
 /** Source of the events of this service. */
 export const eventSource = 'gatehouse/chat';
@@ -16,7 +17,7 @@ interface RunEventRow {
 /** ISO 8601, which costs the database less than its own format costs us. */
 const iso = (time: string): string => `to_char(${time}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Events about runs, written in the transactions that start and end them. */
+/** Events about runs that no process publishes from its log: see `RunPublisher`. */
 export class RunOutbox extends OutboxTable<RunEventRow> {
   constructor() {
     super({
@@ -40,5 +41,19 @@ export class RunOutbox extends OutboxTable<RunEventRow> {
         }),
       }),
     });
+  }
+
+  /** The oldest of the ends in logs of runs, which the processes publish themselves. */
+  override async heldAt(client: Queryable): Promise<Date | null> {
+    const { rows } = await client.query<{ at: Date | null }>({
+      name: 'held at',
+      text: `
+        select min(l.written_at) as at
+        from chat.run_log l
+          join (select instance_id, max(published) as published from chat.run_log group by instance_id) m
+            on m.instance_id = l.instance_id
+        where l.publishes and l.sequence > m.published`,
+    });
+    return rows[0]?.at ?? null;
   }
 }

@@ -9,6 +9,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { markSilentInstancesDead } from './instance-system-store.ts';
 import { deadLetterUnreadable, findOrphans } from './orphan-system-store.ts';
 import { deleteOldInterrupted, insertInterruptedEnds } from './run-end-system-store.ts';
+import { findLeftLogs, takeOverLog } from './run-log-system-store.ts';
 import type { EndRow } from './run-rows.ts';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deadAfterMs, gapMs, type Instance } from './instance-job.ts';
@@ -29,7 +30,8 @@ export class Reaper {
   readonly #recorder: Pick<RunRecorder, 'openRuns'>;
   readonly #pricing: Pricing;
   readonly #alerts: Pick<Alerts, 'ofRun'>;
-  readonly #onEvents: ((ends: readonly EndRow[]) => void) | undefined;
+  readonly #onWaiting: (() => void) | undefined;
+  readonly #onAlerts: (() => void) | undefined;
   readonly #log: Logger;
   readonly #interrupted: Counter;
   readonly #unreadable: Counter;
@@ -44,10 +46,13 @@ export class Reaper {
     alerts: Pick<Alerts, 'ofRun'>;
     log: Logger;
     registry: Registry;
-    /** Called when ends were committed. */
-    onEvents?: (ends: readonly EndRow[]) => void;
+    /** Called when events of runs were written to the outbox. */
+    onWaiting?: () => void;
+    /** Called when alerts were committed. */
+    onAlerts?: () => void;
   }) {
-    this.#onEvents = options.onEvents;
+    this.#onWaiting = options.onWaiting;
+    this.#onAlerts = options.onAlerts;
     this.#pool = options.pool;
     this.#instance = options.instance;
     this.#recorder = options.recorder;
@@ -91,6 +96,7 @@ export class Reaper {
       validMs: gapMs,
     });
     if (dead.length > 0) this.#log.warn({ instances: dead }, 'instances declared dead');
+    await this.#takeOver();
     for (;;) {
       const { openRuns } = this.#recorder;
       const { orphans, unreadable } = await findOrphans(this.#pool, this.#instance.id, openRuns, batch);
@@ -109,6 +115,20 @@ export class Reaper {
       this.#log.warn({ err: error }, 'failed to end interrupted runs'),
     );
     return sweepMs;
+  }
+
+  /** The logs of dead instances: their runs under way become orphans, and ends that they have not published wait in the outbox. */
+  async #takeOver(): Promise<void> {
+    for (const instanceId of await findLeftLogs(this.#pool)) {
+      const fields = { dead_instance: instanceId };
+      try {
+        if (!(await takeOverLog(this.#pool, instanceId))) continue;
+        this.#log.warn(fields, 'took over the log of runs of a dead instance');
+        this.#onWaiting?.();
+      } catch (error) {
+        this.#log.error({ ...fields, err: error }, 'failed to take over the log of runs of a dead instance');
+      }
+    }
   }
 
   async #deadLetter(ids: readonly string[]): Promise<number> {
@@ -131,7 +151,8 @@ export class Reaper {
     await togetherOrAlone(rows, {
       store: async (some) => {
         ended += (await insertInterruptedEnds(this.#pool, some)).length;
-        this.#onEvents?.(some);
+        this.#onWaiting?.();
+        if (some.some(({ alerts = [] }) => alerts.length > 0)) this.#onAlerts?.();
       },
       isRefusal: (error) => !isDatabaseOutage(error),
       refuse: async ({ run }, error) =>

@@ -85,6 +85,7 @@ export async function findReleasable(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(
     `select i.id from chat.instances i
      where i.dead_at is not null and i.released_at is null
+       and not exists (select from chat.run_log l where l.instance_id = i.id)
        and not exists (select from chat.open_runs r where r.instance_id = i.id)
        and not exists (select from chat.run_costs c where c.holder_id = i.id)
        and not exists (select from chat.settlements s where s.holder_id = i.id)

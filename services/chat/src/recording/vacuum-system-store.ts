@@ -4,7 +4,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 export async function mayVacuum(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query<{ may: boolean }>(`
     select case when current_setting('server_version_num')::integer >= 170000
-                then has_table_privilege('chat.open_runs', 'maintain')
+                then has_table_privilege('chat.run_log', 'maintain')
                      and has_table_privilege('chat.outbox', 'maintain')
                 else false end as may`);
   return rows[0]?.may === true;
@@ -15,5 +15,5 @@ export async function mayVacuum(pool: Pool): Promise<boolean> {
  * not truncate.
  */
 export async function vacuumQueues(pool: Pool): Promise<void> {
-  await pool.query('vacuum (skip_locked, truncate false) chat.open_runs, chat.outbox');
+  await pool.query('vacuum (skip_locked, truncate false) chat.run_log, chat.outbox');
 }
