@@ -48,7 +48,7 @@ describe('a unary completion', () => {
     const pending = complete(chat('slow', { x_simulator: { id: 'committed-first', delay_ms: 300 } }));
     await harness.simulator.waitForRequest((request) => request.id === 'committed-first');
     const [open] = await harness.rows(
-      `select attempts::json as attempts from chat.open_runs where run::json ->> 'input_preview' = 'slow'`,
+      `select attempts::json as attempts from chat.runs_under_way where run::json ->> 'input_preview' = 'slow'`,
     );
     expect(open).toMatchObject({ attempts: { ended: [], open: { number: 1, provider: 'simulator' } } });
     expect((await pending).status).toBe(200);

@@ -7,9 +7,10 @@ import type { EndedRun } from '../src/runs/run-record.ts';
 import { claimCompletion } from '../src/completions/completion-system-store.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
-import { correctEnds, deleteOldInterrupted, insertEnds } from '../src/recording/run-end-system-store.ts';
-import { insertStarts } from '../src/recording/run-system-store.ts';
+import { correctEnds, deleteOldInterrupted } from '../src/recording/run-end-system-store.ts';
+import type { RunLog } from '../src/recording/run-log-job.ts';
 import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
+import { endRun, startRuns } from './logged-runs.ts';
 import { ended, failed, someRun, start } from './run-rows.ts';
 import { reap } from './reap.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
@@ -27,10 +28,14 @@ afterAll(async () => database.drop());
 
 /** Begins a run of an instance of its own, whose id it returns. */
 async function begin(row: StartRow): Promise<string> {
+  return (await beginIn(row)).instanceId;
+}
+
+/** The same; returns its log. */
+async function beginIn(row: StartRow): Promise<RunLog> {
   const id = newId();
   await insertInstance(pool, id);
-  await insertStarts(pool, id, [row]);
-  return id;
+  return startRuns(pool, id, [row]);
 }
 
 /** The events about the end of a run, in the order in which they are published. */
@@ -55,7 +60,6 @@ describe('a run that was ended as interrupted although its process goes on', () 
     const holder = await begin(row);
     await reap(pool, holder);
     const exact = ended(row, 7n);
-    expect(await insertEnds(pool, [exact])).toEqual([]);
     expect(await correctEnds(pool, [exact, exact])).toEqual([row.run.run_id]);
     expect(await correctEnds(pool, [exact])).toEqual([]);
     await reap(pool, holder);
@@ -88,10 +92,11 @@ describe('a run that was ended as interrupted although its process goes on', () 
 
   it('is not corrected when its own end came first', async () => {
     const row = { ...start(), charges };
-    const holder = await begin(row);
+    const log = await beginIn(row);
+    const holder = log.instanceId;
     const exact = ended(row, 7n);
     await pool.query('update chat.instances set dead_at = now() where id = $1', [holder]);
-    await insertEnds(pool, [exact]);
+    await endRun(exact);
     await reap(pool, holder);
     expect(await correctEnds(pool, [exact])).toEqual([]);
     expect(await eventsOf(row)).toMatchObject([{ type: runEnded, data: { status: 'ok' } }]);

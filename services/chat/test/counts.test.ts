@@ -72,7 +72,7 @@ describe('a count', () => {
     expect(received?.path).toBe('/v1/messages/count_tokens');
     expect(received?.body.toString()).toBe(body.replace('"claude"', '"claude-upstream"'));
     expect(received?.headers).toMatchObject({ 'x-api-key': 'provider-key', ...versions });
-    for (const table of ['open_runs', 'outbox', 'run_costs'])
+    for (const table of ['logged_runs', 'outbox', 'run_costs'])
       expect(await harness.rows(`select 1 from chat.${table} where tenant_id = $1`, [tenantId])).toEqual([]);
   });
 

@@ -17,10 +17,11 @@ import {
   type BeatRow,
 } from '../src/recording/instance-system-store.ts';
 import { findOrphans } from '../src/recording/orphan-system-store.ts';
-import { insertEnds } from '../src/recording/run-end-system-store.ts';
-import { insertStarts } from '../src/recording/run-system-store.ts';
-import type { StartRow } from '../src/recording/run-rows.ts';
-import { ended, failed, pricing, someRun, start } from './run-rows.ts';
+import { insertInterruptedEnds } from '../src/recording/run-end-system-store.ts';
+import { appendRow, takeOverLog } from '../src/recording/run-log-system-store.ts';
+import { InstanceDeadError, type StartRow } from '../src/recording/run-rows.ts';
+import { endRun, leaveOrphans, noPublisher, startRuns } from './logged-runs.ts';
+import { callAgain, ended, failed, pricing, someRun, start } from './run-rows.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 
 const log = createLogger('chat', 'silent');
@@ -62,7 +63,7 @@ async function costsOf(holderId: string): Promise<unknown[]> {
 /** How many calls it has made while it is under way; 0 when it is not. */
 async function attemptsOf(run: StartedRun): Promise<number> {
   const { rows } = await pool.query<{ calls: number }>(
-    `select 1 + json_array_length(attempts::json -> 'ended') as calls from chat.open_runs where id = $1`,
+    `select 1 + json_array_length(attempts::json -> 'ended') as calls from chat.logged_runs where id = $1 and not ended`,
     [run.run_id],
   );
   return rows[0]?.calls ?? 0;
@@ -105,19 +106,24 @@ describe('the start of a run', () => {
     const dead = await makeInstance();
     await kill(dead);
     const row = start();
-    expect((await insertStarts(pool, dead, [row])).alive).toBe(false);
+    await expect(startRuns(pool, dead, [row])).rejects.toThrow(InstanceDeadError);
     expect(await attemptsOf(row.run)).toBe(0);
   });
 
   it('keeps its instance from being declared dead until it is committed, so that no reaper misses it', async () => {
     const id = await makeInstance();
     const row = start();
+    const { run_id: runId, tenant_id: tenantId } = row.run;
+    const logged = { id: runId, tenantId, startedAt: null, charges: null, run: JSON.stringify(row.run) };
     let killed: Promise<void> = Promise.resolve();
     let over = false;
     await withTransaction(pool, async (client) => {
-      // One connection, as a pool that hands it out: what insertStarts writes stays uncommitted here.
+      // One connection, as a pool that hands it out: what is appended stays uncommitted here.
       const one = { connect: async () => ({ query: client.query.bind(client), release: () => undefined }) };
-      await insertStarts(one as unknown as Pool, id, [row]);
+      await appendRow(one as unknown as Pool, {
+        ...{ instanceId: id, sequence: 1, published: 0, ends: [], late: [], parts: [] },
+        starts: [{ ...logged, attempts: '{}' }],
+      });
       killed = kill(id).then(() => {
         over = true;
       });
@@ -128,8 +134,9 @@ describe('the start of a run', () => {
       expect(over).toBe(false);
     });
     await killed;
+    await takeOverLog(pool, id);
     expect((await findOrphans(pool, newId(), [], 1_000)).orphans.map(({ run }) => run.run_id)).toContain(
-      row.run.run_id,
+      runId,
     );
   });
 });
@@ -148,16 +155,24 @@ describe('a heartbeat', () => {
 });
 
 describe('a further attempt', () => {
-  it('is refused when the run has been ended by another instance, and harms no other', async () => {
+  it('is refused when the run has ended, and harms no other', async () => {
     const id = await makeInstance();
-    const [lost, other] = [start(), start()];
-    await insertStarts(pool, id, [lost, other]);
-    await insertEnds(pool, [failed(lost.run)]);
-    const next = { ...start(other.run, 2), ended: [answered(other)] };
-    const fresh = start();
-    const written = await insertStarts(pool, id, [start(lost.run, 2), next, fresh]);
-    expect(written).toEqual({ alive: true, refused: new Set([lost.run.run_id]) });
+    const [lost, other, fresh] = [start(), start(), start()];
+    const log = await startRuns(pool, id, [lost, other]);
+    await endRun(failed(lost.run, lost.handle));
+    const next = { ...callAgain(other), ended: [answered(other)] };
+    const written = await Promise.allSettled([callAgain(lost), next, fresh].map((row) => log.start(row)));
+    expect(written.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
     expect(await Promise.all([lost, other, fresh].map(({ run }) => attemptsOf(run)))).toEqual([0, 2, 1]);
+  });
+
+  it('is refused when the instance was declared dead', async () => {
+    const id = await makeInstance();
+    const row = start();
+    const log = await startRuns(pool, id, [row]);
+    await kill(id);
+    await expect(log.start(callAgain(row))).rejects.toThrow(InstanceDeadError);
+    expect(await attemptsOf(row.run)).toBe(1);
   });
 });
 
@@ -165,7 +180,7 @@ describe('an orphan', () => {
   it('is ended with what its ended attempts came to and an estimate of the others, however old it is', async () => {
     const id = await makeInstance();
     const first = start();
-    await insertStarts(pool, id, [first]);
+    const log = await startRuns(pool, id, [first]);
     const usage = {
       inputTokens: 7,
       cachedInputTokens: 3,
@@ -176,14 +191,14 @@ describe('an orphan', () => {
     };
     const cost = { costPico: 10n ** 17n + 1n, source: 'genai-prices' as const, version: 'v1' };
     const ended = { ...answered(first), usage, cost };
-    const second = { ...start(first.run, 2), ended: [ended] };
-    await insertStarts(pool, id, [second]);
+    const second = { ...callAgain(first), ended: [ended] };
+    await log.start(second);
+    await leaveOrphans(pool, id);
     await pool.query(`update chat.open_runs set started_at = now() - interval '60 days' where id = $1`, [
       first.run.run_id,
     ]);
-    await kill(id);
     const { orphans } = await findOrphans(pool, newId(), [], 1_000);
-    await insertEnds(
+    await insertInterruptedEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
@@ -217,10 +232,10 @@ describe('an end', () => {
     const id = await makeInstance();
     const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
     const row = { ...start(), charges };
-    await insertStarts(pool, id, [row]);
+    await startRuns(pool, id, [row]);
     const end = ended(row, 7n);
-    expect(await insertEnds(pool, [end, end])).toEqual([row.run.run_id]);
-    expect(await insertEnds(pool, [failed(row.run)])).toEqual([]);
+    await endRun(end);
+    await Promise.all([end, failed(row.run, row.handle)].map(endRun));
     expect(await endOf(row.run)).toMatchObject({ status: 'ok', cost_pico: '7' });
     expect(await costsOf(id)).toEqual([{ tenant_id: row.run.tenant_id, charges, cost: '7' }]);
   });
@@ -229,10 +244,10 @@ describe('an end', () => {
     const id = await makeInstance();
     const charges = [{ subjectId: newId(), windowStart: 1_700_000_000_000 }];
     const rows = [{ ...start(), charges }, { ...start(), charges }, start()];
-    await insertStarts(pool, id, rows);
-    await kill(id);
+    await startRuns(pool, id, rows);
+    await leaveOrphans(pool, id);
     const { orphans } = await findOrphans(pool, newId(), [], 1_000);
-    await insertEnds(
+    await insertInterruptedEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
@@ -280,7 +295,7 @@ describe('what is kept of a run under way', () => {
       [runId, run.tenant_id, id, JSON.stringify(run), JSON.stringify(attempts)],
     );
     const { orphans } = await findOrphans(pool, newId(), [], 1_000);
-    await insertEnds(
+    await insertInterruptedEnds(
       pool,
       orphans.map((orphan) => interruptedEnd(orphan, pricing)),
     );
@@ -294,12 +309,13 @@ describe('what is kept of a run under way', () => {
 });
 
 describe('a start that the database writes after the client was refused', () => {
-  it('gets its end from the process that gave it up, not from a reaper that takes it for a real one', async () => {
+  it('has an end of the process that gave it up, or is not written at all, and no reaper takes it for a real one', async () => {
     const instance = new Instance({ pool, url: database.url, log });
     const recorder = new RunRecorder({
       pool,
       instance,
       alerts: { ofRun: () => [] },
+      publisher: noPublisher,
       log,
       registry: createRegistry('test'),
     });
@@ -313,12 +329,15 @@ describe('a start that the database writes after the client was refused', () => 
         // A statement, because a transaction may not idle for longer than a second.
         const held = client.query('select pg_sleep(4)');
         await expect(recorder.startAttempt(row)).rejects.toMatchObject({ code: 'database_unavailable' });
-        await recorder.endRun(failed(row.run));
+        await recorder.endRun(failed(row.run, row.handle));
         expect(await endOf(row.run)).toBeNull();
         await held;
       });
-      await eventually(async () => expect(await endOf(row.run)).toMatchObject({ status: 'error' }), 15_000);
-      expect(recorder.openRuns).toEqual([]);
+      await eventually(() => expect(recorder.openRuns).toEqual([]), 15_000);
+      await leaveOrphans(pool, instance.id);
+      const { orphans } = await findOrphans(pool, newId(), [], 1_000);
+      expect(orphans.map(({ run }) => run.run_id)).not.toContain(row.run.run_id);
+      expect((await endOf(row.run))?.status ?? 'error').toBe('error');
     } finally {
       await recorder.stop();
       await instance.stop();

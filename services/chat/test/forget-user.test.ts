@@ -93,7 +93,7 @@ describe('ForgetUser', () => {
     await eventually(async () =>
       expect(await harness.rows('select from chat.outbox where tenant_id = $1', [tenantId])).toHaveLength(2),
     );
-    expect((await forget(tenantId, 'ursula')).counts['runs']).toBe(2n);
+    expect((await forget(tenantId, 'ursula')).counts['runs']).toBe(1n);
     expect(await rowsWith(tenantId, 'ursula')).toEqual([]);
     const [own, other] = await Promise.all(asked);
     expect(await own?.text()).toContain(secret);
@@ -134,7 +134,9 @@ describe('ForgetUser', () => {
     harness.simulator.setFault({ delay_ms: 500 });
     const late = complete(newId());
     await eventually(async () => expect(await stored()).toHaveLength(2));
-    await eventually(async () => expect(await harness.rows('select from chat.open_runs')).toHaveLength(1));
+    await eventually(async () =>
+      expect(await harness.rows('select from chat.runs_under_way')).toHaveLength(1),
+    );
     expect((await forget(tenantId, 'ursula')).counts).toEqual({
       completions: 2n,
       responses: 0n,

@@ -5,7 +5,7 @@ import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import type { AttemptStart } from '../src/runs/run.ts';
 import { noUsage } from '../src/usage/usage.ts';
-import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
+import type { EndRow, RunHandle, StartRow } from '../src/recording/run-rows.ts';
 
 /** Rows about runs, as the parts of chat write them. */
 
@@ -19,7 +19,12 @@ export function start(run: StartedRun = someRun(), number = 1): StartRow {
     upstreamModel: 'small',
     inputTokensGuess: 10,
   };
-  return { run, charges: null, attempt, ended: [] };
+  return { handle: {}, run, charges: null, attempt, ended: [] };
+}
+
+/** A further call of a run. */
+export function callAgain({ run, handle }: StartRow): StartRow {
+  return { ...start(run, 2), handle };
 }
 
 /** 2 and 8 USD per million tokens. */
@@ -31,7 +36,7 @@ export const pricing = new Pricing(
   null,
 );
 
-export function someRun(): StartedRun {
+export function someRun(inputPreview: string | null = null): StartedRun {
   return startedRun({
     id: newId(),
     tenantId: newId(),
@@ -49,15 +54,16 @@ export function someRun(): StartedRun {
     requestModel: 'small',
     ownKey: false,
     streamed: false,
-    inputPreview: null,
+    inputPreview,
     recall: null,
     charges: null,
   });
 }
 
 /** The end of a run without a call. */
-export function failed(run: StartedRun): EndRow {
+export function failed(run: StartedRun, handle: RunHandle = {}): EndRow {
   return {
+    handle,
     run,
     attempts: [],
     end: {
@@ -78,8 +84,8 @@ export function failed(run: StartedRun): EndRow {
 }
 
 /** The end of a run that was answered. */
-export function ended({ run }: StartRow, costPico: bigint): EndRow {
+export function ended({ run, handle }: StartRow, costPico: bigint): EndRow {
   const { end } = failed(run);
   const cost = { costPico, source: 'catalogue' as const, version: 'v1', priced: true };
-  return { run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
+  return { handle, run, attempts: [], end: { ...end, status: 'ok', errorType: null, cost } };
 }

@@ -28,10 +28,10 @@ describe('a run that another instance has ended as interrupted', () => {
     });
     try {
       const id = newId();
-      const fields = { stream: true, x_simulator: { id, chunks: 5, chunk_delay_ms: 100 } };
+      const fields = { stream: true, x_simulator: { id, chunks: 5, chunk_delay_ms: 500 } };
       const pending = complete(chat('not dead', fields));
       await harness.simulator.waitForRequest((request) => request.id === id);
-      const [row] = await harness.rows('select id, instance_id from chat.open_runs');
+      const [row] = await harness.rows('select id, instance_id from chat.runs_under_way');
       await reap(pool, String(row?.['instance_id']));
       expect(await (await pending).text()).toContain('[DONE]');
       const ends = await harness.rows(
@@ -51,14 +51,17 @@ describe('a run that another instance has ended as interrupted', () => {
     }
   });
 
-  it('does not end a second time when its own instance comes back', async () => {
+  it('does not end a second time if its estimated end can not be corrected any more', async () => {
     const id = newId();
     const pending = complete(chat('paused', { x_simulator: { id, delay_ms: 400 } }));
     await harness.simulator.waitForRequest((request) => request.id === id);
-    // The end of a run deletes it.
     const [row] = await harness.rows(
-      `delete from chat.open_runs where run::json ->> 'input_preview' = 'paused' returning id`,
+      `select id, instance_id from chat.runs_under_way where run::json ->> 'input_preview' = 'paused'`,
     );
+    await harness.rows('update chat.instances set dead_at = now(), log_taken_at = now() where id = $1', [
+      row?.['instance_id'],
+    ]);
+    await harness.rows('delete from chat.run_log where instance_id = $1', [row?.['instance_id']]);
     const response = await pending;
     expect(response.status).toBe(200);
     await response.text();
@@ -74,7 +77,7 @@ describe('an instance that was declared dead', () => {
     const pending = complete(chat('reborn', { x_simulator: { id, delay_ms: 400 } }));
     await harness.simulator.waitForRequest((request) => request.id === id);
     const instances = await harness.rows(
-      `select dead_at from chat.instances where id in (select instance_id from chat.open_runs)`,
+      `select dead_at from chat.instances where id in (select instance_id from chat.runs_under_way)`,
     );
     expect(instances).toEqual([{ dead_at: null }]);
     expect((await pending).status).toBe(200);

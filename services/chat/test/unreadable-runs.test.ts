@@ -8,9 +8,9 @@ import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import { Reaper } from '../src/recording/reaper-job.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
-import { insertStarts } from '../src/recording/run-system-store.ts';
 import type { StartRow } from '../src/recording/run-rows.ts';
 import { largestRun } from './largest-run.ts';
+import { leaveOrphans, startRuns } from './logged-runs.ts';
 import { createSystemDatabase, endsOf, type SystemDatabase } from './system-database.ts';
 
 const log = createLogger('chat', 'silent');
@@ -29,7 +29,13 @@ afterAll(async () => database.drop());
 function start(): StartRow {
   const run = startedRun(largestRun('x').identity);
   const attempt = { id: newId(), number: 1, provider: 'openai', inputTokensGuess: 10 };
-  return { run, charges: null, attempt: { ...attempt, model: 'small', upstreamModel: 'small' }, ended: [] };
+  return {
+    handle: {},
+    run,
+    charges: null,
+    attempt: { ...attempt, model: 'small', upstreamModel: 'small' },
+    ended: [],
+  };
 }
 
 describe("a run under way whose row can't be read", () => {
@@ -37,7 +43,8 @@ describe("a run under way whose row can't be read", () => {
     const id = newId();
     await insertInstance(pool, id);
     const rows = Array.from({ length: 4 }, start);
-    await insertStarts(pool, id, rows);
+    await startRuns(pool, id, rows);
+    await leaveOrphans(pool, id);
     const [callless, garbled, shapeless, sound] = rows.map(({ run }) => run);
     const spoil = (run: StartedRun | undefined, column: string, text: string) =>
       pool.query(`update chat.open_runs set ${column} = $2 where id = $1`, [run?.run_id, text]);
@@ -55,7 +62,6 @@ describe("a run under way whose row can't be read", () => {
       log,
       registry,
     });
-    await pool.query('update chat.instances set dead_at = now() where id = $1', [id]);
     await reaper.sweep();
     for (const run of [callless, sound]) {
       if (run === undefined) throw new Error('there are four runs');

@@ -8,7 +8,7 @@ import { Vacuum } from '../src/recording/vacuum-job.ts';
 import { mayVacuum } from '../src/recording/vacuum-system-store.ts';
 
 const log = createLogger('chat', 'silent');
-const tables = ['open_runs', 'outbox'];
+const tables = ['run_log', 'outbox'];
 
 let database: TestDatabase;
 let pool: Pool;
