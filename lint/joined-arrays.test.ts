@@ -17,7 +17,7 @@ it.each([
   `insert into memory.postings as p (term) select term from unnest($1::bigint[]) as new (term) on conflict (term) do update set entries = excluded.entries`,
   `select 1 from unnest($1::text[]) as staged (path) cross join lateral (select 1 from memory.documents limit 1) as d`,
   `select 1 from unnest($1::uuid[]) as kept (run_id) join ended on ended.id = kept.run_id`,
-  `update chat.open_runs r set attempts = i.attempts from alive, unnest($1::uuid[], $2::text[]) as i (id, attempts) where r.id = i.id and r.id = any($1::uuid[])`,
+  `update chat.runs r set attempts = i.attempts from alive, unnest($1::uuid[], $2::text[]) as i (id, attempts) where r.id = i.id and r.id = any($1::uuid[])`,
   `select 1 from memory.agents as a cross join unnest($1::text[]) as staged (path)`,
 ])('accepts %s', (statement) => {
   expect(found(statement)).toBe(0);
