@@ -106,7 +106,8 @@ function complaintsAbout(row: RunRow, requests: number): string[] {
 /** Whether every run has its end and has arrived at analytics, as far as can be said now. */
 export async function allArrived(chaos: Records): Promise<boolean> {
   const [chat] = await chaos.rows<{ waiting: number; at: Date }>(
-    `select (select count(*) from chat.open_runs)::int + (select count(*) from chat.outbox)::int as waiting,
+    `select ((select count(*) from chat.runs_under_way) + (select count(*) from chat.outbox)
+             + (select count(*) from chat.logged_runs where ending is not null))::integer as waiting,
             clock_timestamp() as at`,
   );
   if (chat === undefined || chat.waiting > 0) return false;

@@ -268,8 +268,10 @@ export class ChannelPeople {
 /** Waits until every run has its end, and the end is published. */
 export async function untilRunsEnded(chaos: ChaosSystem): Promise<void> {
   await chaos.within(60_000, 'every run has its end', async () => {
-    const open = await chaos.rows('select 1 from chat.open_runs');
-    const unpublished = await chaos.rows('select 1 from chat.outbox');
+    const open = await chaos.rows('select 1 from chat.runs_under_way');
+    const unpublished = await chaos.rows(
+      'select 1 from chat.logged_runs where ending is not null union all select 1 from chat.outbox',
+    );
     return open.length + unpublished.length === 0;
   });
 }

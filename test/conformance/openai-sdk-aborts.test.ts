@@ -115,7 +115,7 @@ describe('a client that leaves', () => {
     // It waits for the same lookup, so the first request has gone on by the time that it is answered.
     await client.chat.completions.create(say('hello', 'agent:poet'));
     expect(gateway.simulator.requests.filter((request) => request.id === id)).toEqual([]);
-    const started = "select 1 from chat.open_runs where run::json ->> 'request_id' = $1";
+    const started = "select 1 from chat.runs_under_way where run::json ->> 'request_id' = $1";
     expect(await gateway.rows('chat', started, [id])).toEqual([]);
   });
 });

@@ -221,7 +221,7 @@ const queuesOf: Readonly<Record<string, string>> = {
   agent: 'agent.audit_outbox',
   memory: 'memory.audit_outbox',
   webhook: 'webhook.audit_outbox',
-  chat: 'chat.outbox, chat.open_runs, chat.run_costs, chat.settlements',
+  chat: 'chat.outbox, chat.run_log, chat.open_runs, chat.run_costs, chat.settlements',
 };
 
 describe('a gateway on databases that such an owner has migrated', () => {

@@ -89,7 +89,7 @@ it('metrics show runs under way, and ends that wait for the database', async () 
 it('metrics count runs of processes that died', async () => {
   const lost = complete({ x_simulator: { delay_ms: 60_000 } }).catch(() => undefined);
   await shows('chat-1', ['gatehouse_runs_open'], 1);
-  await gateway.rows('chat', 'update chat.open_runs set instance_id = $1', [newId()]);
+  await gateway.rows('chat', 'update chat.run_log set instance_id = $1', [newId()]);
   await eventually(
     async () => expect(valueOf(await gateway.metrics('chat-1'), 'gatehouse_runs_interrupted_total')).toBe(1),
     40_000,

@@ -56,7 +56,7 @@ function mayFail(service: Workload, { at, ms, ending }: Sent, killedAt: number):
 /** Notes which replica of chat has which request in its hands. */
 async function noteHolders(cluster: ClusterSystem, holderOf: Map<string, string>): Promise<void> {
   const rows = await cluster.rows<{ session_id: string; instance_id: string }>(
-    `select run::json ->> 'session_id' as session_id, instance_id from chat.open_runs`,
+    `select run::json ->> 'session_id' as session_id, instance_id from chat.runs_under_way`,
   );
   for (const row of rows) holderOf.set(row.session_id, row.instance_id);
   await sleep(100);

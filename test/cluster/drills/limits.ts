@@ -58,8 +58,9 @@ async function allServe(cluster: ClusterSystem): Promise<void> {
 
 /** How many replicas have a request of the tenant in their hands. */
 async function replicasServing(cluster: ClusterSystem, tenantId: string): Promise<number> {
-  const rows = await cluster.rows('select distinct instance_id from chat.open_runs where tenant_id = $1', [
-    tenantId,
-  ]);
+  const rows = await cluster.rows(
+    'select distinct instance_id from chat.runs_under_way where tenant_id = $1',
+    [tenantId],
+  );
   return rows.length;
 }
