@@ -40,7 +40,7 @@ export function publishOutbox(shell: Shell, options: OutboxPublisherOptions): vo
   shell.add(relay);
 }
 
-/** Where events of a topic go; null if no one takes them. Close it in the end. */
+/** The receiver of events of a topic; null without one. Close it in the end. */
 export function eventSink(
   shell: Shell,
   {

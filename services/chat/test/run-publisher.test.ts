@@ -26,7 +26,7 @@ class Sink implements EventSink {
   }
 }
 
-/** What became of rows. */
+/** Rows that were published, and that went to the outbox. */
 const log = { published: new Set<PublishedRow>(), spilled: new Set<PublishedRow>() };
 const owner = {
   published: (row: PublishedRow) => log.published.add(row),

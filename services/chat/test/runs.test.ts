@@ -51,7 +51,7 @@ describe('a run that another instance has ended as interrupted', () => {
     }
   });
 
-  it('does not end a second time if its estimated end can not be corrected any more', async () => {
+  it('does not end a second time if its estimated end cannot be corrected any more', async () => {
     const id = newId();
     const pending = complete(chat('paused', { x_simulator: { id, delay_ms: 400 } }));
     await harness.simulator.waitForRequest((request) => request.id === id);

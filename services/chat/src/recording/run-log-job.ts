@@ -131,7 +131,7 @@ export class RunLog {
     this.#work();
   }
 
-  /** Waits for what is under way. What is left is taken over by another instance. */
+  /** Waits for what is under way. The rest is taken over by another instance. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     while (this.#busy !== null) await this.#busy;
@@ -280,7 +280,7 @@ export class RunLog {
     return null;
   }
 
-  /** Tells clients whose calls are not known to be recorded, and those that would only wait for the same. */
+  /** Rejects starts that are not known to be recorded, and those that would only wait for the same. */
   #refuseStarts(starts: readonly Start[], error: unknown): void {
     for (const { reject } of starts) reject(error);
     const waiting = this.#starts.splice(0);

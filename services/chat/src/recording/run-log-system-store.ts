@@ -192,7 +192,7 @@ export async function takeOverLog(pool: Pool, instanceId: string): Promise<boole
       'update chat.instances set log_taken_at = now() where id = $1 and dead_at is not null and log_taken_at is null',
       [instanceId],
     );
-    // So must it see what a deletion of a user has changed. Of two that take over at once, the second finds nothing.
+    // So must it see what a deletion of a user has changed. If two take over at once, the second finds nothing.
     const { rowCount } = await client.query('select from chat.run_log where instance_id = $1 for update', [
       instanceId,
     ]);

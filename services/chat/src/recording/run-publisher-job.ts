@@ -28,7 +28,7 @@ const limits = { items: 500, bytes: 500_000 };
 /** Beyond these, events go to the outbox. */
 const most = { events: 5_000, bytes: 8_000_000 };
 
-/** Characters. What is longer may be too large for an event, which the outbox keeps as a dead letter. */
+/** Characters. A longer one may be too large for an event, which the outbox keeps as a dead letter. */
 const longestData = maxEventBytes / 4;
 
 interface Written {
