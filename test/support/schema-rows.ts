@@ -65,16 +65,12 @@ async function columnsOf(client: Client, schema: string): Promise<Column[]> {
 const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
   uuid: (n) => `01a5f000-0000-7000-8000-${String(n).padStart(12, '0')}`,
   text: (n, name) => `${name} ${n}`,
-  'text[]': (n, name) => `{${name} ${n}}`,
   boolean: (n) => String(n % 2 === 0),
   smallint: String,
   integer: String,
   bigint: String,
   numeric: String,
   'double precision': String,
-  'smallint[]': (n) => `{${n}}`,
-  'integer[]': (n) => `{${n}}`,
-  'bigint[]': (n) => `{${n}}`,
   'bit varying': (n) => n.toString(2),
   xid8: String,
   json: () => '{}',
@@ -84,9 +80,16 @@ const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
   'timestamp with time zone': (n) => new Date(Date.UTC(2026, 10, 10, 0, n)).toISOString(),
 };
 
+/** A value of the type; for an array, one element. Undefined for an unknown type. */
+function valueByType(type: string, n: number, name: string): string | undefined {
+  if (!type.endsWith('[]')) return byType[type]?.(n, name);
+  const element = byType[type.slice(0, -2)]?.(n, name);
+  return element === undefined ? undefined : `{"${element}"}`;
+}
+
 function valueOf({ table, name, type, check }: Column, n: number): string {
   const listed = [...(check?.matchAll(/'([^']*)'::text/g) ?? [])].map(([, value]) => value ?? '');
-  const value = check?.includes('= ANY') === true ? listed[n % listed.length] : byType[type]?.(n, name);
+  const value = check?.includes('= ANY') === true ? listed[n % listed.length] : valueByType(type, n, name);
   if (value === undefined) throw new Error(`add a value for ${table}.${name} of type ${type}`);
   return value;
 }
