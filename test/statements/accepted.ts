@@ -97,10 +97,16 @@ export const accepted: readonly Accepted[] = [
     reason: `each of the tables ${waiting}`,
   },
   {
-    file: `${chat}/run-system-store.ts`,
-    begins: 'with alive as (',
-    problem: 'compares all with all: (r.id = i_1.id)',
+    file: `${chat}/run-log-system-store.ts`,
+    begins: 'with instance as (',
+    problem: 'compares all with all: (kept.run_id =',
     reason: 'a group has 256 runs at most',
+  },
+  {
+    file: `${chat}/run-log-system-store.ts`,
+    begins: 'with runs as (',
+    problem: 'compares all with all: (t',
+    reason: 'sorts the runs of one log instead if it has more than a few rows',
   },
   {
     file: `${chat}/run-end-system-store.ts`,

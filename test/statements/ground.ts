@@ -121,10 +121,8 @@ function numberOf({ name }: Column): string {
 
 const byType: Readonly<Record<string, (column: Column) => string>> = {
   uuid: (column) => uuidOf(numberOf(column)),
-  'uuid[]': () => `array[${uuidOf('n')}]`,
   text: (column) => `'${column.name} ' || ${column.name === 'user_id' ? numberOf(column) : 'n'}`,
   'character varying': ({ name }) => `'${name} ' || n`,
-  'text[]': ({ name }) => `array['${name} ' || n]`,
   boolean: () => `${ofTenant} % 2 = 0`,
   smallint: ({ isUnique }) => (isUnique ? 'n % 30000' : 'n % 97'),
   integer: ({ isUnique }) => (isUnique ? 'n' : 'n % 97'),
@@ -132,9 +130,6 @@ const byType: Readonly<Record<string, (column: Column) => string>> = {
   numeric: () => 'n % 97',
   'double precision': () => 'n % 97',
   real: () => 'n % 97',
-  'smallint[]': () => 'array[n % 97]',
-  'integer[]': () => 'array[n % 97]',
-  'bigint[]': () => 'array[n % 97]',
   bit: () => `B'1'`,
   'bit varying': () => `B'10'`,
   json: () => `'{}'`,
@@ -155,10 +150,16 @@ function timeOf({ name, isPartitionKey }: Column): string {
   return /expire|until|next|due|after|retry|keep/.test(name) ? future : past;
 }
 
+/** A value of the type; for an array, one element. Undefined for an unknown type. */
+function valueByType(type: string, column: Column): string | undefined {
+  const value = byType[type.replace(/\(.*\)|\[\]/g, '')]?.(column);
+  return value !== undefined && type.endsWith('[]') ? `array[${value}]` : value;
+}
+
 function valueOf(column: Column): string {
   const { schema, table, name, type, check, labels, isRequired, isUnique } = column;
   const listed = /= ANY| = /.test(check ?? '') ? textsIn(check ?? '') : labels;
-  const value = listed.length > 0 ? oneOf(listed, column) : byType[type.replace(/\(.*\)/, '')]?.(column);
+  const value = listed.length > 0 ? oneOf(listed, column) : valueByType(type, column);
   if (value === undefined) throw new Error(`add a value for ${schema}.${table}.${name} of type ${type}`);
   const typed = `(${value})::${type}`;
   return isRequired || isUnique ? typed : `case when ${presence(column)} then ${typed} end`;
