@@ -210,6 +210,19 @@ describe('the log of a process that died', () => {
   });
 });
 
+describe('an end that finds 20,000 others waiting', () => {
+  it('is refused, and a reaper ends its run', async () => {
+    const log = await makeLog();
+    const rows = Array.from({ length: 20_001 }, () => start());
+    await Promise.all(rows.map((row) => log.start(row)));
+    const results = await Promise.allSettled(rows.map((row) => endRun(ended(row, 1n))));
+    expect(results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([20_000]);
+    await eventually(async () => expect(await orphans()).toEqual([rows.at(-1)?.run.run_id]));
+    expect(log.openRuns).toEqual([]);
+    expect(pushed.flatMap(({ runs }) => runs)).toHaveLength(20_000);
+  });
+});
+
 describe('a row of which nothing is known', () => {
   const outage = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });
 
