@@ -82,7 +82,7 @@ export async function loseBatch(harness: ChatHarness, runId: string, failingFor?
   await harness.rows('delete from chat.outbox where run_id = $1', [runId]);
   await harness.rows(
     `update chat.batches set provider_batch_id = null, content = null, ended_at = null, due_at = now(),
-       failing_since = now() - $2::interval
+       lease_id = null, failing_since = now() - $2::interval
      where id = $1`,
     [runId, failingFor ?? null],
   );

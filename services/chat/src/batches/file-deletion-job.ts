@@ -23,7 +23,7 @@ const maxTries = 8;
 const answerMs = 10_000;
 /** Attempts to find the file of an upload whose end is not known. */
 const looks = 2;
-const uploadedFiles = '/files?purpose=batch&order=desc&limit=1000';
+const uploadedFiles = '/files?purpose=batch&order=desc&limit=500';
 
 export interface FileDeletionOptions {
   pool: Pool;

@@ -2,6 +2,9 @@ import type { BatchApi } from './batch-api.ts';
 import { idIn, isBatch, isCancelling, isEnded, isWhole, outcomeOf, resultIn } from './openai-batch.ts';
 import { findListed } from './provider-list.ts';
 
+/** A page is read whole, whatever metadata clients give their batches: up to 50 kB each. */
+const listed = '/batches?limit=20';
+
 const filePath = (id: string): string => `/files/${encodeURIComponent(id)}`;
 
 /** Files and batches of OpenAI's API. */
@@ -17,7 +20,7 @@ export const openaiBatches: BatchApi = {
   resultIds: (object) => ({ output: idIn(object, 'output_file_id'), errors: idIn(object, 'error_file_id') }),
   describesFiles: true,
   find({ providerFileId, createdAt: since }, { resources, signal, knownIds }) {
-    const list = { path: '/batches?limit=100', cursor: 'after', since, isObject: isBatch, signal } as const;
+    const list = { path: listed, cursor: 'after', since, isObject: isBatch, signal } as const;
     return findListed(resources, list, async (objects) => {
       const own = objects.filter((object) => idIn(object, 'input_file_id') === providerFileId);
       const known = await knownIds(own.map((object) => idIn(object)).filter((id) => id !== null));
