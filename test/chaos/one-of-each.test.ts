@@ -2,6 +2,7 @@ import { afterAll, beforeAll } from '@jest/globals';
 import { EndlessProvider } from './endless-provider.ts';
 import { hostileClients } from './hostile-clients.ts';
 import { killedAgent } from './killed-agent.ts';
+import { killedBatch } from './killed-batch.ts';
 import { killedChat } from './killed-chat.ts';
 import { killedTenant } from './killed-tenant.ts';
 import { largestAnswers } from './largest-answers.ts';
@@ -35,4 +36,5 @@ hostileClients(
 killedTenant(() => system.chaos);
 killedAgent(() => system.chaos);
 killedChat(() => system.chaos);
+killedBatch(() => system.chaos);
 pausedAnalytics(() => system);
