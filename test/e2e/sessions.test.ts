@@ -56,6 +56,34 @@ describe('a person with a browser', () => {
     expect(performance.now() - startedAt).toBeLessThan(boundMs);
   });
 
+  it('deletes their own data, and only in a session', async () => {
+    const tenant = await gateway.makeTenant();
+    const made = await gateway.call('/v1/api-keys', {
+      key: tenant.adminKey,
+      body: { name: 'Bea', role: 'user', user_id: 'bea' },
+    });
+    const { key } = made.body as { key: string };
+    const cookie = await logIn(key);
+    const own = '/v1/users/bea/data';
+    const site = { cookie, 'sec-fetch-site': 'cross-site' };
+    const refusals = [
+      [await gateway.call(own, { method: 'DELETE', key }), 'role_missing'],
+      [await gateway.call(own, { method: 'DELETE', headers: site }), 'cross_site_request'],
+      [await browse('/v1/users/ada/data', cookie, { method: 'DELETE' }), 'user_mismatch'],
+    ] as const;
+    for (const [answer, code] of refusals)
+      expect(answer).toMatchObject({ status: 403, body: { error: { code } } });
+
+    const begun = await browse(own, cookie, { method: 'DELETE', edge: 1 });
+    expect(begun.status).toBe(202);
+    const { id } = begun.body as { id: string };
+    await eventually(async () => {
+      const deletion = await browse(`${own}/deletions/${id}`, cookie);
+      expect(deletion).toMatchObject({ body: { id, status: 'completed' } });
+    }, 30_000);
+    expect((await browse('/v1/session', cookie)).body).toMatchObject({ user_id: 'bea' });
+  });
+
   it('gets 401 for a wrong key, and a page', async () => {
     const wrong = await browse('/login/key', '', { body: { key: 'wrong' } });
     expect(wrong).toMatchObject({ status: 401, body: { error: { code: 'invalid_api_key' } } });

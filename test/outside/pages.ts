@@ -60,8 +60,8 @@ const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
   await page.setViewport({ width: widths.desktop, height: 900 });
-  // Chromium logs the 401 that leads to the login, the 400 of a form that is refused, and looks for the icon.
-  const watch = new PageWatch(page, origin, /status of 40[014]/);
+  // Chromium logs the 401 that leads to the login, the 400 of a form and the 429 of a deletion that are refused, and looks for the icon.
+  const watch = new PageWatch(page, origin, /status of 4(0[014]|29)/);
   await watch.start(page);
   let secret = '';
 
@@ -286,6 +286,29 @@ try {
     const wrong = await inspect(page, 'user', paths);
     await logOut(page);
     return holdsNothing([...wrong, ...foreign]);
+  });
+
+  await check('a user has all of their data deleted, and sees how far that is', async () => {
+    const body = { name: 'Of a user', role: 'user', user_id: 'grace' };
+    const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
+    await logIn(page, made.body.key, '/app/data');
+    await click(page, 'Delete all of your data');
+    await page.waitForSelector('dialog .danger', patience);
+    const wrong = await faults(page);
+    await page.screenshot({ path: path.join(screenshots, 'pages-delete-own-data.png') });
+    await (await page.$('dialog .danger'))?.click();
+    await page.waitForFunction(
+      `/: completed/.test(document.querySelector('caption')?.textContent ?? '')`,
+      patience,
+    );
+    wrong.push(...(await inspect(page, 'own-data', [`/app/data${new URL(page.url()).search}`])));
+    await click(page, 'Delete all of your data');
+    await (await page.waitForSelector('dialog .danger', patience))?.click();
+    await page.waitForSelector('dialog .problem', patience);
+    const shown = await textOf(page, 'dialog .problem');
+    await page.keyboard.press('Escape');
+    await logOut(page);
+    return holdsNothing([...wrong, ...(/less than 10 minutes/.test(shown) ? [] : [shown])]);
   });
 
   await check('no page of an owner has a fault by axe', async () => {

@@ -133,9 +133,14 @@ function accessText(access: Access): string {
       return 'Needs a session, and no key.';
     case 'key':
       return 'Needs any valid key.';
-    case 'admin':
     case 'owner':
-      return `Needs a key with the role \`${access.kind}\`.`;
+      return 'Needs a key with the role `owner`.';
+    case 'admin': {
+      const { orSelf } = access;
+      const scopes = orSelf?.map((scope) => `\`${scope}\``).join(' and ');
+      const others = scopes === undefined ? '' : `, or the session of the user with the scopes ${scopes}`;
+      return `Needs a key with the role \`admin\`${others}.`;
+    }
     case 'scope':
       return access.also === undefined
         ? `Needs a key with the scope \`${access.scope}\`${access.owners === true ? ', of a tenant or an owner' : ''}.`

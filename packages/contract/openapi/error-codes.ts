@@ -22,7 +22,9 @@ const isSigned: When = ({ access }) => access.kind === 'signed';
 const needsKey: When = ({ access }) => !['public', 'signed', 'session'].includes(access.kind);
 const logsIn: When = at('login.key');
 const needsScope: When = ({ access }) =>
-  access.kind === 'scope' || (access.kind === 'ticket' && access.scope !== undefined);
+  access.kind === 'scope' ||
+  (access.kind === 'ticket' && access.scope !== undefined) ||
+  (access.kind === 'admin' && access.orSelf !== undefined);
 const ofOwner: When = ({ access }) => access.kind === 'owner';
 const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;

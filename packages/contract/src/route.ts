@@ -24,8 +24,11 @@ export type Access =
   | { kind: 'key' }
   /** With `owners`, also for owner keys, which belong to no tenant. */
   | { kind: 'scope'; scope: Scope; also?: Scope; owners?: true }
-  /** Keys with the role `admin`, whatever their scopes. */
-  | { kind: 'admin' }
+  /**
+   * Keys with the role `admin`, whatever their scopes. With `orSelf`, also sessions that are bound to a user and have
+   * these scopes; the handler holds them to what is of that user.
+   */
+  | { kind: 'admin'; orSelf?: readonly Scope[] }
   | { kind: 'owner' };
 
 /**

@@ -32,6 +32,14 @@ describe('the route table', () => {
     }
   });
 
+  it('lets people act for themselves in a session where data of users is deleted, and nowhere else', () => {
+    for (const { access, path } of routes) {
+      const orSelf = access.kind === 'admin' ? access.orSelf : undefined;
+      const isOfUser = path.startsWith('/v1/users/{user_id}/data');
+      expect(orSelf).toEqual(isOfUser ? ['memory.write', 'cookies.write'] : undefined);
+    }
+  });
+
   it('keeps owner routes under /internal, and everything else out of there', () => {
     for (const { access, path } of routes) {
       expect(path.startsWith('/internal/v1/owner/')).toBe(access.kind === 'owner');

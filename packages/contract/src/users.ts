@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { count, uuid } from './fields.ts';
-import { accepted, admin, ok, route, type Route } from './route.ts';
+import { accepted, ok, route, type Access, type Route } from './route.ts';
 
 /** The data of end users: `/v1/users/{user_id}/data*`. */
 
@@ -32,6 +32,8 @@ const example: UserDataDeletion = {
 };
 
 const base = '/v1/users/{user_id}/data';
+/** A user deletes no more than they could with a key, piece by piece. */
+const access: Access = { kind: 'admin', orSelf: ['memory.write', 'cookies.write'] };
 
 export const routes: readonly Route[] = [
   route({
@@ -39,11 +41,11 @@ export const routes: readonly Route[] = [
     method: 'DELETE',
     path: base,
     service: 'tenant',
-    access: admin,
+    access,
     response: accepted(userDataDeletion),
     summary: 'Delete the data of an end user',
     description:
-      'Removes what the user left in the memory and knowledge graph of every agent, the calls of webhooks and messages of channels that were for the user, and the cookies of their browser. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay.',
+      'Removes what the user left in the memory and knowledge graph of every agent, the calls of webhooks and messages of channels that were for the user, and the cookies of their browser. In traces, previews are cleared and a pseudonym replaces the user id; amounts stay. The deletion goes on by itself until every service has completed, and covers what the user did until the request. While a deletion of the same user runs, returns that one, which then covers what the user did until now. API keys that are bound to the user stay. A user may request it once in ten minutes.',
     examples: {
       ada: {
         summary: 'All data of one user',
@@ -60,7 +62,7 @@ export const routes: readonly Route[] = [
     method: 'GET',
     path: `${base}/deletions/{id}`,
     service: 'tenant',
-    access: admin,
+    access,
     response: ok(userDataDeletion),
     summary: 'Get the progress of a deletion',
     description: 'A deletion can be read for 90 days after it has completed.',

@@ -46,7 +46,7 @@ function unauthenticated(cause?: unknown): AppError {
 
 /** Throws 403 with the missing role or scope, and 401 for a key where a session is required. */
 export function checkAccess(
-  principal: Pick<Principal, 'role' | 'scopes' | 'sessionId'>,
+  principal: Pick<Principal, 'role' | 'scopes' | 'sessionId' | 'boundUser'>,
   access: Access,
 ): void {
   switch (access.kind) {
@@ -62,8 +62,7 @@ export function checkAccess(
       checkScope(principal, access.scope);
       return;
     case 'admin':
-      if (principal.role !== 'admin')
-        throw new AppError('role_missing', 'This endpoint is for admin keys of a tenant only.');
+      if (principal.role !== 'admin') checkSelf(principal, access.orSelf);
       return;
     case 'owner':
       if (principal.role !== 'owner')
@@ -73,6 +72,21 @@ export function checkAccess(
       checkScope(principal, access.scope);
       checkScope(principal, access.also);
   }
+}
+
+/** Throws unless the principal is the session of a user, and has the scopes by which that one may act for themselves. */
+function checkSelf(
+  { scopes, sessionId, boundUser }: Pick<Principal, 'scopes' | 'sessionId' | 'boundUser'>,
+  needed: readonly Scope[] | undefined,
+): void {
+  if (needed === undefined || sessionId === undefined || boundUser === null)
+    throw new AppError(
+      'role_missing',
+      needed === undefined
+        ? 'This endpoint is for admin keys of a tenant only.'
+        : 'This endpoint is for admin keys of a tenant, and for the session of the user.',
+    );
+  for (const scope of needed) checkScope({ scopes }, scope);
 }
 
 function checkScope({ scopes }: Pick<Principal, 'scopes'>, scope: Scope | undefined): void {

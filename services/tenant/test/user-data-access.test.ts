@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { scopesOf } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import type { As } from '@gatehouse/test/service-under-test';
 import { tablesWith } from '@gatehouse/test/tables-with';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { UserDataClient } from './user-data.ts';
@@ -41,6 +43,54 @@ describe('rights', () => {
       expect(answer.status).toBe(403);
       expect(answer.body.error).toMatchObject({ code: 'user_mismatch', param: 'user_id' });
     }
+  });
+
+  it('are those of the session of a user too, for their own data', async () => {
+    const session = { ...tenant.admin, role: 'user' as const, scopes: scopesOf('user'), sessionId: newId() };
+    const noa = { ...session, boundUser: 'noa', userId: 'noa' };
+    const own = await users.delete(noa, 'noa');
+    expect(own.status).toBe(202);
+    await users.untilCompleted(tenant, 'noa', own.body.id);
+    expect((await users.get(noa, 'noa', own.body.id)).body.status).toBe('completed');
+    const entries = await rows(
+      `select action, actor_role as role, actor_user_id as "user" from tenant.audit_log where resource_id = $1`,
+      [own.body.id],
+    );
+    expect(entries).toEqual([{ action: 'user_data.deletion_requested', role: 'user', user: null }]);
+
+    const { id } = await users.start(tenant, 'oli');
+    const { sessionId: _, ...withKey } = noa;
+    const refusals: [As, string, string][] = [
+      [noa, 'oli', 'user_mismatch'],
+      // The user that a request names is not the one of its session.
+      [{ ...session, boundUser: null, userId: 'oli' }, 'oli', 'role_missing'],
+      [{ ...noa, boundUser: 'oli', scopes: ['chat', 'cookies.write'] }, 'oli', 'scope_missing'],
+      [{ ...noa, boundUser: 'oli', scopes: ['chat', 'memory.write'] }, 'oli', 'scope_missing'],
+      [{ ...withKey, boundUser: 'oli' }, 'oli', 'role_missing'],
+    ];
+    for (const [as, userId, code] of refusals)
+      for (const answer of [await users.delete(as, userId), await users.get(as, userId, id)])
+        expect([answer.status, answer.body.error.code]).toEqual([403, code]);
+    const other = await service.makeTenant();
+    const foreign = { ...noa, tenantId: other.id, tenantSlug: other.slug };
+    expect((await users.get(foreign, 'noa', own.body.id)).status).toBe(404);
+  });
+
+  it('let a user start a deletion once in ten minutes, and an admin as often as they want', async () => {
+    const session = { ...tenant.admin, role: 'user' as const, scopes: scopesOf('user'), sessionId: newId() };
+    const pia = { ...session, boundUser: 'pia', userId: 'pia' };
+    const { body } = await users.delete(pia, 'pia');
+    for (const isOver of [false, true]) {
+      if (isOver) await users.untilCompleted(tenant, 'pia', body.id);
+      const again = await users.delete(pia, 'pia');
+      expect([again.status, again.body.error.code]).toEqual([429, 'rate_limit_exceeded']);
+      expect(again.headers.get('retry-after')).toBe('600');
+      expect((await users.delete({ ...pia, boundUser: 'quinn' }, 'quinn')).status).toBe(isOver ? 429 : 202);
+    }
+    await rows(`update tenant.user_deletions set requested_at = requested_at - interval '10 minutes'`);
+    expect((await users.delete(pia, 'pia')).status).toBe(202);
+    for (let count = 0; count < 2; count += 1)
+      expect((await users.delete(tenant.admin, 'pia')).status).toBe(202);
   });
 
   it('end at the tenant: a foreign deletion is like one that does not exist', async () => {

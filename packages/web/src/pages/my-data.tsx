@@ -1,17 +1,29 @@
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
+import { DeleteOwnData } from '../parts/delete-own-data.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
+import { may } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 
-/** The data that a person has given to agents: cookies of sites that agents visit for them. */
+/** The data that a person has given to agents: cookies of sites that agents visit for them, and all of it. */
 export function MyData() {
-  const { user_id: user } = usePerson();
+  const person = usePerson();
+  const { user_id: user } = person;
   if (user === null)
     return (
       <p class="empty">
         Your key is bound to no user, so there is nothing of your own. An admin can create a key that is.
       </p>
     );
+  return (
+    <>
+      <Cookies />
+      {may(person, { scope: 'memory.write' }) ? <DeleteOwnData user={user} /> : null}
+    </>
+  );
+}
+
+function Cookies() {
   return (
     <ResourceList
       name="GET /v1/browser/cookies"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { EndpointName, InputOf } from '../api/endpoints.ts';
+import type { AnswerOf, EndpointName, InputOf } from '../api/endpoints.ts';
 import { useAction } from '../api/use-action.ts';
 import { Dialog } from './dialog.tsx';
 import { Problem } from './problem.tsx';
@@ -14,7 +14,7 @@ interface ConfirmedButtonProps<Name extends EndpointName> {
   children: ComponentChildren;
   name: Name;
   input: InputOf<Name>;
-  onDone: () => void;
+  onDone: (answer: AnswerOf<Name>) => void;
 }
 
 /** A button whose action is not undone: a dialog says what happens first. */
@@ -22,9 +22,10 @@ export function ConfirmedButton<Name extends EndpointName>(props: ConfirmedButto
   const [isOpen, setOpen] = useState(false);
   const action = useAction(props.name);
   const confirm = async (): Promise<void> => {
-    if ((await action.run(props.input)) === null) return;
+    const answer = await action.run(props.input);
+    if (answer === null) return;
     setOpen(false);
-    props.onDone();
+    props.onDone(answer);
   };
   return (
     <>

@@ -1,15 +1,9 @@
-import type { UserDataDeletion } from '@gatehouse/contract/users';
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { useAction } from '../api/use-action.ts';
-import { useAnswer } from '../api/use-answer.ts';
+import { DeletionProgress } from './deletion-progress.tsx';
 import { Dialog } from './dialog.tsx';
 import { TextField } from './fields.tsx';
-import { KnownAnswer } from './known-answer.tsx';
 import { Problem } from './problem.tsx';
-import { Status } from './status.tsx';
-import { Table } from './table.tsx';
-
-const progressMs = 2_000;
 
 /** Deletes what an end user left, and shows how far the services are. */
 export function DeleteUserData() {
@@ -53,39 +47,7 @@ export function DeleteUserData() {
           </p>
         </Dialog>
       ) : null}
-      {begun === null ? null : <Progress {...begun} />}
+      {begun === null ? null : <DeletionProgress {...begun} />}
     </>
   );
-}
-
-function Progress({ user, id }: { user: string; id: string }) {
-  const known = useAnswer('GET /v1/users/{user_id}/data/deletions/{id}', { params: { user_id: user, id } });
-  const { answer, reload } = known;
-  useEffect(() => {
-    if (answer?.status === 'completed') return;
-    const timer = setInterval(reload, progressMs);
-    return () => clearInterval(timer);
-  }, [answer?.status, reload]);
-  return (
-    <KnownAnswer known={known}>
-      {(deletion: UserDataDeletion) => (
-        <Table
-          caption={`Deletion of the data of ${user}: ${deletion.status}`}
-          columns={[
-            { header: 'Service', cell: ({ service }) => service },
-            { header: 'Status', cell: ({ status }) => <Status of={status} /> },
-            { header: 'Removed', cell: ({ counts }) => countsText(counts) },
-          ]}
-          rows={deletion.services}
-          keyOf={({ service }) => service}
-          empty="No service has begun."
-        />
-      )}
-    </KnownAnswer>
-  );
-}
-
-function countsText(counts: Readonly<Record<string, number>>): string {
-  const texts = Object.entries(counts).map(([kind, number]) => `${number} ${kind.replaceAll('_', ' ')}`);
-  return texts.length === 0 ? 'nothing' : texts.join(', ');
 }

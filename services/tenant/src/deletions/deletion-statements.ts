@@ -77,6 +77,24 @@ export async function countRunning(db: Queryable, tenantId: string, most: number
   return only(counted).count;
 }
 
+/** A user starts a deletion of their own data so often at most: each is kept, and in the audit log. */
+export const ownIntervalMinutes = 10;
+
+/** Whether the deletion of a user with one of these hashes was requested within that interval. */
+export async function wasRequestedLately(
+  db: Queryable,
+  tenantId: string,
+  userHashes: readonly string[],
+): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from tenant.user_deletions
+     where tenant_id = $1 and user_hash = any ($2::text[])
+       and requested_at > now() - make_interval(mins => $3) limit 1`,
+    [tenantId, userHashes, ownIntervalMinutes],
+  );
+  return rows.length > 0;
+}
+
 /** Null when the tenant has no such deletion of a user with one of these hashes. */
 export async function findDeletion(
   db: Queryable,

@@ -11,7 +11,9 @@ import type { DeletionStore } from './deletion-store.ts';
 import {
   countRunning,
   findDeletion,
+  ownIntervalMinutes,
   startDeletion,
+  wasRequestedLately,
   type Deletion,
   type DeletionJobs,
 } from './deletion-statements.ts';
@@ -36,10 +38,12 @@ export function userDataHandlers(dependencies: UserDataDependencies): Record<str
       const { principal, userId } = userOf(call);
       const { tenantId } = principal;
       const userHashes = hashesOf(tenantId, userId);
+      const isSelf = principal.role !== 'admin';
       // A key that is bound to the user would put the user id into the audit log.
       const anonymous = { ...call, principal: { ...principal, userId: null } };
       return changes.change(anonymous, async (db) => {
         if ((await countRunning(db, tenantId, maxRunning)) >= maxRunning) throw tooManyRunning();
+        if (isSelf && (await wasRequestedLately(db, tenantId, userHashes))) throw requestedLately();
         const [userHash] = userHashes;
         const id = await startDeletion(db, jobs, { id: newId(), tenantId, userId, userHash });
         const deletion = found(await findDeletion(db, tenantId, { id, userHashes }), what);
@@ -69,6 +73,14 @@ function userOf(call: Call): { principal: TenantPrincipal; userId: string } {
   if (boundUser !== null && boundUser !== userId)
     throw new AppError('user_mismatch', 'The API key is bound to another user.', { param: 'user_id' });
   return { principal, userId };
+}
+
+function requestedLately(): AppError {
+  return new AppError(
+    'rate_limit_exceeded',
+    `The deletion of your data was requested less than ${ownIntervalMinutes} minutes ago. It goes on by itself.`,
+    { headers: { 'retry-after': String(ownIntervalMinutes * 60) } },
+  );
 }
 
 function tooManyRunning(): AppError {

@@ -1,0 +1,41 @@
+import type { UserDataDeletion } from '@gatehouse/contract/users';
+import { useEffect } from 'preact/hooks';
+import { useAnswer } from '../api/use-answer.ts';
+import { KnownAnswer } from './known-answer.tsx';
+import { Status } from './status.tsx';
+import { Table } from './table.tsx';
+
+const progressMs = 2_000;
+
+/** How far the services are with the deletion of the data of a user. */
+export function DeletionProgress({ user, id }: { user: string; id: string }) {
+  const known = useAnswer('GET /v1/users/{user_id}/data/deletions/{id}', { params: { user_id: user, id } });
+  const { answer, reload } = known;
+  useEffect(() => {
+    if (answer?.status === 'completed') return;
+    const timer = setInterval(reload, progressMs);
+    return () => clearInterval(timer);
+  }, [answer?.status, reload]);
+  return (
+    <KnownAnswer known={known}>
+      {(deletion: UserDataDeletion) => (
+        <Table
+          caption={`Deletion of the data of ${user}: ${deletion.status}`}
+          columns={[
+            { header: 'Service', cell: ({ service }) => service },
+            { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+            { header: 'Removed', cell: ({ counts }) => countsText(counts) },
+          ]}
+          rows={deletion.services}
+          keyOf={({ service }) => service}
+          empty="No service has begun."
+        />
+      )}
+    </KnownAnswer>
+  );
+}
+
+function countsText(counts: Readonly<Record<string, number>>): string {
+  const texts = Object.entries(counts).map(([kind, number]) => `${number} ${kind.replaceAll('_', ' ')}`);
+  return texts.length === 0 ? 'nothing' : texts.join(', ');
+}
