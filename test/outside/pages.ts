@@ -311,6 +311,27 @@ try {
     return holdsNothing([...wrong, ...(/less than 10 minutes/.test(shown) ? [] : [shown])]);
   });
 
+  await check('an owner chooses the order of models, which the address keeps', async () => {
+    await logIn(page, credentials.owner_key, '/app/models');
+    await settle(page);
+    const shown = (): Promise<string[]> =>
+      page.$$eval('tbody td:first-child', (cells) =>
+        cells.map((cell) => String((cell as { textContent: string | null }).textContent)),
+      );
+    const before = await shown();
+    const sorted = before.toSorted((one, other) => one.localeCompare(other));
+    await choose(page, 'Order', 'Model');
+    const chosen = await shown();
+    await page.goto(page.url());
+    await settle(page);
+    const kept = await shown();
+    await logOut(page);
+    return holdsNothing([
+      ...(before.join() === sorted.join() ? [`they are in order already: ${before.join()}`] : []),
+      ...[chosen, kept].filter((order) => order.join() !== sorted.join()).map((order) => order.join()),
+    ]);
+  });
+
   await check('no page of an owner has a fault by axe', async () => {
     await logIn(page, credentials.owner_key, '/app/');
     const wrong = await inspect(page, 'owner', await listedPages(page));

@@ -1,9 +1,10 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
+import { byFigure, byText } from '../format/order.ts';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
-import { Table, type Column } from '../parts/table.tsx';
 
 /** The health of the deployments of the catalogue, over all replicas. */
 export function Providers() {
@@ -12,7 +13,7 @@ export function Providers() {
     <ReloadedAnswer known={known}>
       {({ data, has_more: hasMore }) => (
         <>
-          <Table
+          <OrderedTable
             caption="Deployments"
             columns={columns}
             rows={data}
@@ -26,11 +27,19 @@ export function Providers() {
   );
 }
 
-const columns: readonly Column<ProviderDeployment>[] = [
-  { header: 'Provider', cell: ({ provider }) => provider },
-  { header: 'Model there', cell: ({ upstream_model: model }) => model },
+const columns: readonly OrderedColumn<ProviderDeployment>[] = [
+  { header: 'Provider', cell: ({ provider }) => provider, compare: byText(({ provider }) => provider) },
+  {
+    header: 'Model there',
+    cell: ({ upstream_model: model }) => model,
+    compare: byText(({ upstream_model: model }) => model),
+  },
   { header: 'Models here', cell: ({ models }) => models.join(', ') },
-  { header: 'Breaker', cell: ({ breaker }) => <Status of={breaker} /> },
+  {
+    header: 'Breaker',
+    cell: ({ breaker }) => <Status of={breaker} />,
+    compare: byText(({ breaker }) => breaker),
+  },
   {
     header: 'Keys',
     cell: ({ keys }) => (
@@ -43,21 +52,36 @@ const columns: readonly Column<ProviderDeployment>[] = [
       </>
     ),
   },
-  { header: 'Calls', cell: ({ calls }) => count(calls), isNumber: true },
+  {
+    header: 'Calls',
+    cell: ({ calls }) => count(calls),
+    isNumber: true,
+    compare: byFigure(({ calls }) => calls),
+  },
   {
     header: 'Errors',
     cell: ({ errors }) =>
       Object.entries(errors)
         .map(([code, calls]) => `${code} ${count(calls)}`)
         .join(', '),
+    // A figure that no page shows.
+    compare: byFigure(({ errors }) => Object.values(errors).reduce((all, calls) => all + calls, 0)),
   },
-  { header: 'First byte p50', cell: ({ first_byte_ms: { p50 } }) => milliseconds(p50), isNumber: true },
-  { header: 'First byte p99', cell: ({ first_byte_ms: { p99 } }) => milliseconds(p99), isNumber: true },
-  { header: 'Duration p50', cell: ({ duration_ms: { p50 } }) => milliseconds(p50), isNumber: true },
-  { header: 'Duration p99', cell: ({ duration_ms: { p99 } }) => milliseconds(p99), isNumber: true },
+  time('First byte p50', ({ first_byte_ms: { p50 } }) => p50),
+  time('First byte p99', ({ first_byte_ms: { p99 } }) => p99),
+  time('Duration p50', ({ duration_ms: { p50 } }) => p50),
+  time('Duration p99', ({ duration_ms: { p99 } }) => p99),
   {
     header: 'Tokens a second',
     cell: ({ tokens_per_second: speed }) => (speed === null ? '–' : String(speed)),
     isNumber: true,
+    compare: byFigure(({ tokens_per_second: speed }) => speed),
   },
 ];
+
+function time(
+  header: string,
+  of: (deployment: ProviderDeployment) => number | null,
+): OrderedColumn<ProviderDeployment> {
+  return { header, cell: (row) => milliseconds(of(row)), isNumber: true, compare: byFigure(of) };
+}

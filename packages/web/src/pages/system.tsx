@@ -1,9 +1,10 @@
 import type { SystemService } from '@gatehouse/contract/owner-system';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
+import { byFigure, byText } from '../format/order.ts';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
-import { Table, type Column } from '../parts/table.tsx';
 
 type Outbox = NonNullable<SystemService['outboxes']>[number] & { service: string };
 type Queue = NonNullable<SystemService['queues']>[number] & { service: string };
@@ -21,14 +22,18 @@ export function System() {
               <dd class="figure">{lag === null ? 'unknown' : `${seconds(lag)} ago`}</dd>
             </dl>
           </div>
-          <Table
+          <OrderedTable
+            parameter="sort_services"
+            label="Order of services"
             caption="Services"
             columns={services}
             rows={data}
             keyOf={({ service }) => service}
             empty="No service is known."
           />
-          <Table
+          <OrderedTable
+            parameter="sort_outboxes"
+            label="Order of outboxes"
             caption="Events that wait for publication"
             columns={outboxes}
             rows={data.flatMap(
@@ -37,7 +42,9 @@ export function System() {
             keyOf={({ service, name }) => `${service} ${name}`}
             empty="No outbox could be read."
           />
-          <Table
+          <OrderedTable
+            parameter="sort_jobs"
+            label="Order of jobs"
             caption="Background jobs"
             columns={queues}
             rows={data.flatMap(({ service, queues: all }) => all?.map((one) => ({ ...one, service })) ?? [])}
@@ -50,29 +57,54 @@ export function System() {
   );
 }
 
-const services: readonly Column<SystemService>[] = [
-  { header: 'Service', cell: ({ service }) => service },
-  { header: 'Status', cell: ({ status }) => <Status of={status} /> },
+const service: OrderedColumn<{ service: string }> = {
+  header: 'Service',
+  cell: ({ service: name }) => name,
+  compare: byText(({ service: name }) => name),
+};
+
+const oldest: OrderedColumn<{ oldest_age_seconds: number }> = {
+  header: 'Oldest',
+  cell: ({ oldest_age_seconds: age }) => seconds(age),
+  isNumber: true,
+  compare: byFigure(({ oldest_age_seconds: age }) => age),
+};
+
+const services: readonly OrderedColumn<SystemService>[] = [
+  service,
+  {
+    header: 'Status',
+    cell: ({ status }) => <Status of={status} />,
+    compare: byText(({ status }) => status),
+  },
   { header: 'Error', cell: ({ error }) => error ?? '–' },
-  { header: 'Replicas', cell: ({ replicas }) => figure(replicas), isNumber: true },
-  { header: 'Dead letters', cell: ({ dead_letters: letters }) => figure(letters), isNumber: true },
-  { header: 'Dead jobs', cell: ({ dead_jobs: jobs }) => figure(jobs), isNumber: true },
+  amount('Replicas', ({ replicas }) => replicas),
+  amount('Dead letters', ({ dead_letters: letters }) => letters),
+  amount('Dead jobs', ({ dead_jobs: jobs }) => jobs),
 ];
 
-const outboxes: readonly Column<Outbox>[] = [
-  { header: 'Service', cell: ({ service }) => service },
-  { header: 'Outbox', cell: ({ name }) => name },
-  { header: 'Waiting', cell: ({ waiting }) => count(waiting), isNumber: true },
-  { header: 'Oldest', cell: ({ oldest_age_seconds: age }) => seconds(age), isNumber: true },
-  { header: 'Dead letters', cell: ({ dead_letters: letters }) => count(letters), isNumber: true },
+const outboxes: readonly OrderedColumn<Outbox>[] = [
+  service,
+  { header: 'Outbox', cell: ({ name }) => name, compare: byText(({ name }) => name) },
+  amount('Waiting', ({ waiting }) => waiting),
+  oldest,
+  amount('Dead letters', ({ dead_letters: letters }) => letters),
 ];
 
-const queues: readonly Column<Queue>[] = [
-  { header: 'Service', cell: ({ service }) => service },
-  { header: 'Task', cell: ({ name }) => name.replaceAll('_', ' ') },
-  { header: 'Waiting', cell: ({ waiting }) => count(waiting), isNumber: true },
-  { header: 'Oldest', cell: ({ oldest_age_seconds: age }) => seconds(age), isNumber: true },
+const queues: readonly OrderedColumn<Queue>[] = [
+  service,
+  {
+    header: 'Task',
+    cell: ({ name }) => name.replaceAll('_', ' '),
+    compare: byText(({ name }) => name),
+  },
+  amount('Waiting', ({ waiting }) => waiting),
+  oldest,
 ];
+
+function amount<Row>(header: string, of: (row: Row) => number | null): OrderedColumn<Row> {
+  return { header, cell: (row) => figure(of(row)), isNumber: true, compare: byFigure(of) };
+}
 
 function figure(value: number | null): string {
   return value === null ? '–' : count(value);

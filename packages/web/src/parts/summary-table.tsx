@@ -1,8 +1,9 @@
-import { useParameter } from '../shell/location.tsx';
 import type { ComponentChildren } from 'preact';
-import type { Column } from './table.tsx';
+import { byText, type Compare } from '../format/order.ts';
+import { useParameter } from '../shell/location.tsx';
 import { CsvLink } from './csv-link.tsx';
-import { Table } from './table.tsx';
+import { OrderChoice } from './order-choice.tsx';
+import { Table, type Column } from './table.tsx';
 
 /** A column of groups of a summary: the figure, as shown and as the API returned it. */
 export interface FigureColumn<Group> {
@@ -10,7 +11,7 @@ export interface FigureColumn<Group> {
   text: (group: Group) => string;
   shown?: (group: Group) => ComponentChildren;
   isNumber?: true;
-  compare?: (one: Group, other: Group) => number;
+  compare?: Compare<Group>;
 }
 
 interface SummaryTableProps<Group> {
@@ -48,20 +49,12 @@ export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
       />
       {groups.length === 0 ? null : (
         <p class="actions">
-          <label>
-            Order{' '}
-            <select
-              value={by === undefined ? '' : sort}
-              onChange={(event) => setSort(event.currentTarget.value)}
-            >
-              <option value="">as returned</option>
-              {columns.map(({ header }) => (
-                <option key={header} value={header}>
-                  {header}
-                </option>
-              ))}
-            </select>
-          </label>
+          <OrderChoice
+            label="Order"
+            headers={columns.map(({ header }) => header)}
+            value={sort}
+            onChange={setSort}
+          />
           {exports ?? (
             <CsvLink
               file={file}
@@ -77,8 +70,4 @@ export function SummaryTable<Group>(props: SummaryTableProps<Group>) {
       )}
     </>
   );
-}
-
-function byText<Group>(text: (group: Group) => string) {
-  return (one: Group, other: Group): number => text(one).localeCompare(text(other));
 }
