@@ -1,21 +1,15 @@
-import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
-import path from 'node:path';
 import { dialectNames, type DialectName } from '@gatehouse/contract/dialects';
-import { freePort } from '@gatehouse/local/ports';
-import { stringify } from 'yaml';
 import { clientDialects } from '../chaos/client-dialect.ts';
-import { Children } from './children.ts';
-import { startGateway, type Gateway } from './contest.ts';
+import { isGateway, withGateway } from './alone.ts';
+import type { Gateway } from './contest.ts';
 import { closedLoop, type Target } from './load.ts';
-import { cpuMs, pin } from './processes.ts';
+import { cpuMs } from './processes.ts';
 import { figure, median, print } from './table.ts';
 
 /**
  * Clients of each dialect with models of each API, in turns: requests a second against those of chat with chat, and the
  * gateway's processor time for a frame of a stream. All services run in one process on a core of their own.
- * BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length.
+ * BENCH_ROUNDS (3) and BENCH_SECONDS (4) set its length; BENCH_DIALECTS=same leaves out the translated pairs.
  */
 
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3);
@@ -31,7 +25,9 @@ interface Pair {
   api: DialectName;
 }
 
-const pairs: Pair[] = dialectNames.flatMap((dialect) => dialectNames.map((api) => ({ dialect, api })));
+const pairs: Pair[] = dialectNames
+  .flatMap((dialect) => dialectNames.map((api) => ({ dialect, api })))
+  .filter(({ dialect, api }) => process.env['BENCH_DIALECTS'] !== 'same' || dialect === api);
 
 function targetOf({ target, credentials }: Gateway, { dialect, api }: Pair, stream: boolean): Target {
   const as = clientDialects[dialect];
@@ -45,7 +41,7 @@ function targetOf({ target, credentials }: Gateway, { dialect, api }: Pair, stre
   };
 }
 
-function catalogue(url: string): string {
+function catalogue(url: string): object {
   const provider = { name: 'openai', kind: 'openai', base_url: `${url}/v1` };
   const providers = [
     provider,
@@ -57,11 +53,12 @@ function catalogue(url: string): string {
     ...{ id: `model-${api}`, provider: providerOf[api], api },
     price: { input_per_mtok: '0.4', output_per_mtok: '1.6' },
   }));
-  return stringify({ providers, models });
+  return { providers, models };
 }
 
 async function measure(gateway: Gateway): Promise<void> {
-  const cpu = (): number => gateway.processes.filter(isGateway).reduce((sum, { pid }) => sum + cpuMs(pid), 0);
+  const cpu = (): number =>
+    gateway.processes.filter(({ name }) => isGateway(name)).reduce((sum, { pid }) => sum + cpuMs(pid), 0);
   for (const pair of pairs) {
     await closedLoop(targetOf(gateway, pair, false), connections, warmUpSeconds / 2);
     await closedLoop(targetOf(gateway, pair, true), streamsAtOnce, warmUpSeconds / 2);
@@ -93,30 +90,12 @@ async function measure(gateway: Gateway): Promise<void> {
   ]);
 }
 
-function isGateway({ name }: { name: string }): boolean {
-  return name.startsWith('gatehouse');
-}
-
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
-const children = new Children();
-try {
-  console.log(
-    `Node ${process.version}, ${availableParallelism()} cores (${cpus()[0]?.model ?? 'unknown'}), ${rounds} rounds of ${seconds} s, ${connections} connections, ${streamsAtOnce} streams of ${framesOfStream} frames\n`,
-  );
-  const port = await freePort();
-  const provider = children.start('test/bench/api-provider.ts', { args: [String(port)] });
-  await once(provider, 'message');
-  const models = path.join(folder, 'models.yaml');
-  await writeFile(models, catalogue(`http://127.0.0.1:${port}`));
-  pin(process.pid, 1);
-  pin(provider.pid ?? 0, 1);
-  const root = path.join(import.meta.dirname, '../..');
-  const gateway = await startGateway({ children, folder, size: 'one', name: 'gateway', root, models });
-  for (const process of gateway.processes) pin(process.pid, isGateway(process) ? 0 : 1);
-  await measure(gateway);
-} finally {
-  await children.stop();
-  await rm(folder, { recursive: true, force: true });
-}
+await withGateway(
+  {
+    provider: 'test/bench/api-provider.ts',
+    catalogue,
+    load: `${rounds} rounds of ${seconds} s, ${connections} connections, ${streamsAtOnce} streams of ${framesOfStream} frames`,
+    sharesOneCore: false,
+  },
+  measure,
+);

@@ -6,6 +6,7 @@ import { queryLocal } from '@gatehouse/test/local-database';
 import { checkOut } from './base.ts';
 import { Children } from './children.ts';
 import { openContest, type Contest, type Gateway, type Process } from './contest.ts';
+import { frontier } from './frontier.ts';
 import { limitedTenant, pairsOf } from './limited.ts';
 import {
   abortDelays,
@@ -38,6 +39,8 @@ const warmUpSeconds = 5;
 /** V8 goes on optimising the gateway's code for that long: a fifth of the measured core goes into it after ten seconds. */
 const gatewayWarmUpSeconds = 40;
 const idleSeconds = 10;
+/** By then V8 and PostgreSQL have given back what they do not keep. */
+const restSeconds = 60;
 const rates = [30, 300, 600];
 
 /** CPU time and memory of processes of a gateway. */
@@ -65,13 +68,19 @@ async function measure(contest: Contest): Promise<void> {
 
   await throughput(contest, all, footprints);
   await latencies(all);
+  await frontier(all.slice(1), seconds);
   await streaming(contest, all);
   const [gateway] = gateways;
   if (gateway !== undefined) await gatewayAlone(contest, gateway);
+  const loaded = new Map(processesOf(contest).map(({ pid }) => [pid, residentMiB(pid)]));
+  await sleep(restSeconds * 1_000);
   const cpuOf = (processes: readonly Process[]): number =>
     processes.reduce((sum, { pid }) => sum + (footprints.get(pid)?.cpu ?? 0), 0);
   print([
-    ['process', 'CPU ms/request', '% of a core idle', 'MiB idle', 'MiB after load', 'of it private'],
+    [
+      ...['process', 'CPU ms/request', '% of a core idle', 'MiB idle', 'MiB after load'],
+      ...[`${restSeconds} s later`, 'of it private'],
+    ],
     ...processesOf(contest).map(({ name, pid }) => {
       const { idleShare = 0, idleMiB = 0, cpu = 0 } = footprints.get(pid) ?? {};
       return [
@@ -79,6 +88,7 @@ async function measure(contest: Contest): Promise<void> {
         figure(cpu, 3),
         figure(idleShare),
         figure(idleMiB),
+        figure(loaded.get(pid) ?? 0),
         figure(residentMiB(pid)),
         figure(privateMiB(pid)),
       ];
@@ -119,26 +129,32 @@ async function throughput(
   footprints: Map<number, Footprint>,
 ): Promise<void> {
   const perSecond = new Map(all.map((target) => [target, [] as number[]]));
-  const requests = gateways.map(() => 0);
+  const requests = new Map(gateways.map((gateway) => [gateway, 0]));
+  const commits = new Map<Gateway, number>();
+  for (const gateway of gateways) commits.set(gateway, -(await commitsOf(gateway)));
   for (let round = 0; round < rounds; round += 1) {
     for (const target of [provider, passThrough])
       perSecond.get(target)?.push((await closedLoop(target, 64, seconds)).perSecond);
-    for (const [index, { target, processes }] of gateways.entries()) {
+    // Each is first in every other round: V8 drops code of the one that has waited.
+    for (const gateway of round % 2 === 0 ? gateways : gateways.toReversed()) {
+      const { target, processes } = gateway;
       const before = processes.map(({ pid }) => cpuMs(pid));
       const result = await closedLoop(target, 64, seconds);
       perSecond.get(target)?.push(result.perSecond);
-      requests[index] = (requests[index] ?? 0) + result.requests;
+      requests.set(gateway, (requests.get(gateway) ?? 0) + result.requests);
       for (const [at, { pid }] of processes.entries()) {
         const footprint = footprints.get(pid);
         if (footprint !== undefined) footprint.cpu += cpuMs(pid) - (before[at] ?? 0);
       }
     }
   }
-  for (const [index, { processes }] of gateways.entries())
-    for (const { pid } of processes) {
+  for (const gateway of gateways) {
+    commits.set(gateway, (commits.get(gateway) ?? 0) + (await commitsOf(gateway)));
+    for (const { pid } of gateway.processes) {
       const footprint = footprints.get(pid);
-      if (footprint !== undefined) footprint.cpu /= requests[index] ?? NaN;
+      if (footprint !== undefined) footprint.cpu /= requests.get(gateway) ?? NaN;
     }
+  }
   const bare = perSecond.get(passThrough) ?? [];
   const shareOf = ({ target }: Gateway): number =>
     median((perSecond.get(target) ?? []).map((each, round) => each / (bare[round] ?? NaN)));
@@ -153,7 +169,27 @@ async function throughput(
       ...all.map((target) => figure(median(perSecond.get(target) ?? []), 0)),
       ...gateways.map((gateway) => figure(shareOf(gateway), 2)),
     ],
+    [
+      'requests for each commit',
+      ...all.map((target) => {
+        const gateway = gateways.find((each) => each.target === target);
+        if (gateway === undefined) return '';
+        return figure((requests.get(gateway) ?? 0) / (commits.get(gateway) ?? NaN));
+      }),
+      ...gateways.map(() => ''),
+    ],
   ]);
+}
+
+/** Transactions so far that wrote something, of all services. */
+async function commitsOf({ stateFolder }: Gateway): Promise<number> {
+  // Backends report what they have done once they are idle.
+  await sleep(2_000);
+  const [row] = await queryLocal<{ written: string }>(
+    stateFolder,
+    'select pg_snapshot_xmax(pg_current_snapshot())::text as written',
+  );
+  return Number(row?.written);
 }
 
 /** The results of each target; they take turns in every round. */
