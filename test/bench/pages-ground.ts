@@ -4,6 +4,7 @@ import {
   measuresOfRun,
   personalDimensions,
 } from '@gatehouse/service-analytics/usage/usage-statements';
+import { eventually } from '@gatehouse/test/eventually';
 import type { Client } from 'pg';
 
 /** Rows for the measurement of pages: copies of rows that the API has made, so that they are as real ones. */
@@ -62,6 +63,7 @@ export async function fillGround(db: Client, tenant: string): Promise<void> {
   await copyToOthers(db, of);
   await fillRuns(db, tenant);
   await db.query('vacuum analyze');
+  await settleDays(db, tenant);
 }
 
 async function copyLists(db: Client, of: string): Promise<void> {
@@ -148,6 +150,23 @@ async function fillRuns(db: Client, tenant: string): Promise<void> {
          'model', 'model-' || program % 10, 'cost_pico', 680000000 + n % 1000)) as made`,
     );
   await rollUp(db, tenant);
+}
+
+/** Notes the days that are over, as counts into them would have, and waits until analytics has added them up. */
+async function settleDays(db: Client, tenant: string): Promise<void> {
+  await db.query(
+    `insert into analytics.settled_days
+     select distinct tenant_id, date_bin('1 day', bucket, 'epoch') from analytics.usage
+     where tenant_id = $1 and bucket < date_bin('1 day', now() - interval '2 hours', 'epoch')`,
+    [tenant],
+  );
+  await eventually(async () => {
+    const { rows } = await db.query<object>(
+      `select day from analytics.settled_days where state <> 'settled'`,
+    );
+    if (rows.length > 0) throw new Error(`${rows.length} days are not settled`);
+  }, 300_000);
+  await db.query('vacuum analyze analytics.settled_days, analytics.settled_usage');
 }
 
 async function rollUp(db: Client, tenant: string): Promise<void> {

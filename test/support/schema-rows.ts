@@ -71,6 +71,8 @@ const byType: Readonly<Record<string, (n: number, name: string) => string>> = {
   bigint: String,
   numeric: String,
   'double precision': String,
+  // The length of the sets of users.
+  bit: (n) => n.toString(2).padStart(1_024, '0'),
   'bit varying': (n) => n.toString(2),
   xid8: String,
   json: () => '{}',

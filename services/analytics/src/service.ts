@@ -8,6 +8,8 @@ import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createIngest } from './ingest/create-ingest.ts';
 import { createRetention } from './retention/create-retention.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
+import { createSettling } from './settling/create-settling.ts';
+import type { SettlingTimes } from './settling/settling-job.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
 import { exportConnections } from './usage/export-handlers.ts';
@@ -17,6 +19,8 @@ import { usageLagSeconds } from './usage/usage-store.ts';
 export interface AnalyticsOverrides extends ShellOverrides {
   /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;
+  /** The schedule of the sums of days. */
+  settlingTimes?: Partial<SettlingTimes>;
   /** How long a deletion of a user is not complete, since events may be written late. */
   forgetSettleMs?: number;
 }
@@ -50,8 +54,9 @@ export async function createService(
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { app, summaries, exports });
+  const settling = createSettling(shell, { system, times: overrides.settlingTimes });
   createIngest(shell, { config, system });
-  const { parts, ...served } = joined([traces, retention, forgetting, usage]);
+  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({
     handler: shell.createApp(served),
     rpcs: [participant(forgetting)],

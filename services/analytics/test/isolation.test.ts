@@ -19,10 +19,22 @@ it('a tenant sees its runs and sums and no others, and nothing where none is set
   const [mine, theirs] = [newId(), newId()];
   const [own] = await analytics.makeOldRuns(mine, 1);
   await analytics.makeOldRuns(theirs, 1);
+  for (const tenantId of [mine, theirs]) {
+    await analytics.rows(`insert into analytics.settled_days values ($1, 'epoch', 'settled', 24)`, [
+      tenantId,
+    ]);
+    await analytics.rows(
+      `insert into analytics.settled_usage select tenant_id, 'user', 'epoch', null, null, null, null, null, null, null,
+         null, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+       from analytics.settled_days where tenant_id = $1 and day = 'epoch'`,
+      [tenantId],
+    );
+  }
   const app = analytics.pool('analytics_app');
-  for (const table of ['traces', 'usage', 'usage_totals', 'usage_users', 'users', 'unpriced_models']) {
+  const tables = ['traces', 'usage', 'usage_totals', 'usage_users', 'users', 'unpriced_models'];
+  for (const table of [...tables, 'settled_days', 'settled_usage']) {
     const rows = await withTenant(app, mine, async (client) =>
-      client.query(`select tenant_id from analytics.${table}`),
+      client.query(`select distinct tenant_id from analytics.${table}`),
     );
     expect(rows.rows).toEqual([{ tenant_id: mine }]);
     await expect(app.query(`select tenant_id from analytics.${table}`)).rejects.toThrow('no tenant is set');

@@ -121,6 +121,14 @@ async function moveUsage(
      on conflict do nothing`,
     [...days, userId, pseudonym],
   );
+  // The day is changed if the user had rows in it, and then no summary reads its sums.
+  await client.query(
+    `delete from analytics.settled_usage
+     where tenant_id = $1 and kind = 'user' and bucket < $3 and user_id = $4 and bucket >= (
+       select day from analytics.settled_days
+       where tenant_id = $1 and day = date_bin('1 day', $2::timestamptz, 'epoch') and state = 'changed')`,
+    [...days.slice(0, 3), userId],
+  );
 }
 
 /** Replaces the user in a day of the tenant's roll-ups, once the traces are done. `done` when no day is left. */
@@ -132,7 +140,7 @@ export async function forgetUsage(
   return inProgress(pool, user, async (client, { until, pseudonym, usage_until: from }) => {
     if (pseudonym === null || from === null) return { more: false, done: pseudonym === null };
     const next = await client.query<{ first: Date | null; day: Date | null }>(
-      `select first, first + interval '1 day' as day
+      `select first, date_bin('1 day', first, 'epoch') + interval '1 day' as day
        from (select min(bucket) as first from analytics.usage
              where tenant_id = $1 and bucket >= $2::timestamptz and bucket <= $3) as next`,
       [tenantId, from, until],

@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { withHeldRows, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 import { exportedMeasures, type CostExport, type CostRow } from './cost-export.ts';
 import { asOf, exportStatement, summaryValues } from './summary-statements.ts';
+import { readParts } from './settled-days-store.ts';
 import type { SummaryRequest } from './summary.ts';
 import { prepareSums } from './usage-store.ts';
 
@@ -35,10 +36,11 @@ export class CostExportStore {
         await prepareSums(db, request.timezone);
         // All rows are read, where the planner expects a tenth.
         await db.query(`select set_config('cursor_tuple_fraction', '1', true)`);
+        const parts = await readParts(db, tenantId, request);
         const known = await db.query<{ as_of: Date | null }>(`select (${asOf}) as as_of`);
         await db.query(
-          `declare exported_costs no scroll cursor with hold for ${exportStatement(request, bounds)}`,
-          summaryValues(tenantId, request),
+          `declare exported_costs no scroll cursor with hold for ${exportStatement(request, { bounds, parts })}`,
+          summaryValues(tenantId, request, parts),
         );
         return known.rows[0]?.as_of ?? new Date(0);
       },

@@ -76,7 +76,7 @@ async function send(
     };
     await sendPieces(request, response, { headers, pieces: linesOf(exported, columns, facts), signal });
   };
-  const groups = { period, filter: filterOf(query, viewer), groupBy, timezone };
+  const groups = { period, filter: filterOf(query, viewer), groupBy, timezone, costsOnly: true };
   await costs.read(tenantId, groups, { bounds, signal, use }).catch((error: unknown) => {
     throw late.aborted ? unreadForLong(error) : error;
   });

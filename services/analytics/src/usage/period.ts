@@ -26,3 +26,12 @@ export function periodOf(query: { from?: string | undefined; to?: string | undef
 export function previousOf({ from, to }: Period): Period {
   return { from: new Date(2 * from.getTime() - to.getTime()), to: from };
 }
+
+const bucketMs = 15 * 60_000;
+
+/** The whole 15-minute buckets of a period; empty if it has none. */
+export function innerBuckets({ from, to }: Period): Period {
+  const first = Math.ceil(from.getTime() / bucketMs) * bucketMs;
+  const end = Math.floor(to.getTime() / bucketMs) * bucketMs;
+  return { from: new Date(first), to: new Date(Math.max(first, end)) };
+}

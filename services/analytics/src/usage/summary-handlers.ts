@@ -9,7 +9,7 @@ import type { Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts'
 import type { UsageStore } from './usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;
-type Figures = Pick<SummaryRequest, 'withoutUsers'>;
+type Figures = Pick<SummaryRequest, 'costsOnly'>;
 
 interface Answer {
   period: Period;
@@ -28,7 +28,7 @@ export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
   return {
     'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await answer(call)) }),
     'costs.summary': async (call: SummaryCall) => ({
-      body: showCosts(await answer(call, { withoutUsers: true })),
+      body: showCosts(await answer(call, { costsOnly: true })),
     }),
   };
 }

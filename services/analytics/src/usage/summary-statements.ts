@@ -1,9 +1,17 @@
 import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { pageBytes } from '@gatehouse/kit/page';
 import { exportedMeasures } from './cost-export.ts';
-import type { Period } from './period.ts';
+import { innerBuckets, type Period } from './period.ts';
+import { kindFor, type PeriodParts, type SettledKind } from './period-parts.ts';
 import type { SummaryRequest, UsageFilter } from './summary.ts';
-import { dimensions, measures, measuresOfRun, personalDimensions } from './usage-statements.ts';
+import {
+  costMeasures,
+  dimensions,
+  measures,
+  measuresOfRun,
+  personalDimensions,
+  type Measure,
+} from './usage-statements.ts';
 
 /** The most groups of a summary. */
 export const maxGroups = 10_000;
@@ -76,7 +84,8 @@ const labels: Record<Dimension, (key: string) => string> = {
   session: (key) => key,
 };
 
-const sums = measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
+const sumsOf = (shown: readonly Measure[]): string =>
+  shown.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
@@ -85,7 +94,40 @@ const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null o
 /** Only the roll-up table `usage` has these columns. */
 const personFilters = `($9::text is null or user_id = $9) and ($10::uuid is null or api_key_id = $10)`;
 
-const inBuckets = `bucket >= $11 and bucket < $12 and ${filters} and ($6::text is null or model = $6)`;
+interface Reading {
+  table: string;
+  columns: string;
+  condition?: string;
+}
+
+/** The first of the parameters that are the starts and ends of parts of the period. */
+const firstOfParts = 14;
+
+/** The condition for rows in parts of the period, of which `before` others come first among the parameters. */
+function inParts(parts: readonly Period[], before = 0): string {
+  const numbers = parts.map((_, index) => firstOfParts + 2 * (before + index));
+  const ranges = numbers.map((number) => `bucket >= $${number} and bucket < $${number + 1}`);
+  return parts.length === 0 ? 'false' : `(${ranges.join(' or ')})`;
+}
+
+/** Rows of a roll-up table. */
+const rowsOf = ({ table, columns, condition = 'true' }: Reading, isInPart: string): string => `
+  select ${columns}
+  from analytics.${table}
+  where ${isInPart} and ${filters} and ($6::text is null or model = $6) and ${condition}`;
+
+/** Rows of quarters of an hour. */
+const quarters = ({ parts }: Source, reading: Reading): string => rowsOf(reading, inParts(parts.others));
+
+/** Rows of settled days, to add to others. */
+function settled(
+  { parts: { kind: own, others, settled: days } }: Source,
+  { columns, kind, sets = '' }: { columns: string; kind?: SettledKind | null; sets?: string },
+): string {
+  if (own === null) return '';
+  const condition = `kind = '${kind ?? own}' and ($10::uuid is null or api_key_id = $10)`;
+  return `union all ${rowsOf({ table: `settled_usage${sets}`, columns, condition }, inParts(days, others.length))}`;
+}
 
 const runsBetween = (columns: string, from: string, to: string): string => `
   select ${columns}
@@ -95,7 +137,7 @@ const runsBetween = (columns: string, from: string, to: string): string => `
 
 /** The runs before and after the whole 15-minute buckets of the period, which are `$11` to `$12`. */
 const runsAtTheEnds = (columns: string): string =>
-  `${runsBetween(columns, '$1', 'least($11, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
+  `${runsBetween(columns, '$1', 'least($11::timestamptz, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
 
 const dimensionColumns = dimensions.join(', ');
 const personalColumns = personalDimensions.join(', ');
@@ -104,35 +146,54 @@ const personalColumns = personalDimensions.join(', ');
 const runDimensions = `ended_at as at, coalesce(model, request_model) as model, agent_id,
   coalesce(provider, '') as provider, channel, dialect, client, ${personalColumns}`;
 
+/** The tables that a summary reads. */
+interface Source {
+  table: 'usage' | 'usage_totals';
+  parts: PeriodParts;
+  /** The kind of rows of settled days that has what the filter needs. */
+  kindOfFilter: SettledKind | null;
+}
+
 /** All rows to add up: roll-ups, and the runs at the ends of the period. */
-const units = (table: 'usage' | 'usage_totals'): string => `
-  select bucket as at, ${dimensionColumns}, ${table === 'usage' ? personalColumns : 'null::text, null::uuid, null::text'}, ${measures.join(', ')}
-  from analytics.${table}
-  where ${inBuckets} ${table === 'usage' ? `and ${personFilters}` : ''}
+function units(source: Source): string {
+  const { table } = source;
+  const isPersonal = table === 'usage';
+  const own = isPersonal
+    ? personalColumns
+    : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
+  const columns = `bucket as at, ${dimensionColumns}, ${own}, ${measures.join(', ')}`;
+  return `
+  ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
+  ${settled(source, { columns: `bucket, ${dimensionColumns}, user_id, api_key_id, null::text, ${measures.join(', ')}` })}
   union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
+}
 
 /** The users of the runs, one row per user and bucket. */
-const persons = `
-  select bucket as at, ${dimensionColumns}, ${personalColumns}
-  from analytics.usage
-  where ${inBuckets} and ${personFilters} and user_id is not null
+const persons = (source: Source): string => `
+  ${quarters(source, {
+    table: 'usage',
+    columns: `bucket as at, ${dimensionColumns}, ${personalColumns}`,
+    condition: `${personFilters} and user_id is not null`,
+  })}
+  ${settled(source, { columns: `bucket, ${dimensionColumns}, user_id, api_key_id, null::text` })}
   union all ${runsAtTheEnds(runDimensions)}`;
 
 /** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
-const sets = `
-  select bucket as at, ${dimensionColumns}, chunk, users
-  from analytics.usage_users
-  where ${inBuckets}
+const sets = (source: Source): string => `
+  ${quarters(source, { table: 'usage_users', columns: `bucket as at, ${dimensionColumns}, chunk, users` })}
+  ${settled(source, {
+    columns: `bucket, ${dimensionColumns}, own.chunk, own.users`,
+    sets: ' cross join lateral unnest(chunks, settled_usage.users) as own (chunk, users)',
+  })}
   union all
   select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
   from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
   where users.tenant_id = $4`;
 
-/** The models of attempts without a price. */
-const unpricedModels = `
-  select unpriced_model
-  from analytics.unpriced_models
-  where ${inBuckets} and ${personFilters}
+/** The models of attempts without a price, which depend on no group: fewer rows may have them. */
+const unpricedModels = (source: Source): string => `
+  ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
+  ${settled(source, { columns: 'unnest(unpriced_models)', kind: source.kindOfFilter })}
   union all
   select unnest(unpriced_models) from (${runsAtTheEnds('unpriced_models')}) as runs where unpriced_models is not null`;
 
@@ -144,27 +205,38 @@ function isPersonal(groupBy: readonly Dimension[], { user, apiKeyId }: UsageFilt
   return user !== null || apiKeyId !== null || groupBy.some((dimension) => personalGroups.has(dimension));
 }
 
+/** The tables for a request. */
+function sourceOf(request: SummaryRequest, parts: PeriodParts): Source {
+  const { groupBy, filter } = request;
+  const table = isPersonal(groupBy, filter) ? 'usage' : 'usage_totals';
+  return { table, parts, kindOfFilter: kindFor({ ...request, groupBy: [] }) };
+}
+
 /** The statement of a summary. Its row without labels is the total, the other rows are the groups. */
-export function summaryStatement({ groupBy, filter, withoutUsers = false }: SummaryRequest): string {
-  const personal = isPersonal(groupBy, filter);
+export function summaryStatement(request: SummaryRequest, parts: PeriodParts): string {
+  const { groupBy, costsOnly = false } = request;
+  const figures = costsOnly ? costMeasures : measures;
+  const sums = sumsOf(figures);
+  const source = sourceOf(request, parts);
+  const personal = source.table === 'usage';
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.map((name) => `${name}, `).join('');
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
   // Groups and their user counts come from a union: a join would not match keys that are null.
   const peopleOfGroups = `
-           select ${list}${measures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
+           select ${list}${figures.map(() => '0').join(', ')}, ${personal ? 'count(user_id)' : 'sum(bit_count(users))'}
            from people group by ${names.join(', ')}`;
   const groups = `
     union all
-    (select labels, ${measures.join(', ')}, people, null, null
+    (select labels, ${figures.join(', ')}, people, null, null
      from (
        select grouped.*, sum(octet_length(labels::text))
                 over (order by ${names.join(', ')} rows between unbounded preceding and 1 preceding) as bytes_before
        from (
          select ${list}array[${shown}]::text[] as labels, ${sums}, sum(people) as people
          from (
-           select ${list}${measures.join(', ')}, 0 as people from per_model
-           ${withoutUsers ? '' : `union all ${peopleOfGroups}`}
+           select ${list}${figures.join(', ')}, 0 as people from sums
+           ${costsOnly ? '' : `union all ${peopleOfGroups}`}
          ) as both_kinds
          group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxGroups + 1}
        ) as grouped
@@ -173,30 +245,36 @@ export function summaryStatement({ groupBy, filter, withoutUsers = false }: Summ
      where coalesce(bytes_before, 0) < ${pageBytes}
      order by ${names.join(', ')})`;
   const people = personal
-    ? grouped(groupBy, 'user_id', null, persons)
-    : grouped(groupBy, 'chunk', 'bit_or(users) as users', sets);
+    ? grouped(groupBy, { column: 'user_id', rows: persons(source) })
+    : grouped(groupBy, { column: 'chunk', folds: 'bit_or(users) as users', rows: sets(source) });
   const inAll = personal
     ? 'select count(distinct user_id) from people'
     : 'select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks';
   return `
     with ${spansOf(groupBy).map(startsClause).join('')}
-    per_model as materialized (
-      ${grouped(groupBy, 'model', sums, units(personal ? 'usage' : 'usage_totals'))}
-    )${withoutUsers ? '' : `, people as materialized (${people})`}
-    (select null::text[] as labels, ${sums}, (${withoutUsers ? '0' : inAll}) as unique_users,
+    sums as materialized (${grouped(groupBy, { folds: sums, rows: units(source) })})${costsOnly ? '' : `, people as materialized (${people})`}
+    (select null::text[] as labels, ${sums}, (${costsOnly ? '0' : inAll}) as unique_users,
             (select array_agg(distinct unpriced_model order by unpriced_model)
-             from (${unpricedModels}) as unpriced) as unpriced_models,
+             from (${unpricedModels(source)}) as unpriced) as unpriced_models,
             (${asOf}) as as_of
-     from per_model)
+     from sums)
     ${groupBy.length === 0 ? '' : groups}`;
 }
 
-/** Groups `rows` by the keys of `groupBy` and by `column`. */
-function grouped(groupBy: readonly Dimension[], column: string, folds: string | null, rows: string): string {
+interface Grouping {
+  /** A column that rows are also grouped by. */
+  column?: string;
+  folds?: string;
+  rows: string;
+}
+
+/** Groups `rows` by the keys of `groupBy`. */
+function grouped(groupBy: readonly Dimension[], { column, folds, rows }: Grouping): string {
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
-  const columns = [...keyColumns, column, ...(folds === null ? [] : [folds])].join(', ');
-  const places = [...keyColumns, column].map((_, index) => index + 1).join(', ');
-  return `select ${columns} from (${rows}) as rows group by ${places}`;
+  const by = [...keyColumns, ...(column === undefined ? [] : [column])];
+  const places = by.map((_, index) => index + 1).join(', ');
+  return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows
+    ${by.length === 0 ? '' : `group by ${places}`}`;
 }
 
 /** The months of the days of the period, and the start of the month after them. */
@@ -217,19 +295,23 @@ function boundsOf(key: string): string[] {
  * The statement of an export: the labels of each group, with `bounds` of its day, the measures, and the number of all
  * groups. Returns one group more than `maxExportedRows` if there are more.
  */
-export function exportStatement({ groupBy, filter }: SummaryRequest, bounds: 'day' | null): string {
+export function exportStatement(
+  request: SummaryRequest,
+  { bounds, parts }: { bounds: 'day' | null; parts: PeriodParts },
+): string {
+  const { groupBy } = request;
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? ''));
   const clauses = [
     ...spansOf(groupBy).map(startsClause),
     ...(bounds === null ? [] : [`month_starts as materialized (${billingMonths}), `]),
   ].join('');
-  const added = exportedMeasures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
+  const added = sumsOf(exportedMeasures);
   const dayKey = names[groupBy.indexOf('day')] ?? '';
   return `
     with ${clauses}grouped as (
       select ${groupBy.map((dimension, index) => `${keys[dimension]} as ${names[index] ?? ''}`).join(', ')}, ${added}
-      from (${units(isPersonal(groupBy, filter) ? 'usage' : 'usage_totals')}) as rows
+      from (${units(sourceOf(request, parts))}) as rows
       group by ${names.join(', ')} order by ${names.join(', ')} limit ${maxExportedRows + 1}
     )
     select ${[...shown, ...(bounds === null ? [] : boundsOf(dayKey)), ...exportedMeasures].join(', ')},
@@ -237,14 +319,35 @@ export function exportStatement({ groupBy, filter }: SummaryRequest, bounds: 'da
     from grouped order by ${names.join(', ')}`;
 }
 
-/** The values of `$1` to `$13`. */
-export function summaryValues(tenantId: string, { period, filter, timezone }: SummaryRequest): unknown[] {
+/** The values of `$1` to `$13`, and the starts and ends of the parts of the period. */
+export function summaryValues(
+  tenantId: string,
+  { period, filter, timezone }: SummaryRequest,
+  { others, settled: days }: PeriodParts,
+): unknown[] {
   const inner = innerBuckets(period);
   return [
     ...[period.from, period.to, timezone, tenantId],
     ...[filter.agentId, filter.model, filter.provider, filter.channel, filter.user, filter.apiKeyId],
     ...[inner.from, inner.to, filter.dialect],
+    ...[...others, ...days].flatMap(({ from, to }) => [from, to]),
   ];
+}
+
+/**
+ * The statement that finds the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
+ * ends of groups by day or month in it.
+ */
+export function settledDaysStatement(groupBy: readonly Dimension[]): string {
+  const cut = spansOf(groupBy).find((span) => span !== 'hour');
+  const cuts =
+    cut === undefined ? `'{}'::timestamptz[]` : `(${starts[groupBy.includes('day') ? 'day' : cut]})`;
+  return `
+    select array(
+      select day from analytics.settled_days
+      where tenant_id = $4 and day > $5::timestamptz - interval '1 day' and day < $6 and state = 'settled'
+        and $1::timestamptz < $2::timestamptz and $3::text is not null
+      order by day) as days, ${cuts} as cuts`;
 }
 
 /** The lowest watermark; null until every partition of every source has one. */
@@ -252,12 +355,3 @@ export const asOf = `
   select case when bool_and(complete) then min(least) end from (
     select count(*) = max(partitions) as complete, min(watermark) as least
     from analytics.watermarks group by source) as sources`;
-
-const bucketMs = 15 * 60_000;
-
-/** The whole 15-minute buckets of a period; empty if it has none. */
-function innerBuckets({ from, to }: Period): Period {
-  const first = Math.ceil(from.getTime() / bucketMs) * bucketMs;
-  const end = Math.floor(to.getTime() / bucketMs) * bucketMs;
-  return { from: new Date(first), to: new Date(Math.max(first, end)) };
-}

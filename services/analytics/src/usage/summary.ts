@@ -17,8 +17,8 @@ export interface SummaryRequest {
   groupBy: readonly Dimension[];
   /** IANA name, for days and months. */
   timezone: string;
-  /** Leaves `uniqueUsers` at 0: counting users takes as long as all other sums. */
-  withoutUsers?: boolean;
+  /** Leaves at 0 what summaries of costs do not show: counting users takes as long as all other sums. */
+  costsOnly?: boolean;
 }
 
 /** Sums over runs. Amounts are in pico-USD. */

@@ -1,4 +1,4 @@
-/** The columns that every roll-up table groups runs by, besides the tenant and the 15-minute bucket. */
+/** The columns that every roll-up of quarters of an hour groups runs by, besides the tenant and the bucket. */
 export const dimensions = ['model', 'agent_id', 'provider', 'channel', 'dialect', 'client'] as const;
 
 /** The columns that only the table `usage` groups by in addition, all but the last also `unpriced_models`. */
@@ -32,6 +32,17 @@ const shares = {
 export type Measure = keyof typeof shares;
 /** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
+
+/** The measures that summaries of costs show. */
+export const costMeasures: readonly Measure[] = [
+  'requests',
+  'cost_pico',
+  'unpriced_requests',
+  'estimated_requests',
+  'estimated_cost_pico',
+  'own_key_requests',
+  'own_key_cost_pico',
+];
 
 /** The SQL condition for a row of a roll-up table that counts nothing. */
 export const countsNothing = measures.map((column) => `${column} = 0`).join(' and ');

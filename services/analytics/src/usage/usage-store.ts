@@ -1,13 +1,15 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
-import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { readParts } from './settled-days-store.ts';
 import { asOf, maxGroups, summaryStatement, summaryValues } from './summary-statements.ts';
 import type { Group, Summary, SummaryRequest, Totals } from './summary.ts';
 import type { Measure } from './usage-statements.ts';
 
 type NumberText = string | null;
 
-type SumRow = Record<Measure, NumberText> & {
+/** Has the measures that were summed. */
+type SumRow = Partial<Record<Measure, NumberText>> & {
   labels: (string | null)[] | null;
   unique_users: NumberText;
   unpriced_models: string[] | null;
@@ -24,15 +26,16 @@ export class UsageStore {
   }
 
   /**
-   * Exact for any period and zone. Sums, groups and `asOf` are from one statement, so they are consistent. Throws
+   * Exact for any period and zone. Sums, groups and `asOf` are from one snapshot, so they are consistent. Throws
    * `invalid_value` for a time zone that the database does not know.
    */
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
     const { timezone, groupBy } = request;
-    return withTenant(this.#pool, tenantId, async (db) => {
+    return withTenantSnapshot(this.#pool, tenantId, async (db) => {
       await prepareSums(db, timezone);
-      const values = summaryValues(tenantId, request);
-      const { rows } = await db.query<SumRow>(summaryStatement(request), values);
+      const parts = await readParts(db, tenantId, request);
+      const values = summaryValues(tenantId, request, parts);
+      const { rows } = await db.query<SumRow>(summaryStatement(request, parts), values);
       const total = rows.find((row) => row.labels === null);
       const groups = rows.filter((row) => row.labels !== null);
       return {

@@ -1,0 +1,65 @@
+import { settledKinds, type SettledKind } from '../usage/period-parts.ts';
+import { measures } from '../usage/usage-statements.ts';
+
+/** The columns of all kinds, which are null in rows of other kinds. */
+const columns = [...new Set(Object.values(settledKinds).flat())];
+const listed = columns.join(', ');
+
+/** Groups rows once for each of `kinds`, by the columns of the kind and by `more`. */
+function byKind(kinds: readonly SettledKind[], more: string, rows: string): string {
+  const sets = kinds.map((kind) => {
+    const own = [...(kind === 'hour' ? ['hour'] : []), ...settledKinds[kind], more];
+    return `(${own.filter((column) => column !== '').join(', ')})`;
+  });
+  return `from (${rows}) as rows group by grouping sets (${sets.join(', ')})`;
+}
+
+/** The kind of a row that `byKind` has grouped: only one of these columns is part of it. */
+const kindOf = (kinds: readonly SettledKind[]): string => {
+  const [last, ...others] = kinds.toReversed();
+  const column = (kind: SettledKind): string => (kind === 'hour' ? 'hour' : settledKinds[kind][0]);
+  return `case ${others
+    .toReversed()
+    .map((kind) => `when grouping(${column(kind)}) = 0 then '${kind}'`)
+    .join(' ')} else '${last ?? ''}' end`;
+};
+
+const rowsOf = (table: string, shown: string): string => `
+  select date_bin('1 hour', bucket, 'epoch') as hour, ${shown}
+  from analytics.${table} where tenant_id = $1 and bucket >= $2 and bucket < $3`;
+
+/** All kinds of rows. */
+export const allKinds = Object.keys(settledKinds) as SettledKind[];
+/** The kinds whose rows have sets of users. */
+const kindsWithUsers: readonly SettledKind[] = ['hour', 'agent'];
+const nothing = measures.map(() => '0').join(', ');
+const columnsWithUsers = [...new Set(kindsWithUsers.flatMap((kind) => settledKinds[kind]))];
+const listedWithUsers = columns.map((column) =>
+  columnsWithUsers.some((own) => own === column)
+    ? column
+    : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
+);
+
+/**
+ * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a price
+ * come from a union: a join would not match columns that are null. PostgreSQL adds everything up before it writes the
+ * first row, so that its transaction has no number, and holds back no reader of `follow`, for most of its time.
+ */
+export const addUp = `
+  insert into analytics.settled_usage (tenant_id, kind, bucket, ${listed}, ${measures.join(', ')}, unpriced_models, chunks, users)
+  select $1, kind, coalesce(hour, $2), ${listed}, ${measures.map((measure) => `sum(${measure})`).join(', ')},
+         array_agg(unpriced_model) filter (where unpriced_model is not null),
+         array_agg(chunk order by chunk) filter (where chunk is not null),
+         array_agg(users order by chunk) filter (where chunk is not null)
+  from (
+    select ${kindOf(allKinds)} as kind, hour, ${listed}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
+           null::text as unpriced_model, null::integer as chunk, null::bit(1024) as users
+    ${byKind(allKinds, '', rowsOf('usage', `${listed}, ${measures.join(', ')}`))}
+    union all
+    select ${kindOf(allKinds)}, hour, ${listed}, ${nothing}, unpriced_model, null, null
+    ${byKind(allKinds, 'unpriced_model', rowsOf('unpriced_models', `${listed}, unpriced_model`))}
+    union all
+    select ${kindOf(kindsWithUsers)}, hour, ${listedWithUsers.join(', ')}, ${nothing}, null, chunk, bit_or(users)
+    ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsWithUsers.join(', ')}, chunk, users`))}
+  ) as parts
+  group by kind, hour, ${listed}`;

@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { divide, kindFor, type SettledKind } from './period-parts.ts';
+import type { SummaryRequest } from './summary.ts';
+
+const quarterMs = 900_000;
+const hourMs = 4 * quarterMs;
+const dayMs = 24 * hourMs;
+const at = (ms: number): Date => new Date(ms);
+
+describe('the parts of a period', () => {
+  it('are the period, and those of settled days are whole hours or days without a cut', () => {
+    const input = fc.record({
+      edges: fc.tuple(fc.nat(96 * 12), fc.nat(96 * 12)),
+      kind: fc.constantFrom<SettledKind>('hour', 'agent', 'user'),
+      days: fc.uniqueArray(fc.nat(12), { maxLength: 12 }),
+      cuts: fc.uniqueArray(fc.nat(96 * 13), { maxLength: 8 }),
+    });
+    fc.assert(
+      fc.property(input, ({ edges, kind, days, cuts }) => {
+        const [from = 0, to = 0] = edges.toSorted((a, b) => a - b).map((edge) => edge * quarterMs);
+        const known = {
+          days: days.toSorted((a, b) => a - b).map((day) => at(day * dayMs)),
+          cuts: cuts.map((cut) => at(cut * quarterMs)),
+        };
+        const { settled, others } = divide({ from: at(from), to: at(to) }, kind, known);
+        const unit = kind === 'hour' ? hourMs : dayMs;
+        const quarters = (parts: readonly { from: Date; to: Date }[]): number[] =>
+          parts.flatMap((part) => {
+            const [first, end] = [Number(part.from) / quarterMs, Number(part.to) / quarterMs];
+            expect(first).toBeLessThan(end);
+            return Array.from({ length: end - first }, (_, index) => first + index);
+          });
+        const served = quarters(settled);
+        const all = Array.from({ length: (to - from) / quarterMs }, (_, index) => from / quarterMs + index);
+        expect([...served, ...quarters(others)].toSorted((a, b) => a - b)).toEqual(all);
+        const isServed = (start: number): boolean =>
+          days.includes(Math.floor(start / dayMs)) &&
+          start >= from &&
+          start + unit <= to &&
+          cuts.every((cut) => cut * quarterMs <= start || cut * quarterMs >= start + unit);
+        expect(served).toEqual(
+          all.filter((quarter) => isServed(Math.floor((quarter * quarterMs) / unit) * unit)),
+        );
+      }),
+    );
+  });
+
+  it('are read from the smallest rows that have what groups and filters need', () => {
+    const filter = {
+      ...{ agentId: null, model: null, provider: null, channel: null, dialect: null, user: null },
+      apiKeyId: null,
+    };
+    const kind = (request: Partial<SummaryRequest>, filters: Partial<SummaryRequest['filter']> = {}) =>
+      kindFor({
+        period: { from: at(0), to: at(1) },
+        groupBy: [],
+        timezone: 'UTC',
+        ...request,
+        filter: { ...filter, ...filters },
+      });
+    expect(kind({})).toBe('hour');
+    expect(kind({ groupBy: ['hour', 'client'] }, { model: 'small' })).toBe('hour');
+    expect(kind({ groupBy: ['agent', 'day'] }, { provider: 'acme' })).toBe('agent');
+    expect(kind({ groupBy: ['model'] }, { agentId: 'a' })).toBe('agent');
+    expect(kind({ groupBy: ['agent', 'hour'] })).toBe(null);
+    expect(kind({ groupBy: ['user', 'month'] })).toBe('user');
+    expect(kind({ groupBy: ['user', 'model'] })).toBe(null);
+    expect(kind({ groupBy: ['user'] }, { user: 'ann' })).toBe(null);
+    expect(kind({ groupBy: ['api_key'] })).toBe(null);
+    expect(kind({ groupBy: ['api_key'], costsOnly: true }, { dialect: 'chat' })).toBe('api_key');
+    expect(kind({ groupBy: ['api_key', 'agent'], costsOnly: true })).toBe(null);
+    expect(kind({ groupBy: ['session'] })).toBe(null);
+  });
+});

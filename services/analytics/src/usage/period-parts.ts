@@ -1,0 +1,82 @@
+import type { Dimension } from '@gatehouse/contract/usage';
+import type { Period } from './period.ts';
+import type { SummaryRequest, UsageFilter } from './summary.ts';
+
+const sharedColumns = ['model', 'provider', 'channel', 'dialect', 'client'] as const;
+
+/** The columns that each kind of rows of settled days groups runs by: `hour` those of an hour, the others those of a day. */
+export const settledKinds = {
+  hour: sharedColumns,
+  agent: ['agent_id', ...sharedColumns],
+  api_key: ['api_key_id', ...sharedColumns],
+  user: ['user_id'],
+} as const;
+export type SettledKind = keyof typeof settledKinds;
+
+/** The parts of the whole quarters of an hour of a period, each with the rows that serve it. */
+export interface PeriodParts {
+  /** The kind of rows that `settled` is read from; null if that is empty. */
+  kind: SettledKind | null;
+  settled: Period[];
+  /** Read from the roll-ups of quarters of an hour. */
+  others: Period[];
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** The columns that groups and filters need; times need none. */
+const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {
+  ...{ agent: 'agent_id', agentId: 'agent_id', model: 'model', provider: 'provider', channel: 'channel' },
+  ...{ dialect: 'dialect', client: 'client', user: 'user_id', api_key: 'api_key_id', apiKeyId: 'api_key_id' },
+  ...{ session: 'session_id' },
+};
+
+/** The kind of settled rows that has what a summary needs, the smallest one; null if none has. */
+export function kindFor({ groupBy, filter, costsOnly = false }: SummaryRequest): SettledKind | null {
+  // An index finds the rows of one user sooner.
+  if (filter.user !== null) return null;
+  const filters = (Object.keys(filter) as (keyof UsageFilter)[]).filter((name) => filter[name] !== null);
+  const needed = [...groupBy, ...filters].flatMap((name) => columnOf[name] ?? []);
+  const kinds = Object.keys(settledKinds) as SettledKind[];
+  const kind = kinds.find((name) =>
+    needed.every((column) => settledKinds[name].some((own) => own === column)),
+  );
+  if (kind === undefined || (kind !== 'hour' && groupBy.includes('hour'))) return null;
+  // Rows of API keys have no users.
+  return kind === 'api_key' && !costsOnly ? null : kind;
+}
+
+/**
+ * Divides the whole quarters of an hour of a period. A row of a settled day is of an hour or, of the other kinds, of the
+ * day: where that crosses the end of the period or one of `cuts`, at which a group ends, other rows serve.
+ */
+export function divide(
+  { from, to }: Period,
+  kind: SettledKind | null,
+  { days, cuts }: { days: readonly Date[]; cuts: readonly Date[] },
+): PeriodParts {
+  const unit = kind === 'hour' ? hourMs : dayMs;
+  const floor = (time: number): number => Math.floor(time / unit) * unit;
+  const [first, end] = [floor(from.getTime() + unit - 1), floor(to.getTime())];
+  const isCut = new Set(cuts.map(Number).flatMap((cut) => (floor(cut) === cut ? [] : [floor(cut)])));
+  const settled: Period[] = [];
+  for (const day of days.map(Number))
+    for (let start = Math.max(day, first); start < Math.min(day + dayMs, end); start += unit) {
+      if (isCut.has(start)) continue;
+      const last = settled.at(-1);
+      const next = { from: new Date(start), to: new Date(start + unit) };
+      if (last?.to.getTime() === start) last.to = next.to;
+      else settled.push(next);
+    }
+  return { kind: settled.length === 0 ? null : kind, settled, others: gapsBetween(settled, { from, to }) };
+}
+
+/** The rest of a period without `parts`, which are in order. */
+function gapsBetween(parts: readonly Period[], { from, to }: Period): Period[] {
+  const starts = [from, ...parts.map((part) => part.to)];
+  const ends = [...parts.map((part) => part.from), to];
+  return starts
+    .map((start, index) => ({ from: start, to: ends[index] ?? to }))
+    .filter((gap) => gap.from < gap.to);
+}

@@ -1,0 +1,22 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { divide, kindFor, type PeriodParts } from './period-parts.ts';
+import { innerBuckets } from './period.ts';
+import { settledDaysStatement } from './summary-statements.ts';
+import type { SummaryRequest } from './summary.ts';
+
+/** The parts of a period and the rows that serve them. Sums over these must be of the same snapshot. */
+export async function readParts(
+  db: Queryable,
+  tenantId: string,
+  request: SummaryRequest,
+): Promise<PeriodParts> {
+  const { period, timezone, groupBy } = request;
+  const inner = innerBuckets(period);
+  const kind = kindFor(request);
+  if (kind === null) return divide(inner, null, { days: [], cuts: [] });
+  const { rows } = await db.query<{ days: Date[]; cuts: Date[] }>(settledDaysStatement(groupBy), [
+    ...[period.from, period.to, timezone, tenantId],
+    ...[inner.from, inner.to],
+  ]);
+  return divide(inner, kind, rows[0] ?? { days: [], cuts: [] });
+}
