@@ -43,6 +43,8 @@ describe('replicas', () => {
     }));
     const batch = await begun(client, linesOf(lines));
     const others = [await harness.startReplica({ batchPace }), await harness.startReplica({ batchPace })];
+    // Long enough for another one to come.
+    harness.simulator.batches.answersAfter = (name) => (name.endsWith('/content') ? sleep(100) : null);
     harness.simulator.batches.finish('completed');
     const leases = new Set<unknown>();
     for (let n = 0; n < 60; n += 1) {

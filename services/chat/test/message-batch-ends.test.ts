@@ -57,6 +57,8 @@ describe('replicas', () => {
     const requests = numbers(1_000).flatMap((n) => messageRequests([n], { max_tokens: (Number(n) % 7) + 1 }));
     const { id } = await client.messages.batches.create({ requests });
     const others = [await harness.startReplica({ batchPace }), await harness.startReplica({ batchPace })];
+    // Long enough for another one to come.
+    simulator.messageBatches.answersAfter = (name) => (name.endsWith('/results') ? sleep(100) : null);
     simulator.messageBatches.finish();
     const leases = new Set<unknown>();
     for (let n = 0; n < 60; n += 1) {
@@ -288,6 +290,27 @@ describe('bounds', () => {
     });
     expect(simulator.messageBatches.batches.size).toBe(0);
     await harness.rows('delete from chat.files where tenant_id = $1', [tenantId]);
+  });
+
+  it('hold for the bytes of a batch until its provider has it, though its client has left', async () => {
+    simulator.messageBatches.held = true;
+    const tenantId = newId();
+    const answer = Promise.withResolvers<undefined>();
+    simulator.messageBatches.answersAfter = (name) => (name === 'POST batches' ? answer.promise : null);
+    const held = async (): Promise<number> =>
+      Number(/^gatehouse_body_bytes\S* (\S+)/m.exec(await harness.metrics())?.[1]);
+    const length = 4 * 1024 * 1024;
+    const requests = messageRequests(['a'], { messages: [{ role: 'user', content: 'x'.repeat(length) }] });
+    const leaving = new AbortController();
+    const { batches } = sdk({ tenantId }).messages;
+    const left = batches.create({ requests }, { signal: leaving.signal }).catch(() => 'left');
+    await eventually(() => expect(simulator.messageBatches.batches.size).toBe(1), 10_000);
+    leaving.abort();
+    expect(await left).toBe('left');
+    await sleep(500);
+    expect(await held()).toBeGreaterThan(length);
+    answer.resolve(undefined);
+    await eventually(async () => expect(await held()).toBe(0), 10_000);
   });
 
   it('hold for the starts of a minute', async () => {

@@ -1,10 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { ListMessageBatches } from '@gatehouse/contract/message-batches';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
-import { openShare } from '@gatehouse/http/body-share';
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
 import { fingerprintHash, idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempotency-key';
 import { doorHeaders, sendJson, type Reply } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';
@@ -66,7 +65,11 @@ export function messageBatchHandlers(dependencies: MessageBatchDependencies): {
   return {
     rawHandlers: {
       'messages.batches.create': async (request, response, call) => {
-        const reply = await answerCreate(dependencies, starts, { request, response, call });
+        // Released with the work, which goes on without a client that leaves.
+        const share = dependencies.bodyBudget.open(tenantOf(call).tenantId, null);
+        const reply = await answerCreate(dependencies, starts, { request, share, call }).finally(() =>
+          share.release(),
+        );
         const { status = call.route.response.status, headers, body } = reply;
         sendJson(response, status, body, { ...headers, ...doorHeaders(call.requestId, call.dialect) });
       },
@@ -134,13 +137,12 @@ function invalid(message: string): AppError {
 async function answerCreate(
   dependencies: MessageBatchDependencies,
   starts: FairQueue,
-  { request, response, call }: { request: IncomingMessage; response: ServerResponse; call: RawCall },
+  { request, share, call }: { request: IncomingMessage; share: TenantShare; call: RawCall },
 ): Promise<Reply> {
-  const { idempotency, bodyBudget } = dependencies;
+  const { idempotency } = dependencies;
   const { principal, route, params, requestId } = call;
   const { tenantId } = tenantOf(call);
   checkBodyHeaders(request, route);
-  const share = openShare(bodyBudget, tenantId, response);
   const held: HeldBody = { body: await readBody(request, route.bodyLimit, { share }) };
   const key = idempotencyKeyOf(request);
   const headers = passedHeaders(request, dialects.messages);
