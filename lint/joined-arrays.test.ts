@@ -18,6 +18,7 @@ it.each([
   `select 1 from unnest($1::text[]) as staged (path) cross join lateral (select 1 from memory.documents limit 1) as d`,
   `select 1 from unnest($1::uuid[]) as kept (run_id) join ended on ended.id = kept.run_id`,
   `update chat.runs r set attempts = i.attempts from alive, unnest($1::uuid[], $2::text[]) as i (id, attempts) where r.id = i.id and r.id = any($1::uuid[])`,
+  `update chat.run_log set runs = array (select t.run from unnest(start_ids, runs) as t (id, run)) where $1 = any(start_ids)`,
   `select 1 from memory.agents as a cross join unnest($1::text[]) as staged (path)`,
 ])('accepts %s', (statement) => {
   expect(found(statement)).toBe(0);

@@ -8,12 +8,12 @@ const advice = 'find each row by its key: cross join lateral (… limit 1), or i
 
 /**
  * PostgreSQL compares each row with each element where it expects few rows, and it does so for every tenant that is
- * larger than the others. `= any ($n)` beside it keeps the rows of an update to those of the array.
+ * larger than the others; not with those of an array of the row itself. `= any ($n)` beside it keeps the rows of an update to those of the array.
  */
 const kinds = [
   {
     pattern:
-      /\bupdate\s+\S+(?:\s+(?:as\s+)?\w+)?\s+set\b(?:(?!\bupdate\b)[^])*?\bfrom\s+(?:\w+,\s*)?unnest\(/gi,
+      /\bupdate\s+\S+(?:\s+(?:as\s+)?\w+)?\s+set\b(?:(?!\bupdate\b)[^])*?\bfrom\s+(?:\w+,\s*)?unnest\(\$/gi,
     isBounded: (statement: string) => /=\s*any\s?\(\$/i.test(statement),
     problem: `updates a table from an array: ${advice}`,
   },
