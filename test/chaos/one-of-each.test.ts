@@ -18,8 +18,9 @@ let system: UsageSystem;
 let provider: EndlessProvider;
 beforeAll(async () => {
   provider = await EndlessProvider.start();
+  // The clients of the test share its process, which gets no time for seconds on a busy machine.
   system = await UsageSystem.start({
-    ...{ OPENAI_BASE_URL: provider.baseUrl, UNREAD_TIMEOUT_MS: '4000', EGRESS_ALLOW: '127.0.0.1' },
+    ...{ OPENAI_BASE_URL: provider.baseUrl, UNREAD_TIMEOUT_MS: '10000', EGRESS_ALLOW: '127.0.0.1' },
   });
   provider.others = system.chaos.simulator.baseUrl;
 });
