@@ -122,11 +122,12 @@ const quarters = ({ parts }: Source, reading: Reading): string => rowsOf(reading
 /** Rows of settled days, to add to others. */
 function settled(
   { parts: { kind: own, others, settled: days } }: Source,
-  { columns, kind, sets = '' }: { columns: string; kind?: SettledKind | null; sets?: string },
+  columns: string,
+  kind: SettledKind | null = own,
 ): string {
   if (own === null) return '';
   const condition = `kind = '${kind ?? own}' and ($10::uuid is null or api_key_id = $10)`;
-  return `union all ${rowsOf({ table: `settled_usage${sets}`, columns, condition }, inParts(days, others.length))}`;
+  return `union all ${rowsOf({ table: 'settled_usage', columns, condition }, inParts(days, others.length))}`;
 }
 
 const runsBetween = (columns: string, from: string, to: string): string => `
@@ -164,7 +165,7 @@ function units(source: Source): string {
   const columns = `bucket as at, ${dimensionColumns}, ${own}, ${measures.join(', ')}`;
   return `
   ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
-  ${settled(source, { columns: `bucket, ${dimensionColumns}, user_id, api_key_id, null::text, ${measures.join(', ')}` })}
+  ${settled(source, `bucket, ${dimensionColumns}, user_id, api_key_id, null::text, ${measures.join(', ')}`)}
   union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 }
 
@@ -175,16 +176,13 @@ const persons = (source: Source): string => `
     columns: `bucket as at, ${dimensionColumns}, ${personalColumns}`,
     condition: `${personFilters} and user_id is not null`,
   })}
-  ${settled(source, { columns: `bucket, ${dimensionColumns}, user_id, api_key_id, null::text` })}
+  ${settled(source, `bucket, ${dimensionColumns}, user_id, api_key_id, null::text`)}
   union all ${runsAtTheEnds(runDimensions)}`;
 
 /** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
 const sets = (source: Source): string => `
   ${quarters(source, { table: 'usage_users', columns: `bucket as at, ${dimensionColumns}, chunk, users` })}
-  ${settled(source, {
-    columns: `bucket, ${dimensionColumns}, own.chunk, own.users`,
-    sets: ' cross join lateral unnest(chunks, settled_usage.users) as own (chunk, users)',
-  })}
+  ${settled(source, `bucket, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
   union all
   select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
   from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
@@ -193,7 +191,7 @@ const sets = (source: Source): string => `
 /** The models of attempts without a price, which depend on no group: fewer rows may have them. */
 const unpricedModels = (source: Source): string => `
   ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
-  ${settled(source, { columns: 'unnest(unpriced_models)', kind: source.kindOfFilter })}
+  ${settled(source, 'unnest(unpriced_models)', source.kindOfFilter)}
   union all
   select unnest(unpriced_models) from (${runsAtTheEnds('unpriced_models')}) as runs where unpriced_models is not null`;
 
