@@ -11,7 +11,7 @@ import { addWebhooks } from './commands/webhooks.ts';
 import { Context, type Surroundings } from './context.ts';
 import type { Operation } from './operations.ts';
 import { forTerminal } from './output.ts';
-import { addResourceCommands } from './resource-commands.ts';
+import { addResourceCommands, addShared, takeOptionsBefore } from './resource-commands.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface Cli extends Surroundings {
@@ -52,9 +52,11 @@ function programOf(
   operations: readonly Operation[],
   writeError: (text: string) => void,
 ): Command {
-  const program = new Command('gatehouse')
+  const program = addShared(new Command('gatehouse'))
     .description('The command line of a Gatehouse gateway.')
     .version(context.surroundings.version)
+    .enablePositionalOptions()
+    .hook('preAction', (_program, command) => takeOptionsBefore(command))
     .showHelpAfterError('(add --help for what there is)')
     .addHelpText(
       'after',

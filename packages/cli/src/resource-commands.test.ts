@@ -38,10 +38,21 @@ it.each([
     'costs --profile first --from 2026-10-01T00:00:00Z export --profile second --from 2026-11-01T00:00:00Z',
     ...['two', '2026-11-01'],
   ],
+  [
+    'before all names or behind',
+    '--profile second costs --from 2026-11-01T00:00:00Z export',
+    ...['two', '2026-11-01'],
+  ],
 ])('an export takes options %s its name', async (_name, line, key, from) => {
   const { code, out } = await person.run(line.split(' '));
   expect([code, out]).toEqual([0, 'day,cost\n']);
   expect(asked).toEqual([`Bearer ${key} /v1/costs/export?from=${from}T00%3A00%3A00Z`]);
+});
+
+it('the profile may stand before any command', async () => {
+  const { code, out, error } = await person.run(['--profile', 'third', 'chat', '-m', 'm', 'hello']);
+  expect([code, out]).toEqual([2, '']);
+  expect(error).toContain('There is no profile "third".');
 });
 
 it('an export takes none of its parent that it would leave out', async () => {

@@ -44,17 +44,16 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   command.addHelpText('after', `\nExample:\n  ${example}\n`);
   command.action(async (...given: unknown[]) => {
     const values = given.slice(0, pathParameters.length) as string[];
-    await run({ operation, values, options: optionsOf(command), context });
+    await run({ operation, values, options: command.opts(), context });
   });
   return command;
 }
 
 /**
- * The options of a command. One before its name, as in `costs --profile other export`, counts as if it stood behind.
- * Throws for one there that the command doesn't have.
+ * Gives a command the options that stand before its name, as in `costs --profile other export`, where it has them not
+ * behind it. Throws for one that the command doesn't have.
  */
-function optionsOf(command: Command): Record<string, unknown> & SharedOptions {
-  const options = command.opts<Record<string, unknown> & SharedOptions>();
+export function takeOptionsBefore(command: Command): void {
   for (let above = command.parent; above !== null; above = above.parent) {
     for (const option of above.options) {
       const name = option.attributeName();
@@ -63,10 +62,10 @@ function optionsOf(command: Command): Record<string, unknown> & SharedOptions {
         throw new UsageError(
           `${option.long ?? name} stands before "${command.name()}", which doesn't have it.`,
         );
-      options[name] ??= above.getOptionValue(name);
+      if (command.getOptionValueSource(name) !== 'cli')
+        command.setOptionValueWithSource(name, above.getOptionValue(name), 'cli');
     }
   }
-  return options;
 }
 
 /** The command of that name below another one, which may have it from an operation already. */
