@@ -134,8 +134,10 @@ describe('the client’s end of a stream', () => {
         const client = new ClientStream(response, {
           ...{ dialect: dialects.gemini, headers: {}, silenceMs: 60, asArray: true },
         });
-        after(100, () => client.write([frame('1'), Buffer.from(': comment\n\n'), frame('2')]));
-        after(300, () => end(client));
+        after(100, () => {
+          client.write([frame('1'), Buffer.from(': comment\n\n'), frame('2')]);
+          after(200, () => end(client));
+        });
       });
       expect(seen).toMatchObject({ status: 200, complete: true });
       expect(seen.headers['content-type']).toBe('application/json');
