@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
+import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { queryLocal } from '@gatehouse/test/local-database';
@@ -97,15 +98,21 @@ export class ChaosSystem {
     this.#marks.push(`${seconds} s: ${what}${details === undefined ? '' : ` ${JSON.stringify(details)}`}`);
   }
 
-  /** Runs a test's body; when it fails, says what happened when and what the system printed last. */
-  async explain(body: () => Promise<void>): Promise<void> {
+  /**
+   * Runs a test's body; when it fails, or is not over in time, says what happened when and what the system printed last.
+   * `mostMs` is less than the time-out of the test, which explains nothing.
+   */
+  async explain(body: () => Promise<void>, mostMs?: number): Promise<void> {
+    const over = new AbortController();
     try {
-      await body();
+      await Promise.race([body(), ...(mostMs === undefined ? [] : [tooLate(mostMs, over.signal)])]);
     } catch (error) {
       const story = [...this.#marks, '', this.local.output.slice(-tailChars)].join('\n');
       // The matcher's own message stays first: it is what the reader looks for.
       (error as Error).message += `\n\nWhat happened:\n${story}`;
       throw error;
+    } finally {
+      over.abort();
     }
   }
 
@@ -122,4 +129,9 @@ export class ChaosSystem {
     this.mark(what);
     return performance.now() - start;
   }
+}
+
+async function tooLate(mostMs: number, signal: AbortSignal): Promise<void> {
+  await sleep(mostMs, signal);
+  throw new Error(`not over in ${mostMs / 1_000} s`);
 }

@@ -192,7 +192,7 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
           await eventually(() => expect(missed()).toEqual([]));
           expect(follower?.complaints).toEqual([]);
         }
-      }),
+      }, 380_000),
     400_000,
   );
 
