@@ -185,6 +185,9 @@ const when: Record<ErrorCode, When> = {
     at('usage.summary', 'costs.summary', 'users.data.delete', 'memory.export', 'channels.zalo-oa.consent'),
     at('files.content', 'batches.cancel', 'costs.export'),
     at('messages.batches.results', 'messages.batches.cancel'),
+    // Each calls another server.
+    at('mcp.servers.refresh', 'webhooks.calls.redeliver', 'webhooks.subscriptions.test'),
+    at('owner.webhook-subscriptions.test'),
   ),
   client_closed_request: never,
   internal: always,
