@@ -5,6 +5,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import { runEnding } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
+import { forgottenAfter } from '../shared/forgotten-statements.ts';
 import type { LeasedBatch } from './batch-lease-system-store.ts';
 import type { StoredFile } from './file-system-store.ts';
 
@@ -49,11 +50,8 @@ export async function endBatch(
      ), events as (
        insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
        select tenant_id, id, created_at, case when pg_current_xact_id() is not null then clock_timestamp() end,
-              case when forgotten or exists (
-                select from chat.forgotten_users f
-                where f.tenant_id = ended.tenant_id and f.user_digest = ended.user_digest
-                  and ended.created_at <= least(f.requested_at, f.created_at)
-              ) then ($3::text::jsonb || '${withoutUser}')::text else $3::text end
+              case when forgotten or ${forgottenAfter('ended.tenant_id', 'ended.user_digest', 'ended.created_at')}
+                then ($3::text::jsonb || '${withoutUser}')::text else $3::text end
        from ended
      ), costs as (
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)

@@ -13,6 +13,21 @@ export interface ExtraPart {
   values: unknown[];
 }
 
+/** A statement with further parts before its last words. */
+export function withParts(
+  { text, values }: { text: string; values: readonly unknown[] },
+  parts: readonly ExtraPart[],
+  last: string,
+): { text: string; values: unknown[] } {
+  const all = [...values];
+  const texts = parts.map((part) => {
+    const first = all.length + 1;
+    all.push(...part.values);
+    return part.text(first);
+  });
+  return { text: `${text}${texts.join('')} ${last}`, values: all };
+}
+
 /** A claim that was taken over, or forgotten, stores nothing. */
 export function storingAnswers(ends: readonly EndRow[]): ExtraPart[] {
   const answers = ends.flatMap(({ run, answer }) => (answer === undefined ? [] : [{ run, ...answer }]));

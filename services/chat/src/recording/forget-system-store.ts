@@ -62,20 +62,26 @@ export interface OpenRun {
   run: string;
 }
 
-/** Runs under way of these tenants that began until then and whose user is not forgotten yet. */
-export async function findOpenRuns(
-  pool: Pool,
-  tenantIds: readonly string[],
-  untilMs: number,
-): Promise<OpenRun[]> {
-  const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
-    `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
-     from chat.open_runs
-     where tenant_id = any($1::uuid[]) and not forgotten and started_at <= to_timestamp($2::float8 / 1000)`,
-    [idArray(tenantIds), untilMs],
-  );
-  return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
+type FindRuns = (pool: Pool, tenantIds: readonly string[], untilMs: number) => Promise<OpenRun[]>;
+
+/** Runs of these tenants that began until then, in a table or view. */
+function findRunsIn(table: string, condition = 'true'): FindRuns {
+  return async (pool, tenantIds, untilMs) => {
+    const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
+      `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
+       from ${table}
+       where tenant_id = any($1::uuid[]) and ${condition} and started_at <= to_timestamp($2::float8 / 1000)`,
+      [idArray(tenantIds), untilMs],
+    );
+    return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
+  };
 }
+
+/** Runs under way whose user is not forgotten yet. */
+export const findOpenRuns = findRunsIn('chat.open_runs', 'not forgotten');
+
+/** Runs in the logs, with what they have a user's texts in. */
+export const findLoggedRuns = findRunsIn('chat.logged_runs');
 
 /** Replaces the record of a run under way; its end then publishes no text. Returns false if the run has ended. */
 export async function forgetOpenRun(pool: Pool, id: string, run: string): Promise<boolean> {
@@ -85,20 +91,6 @@ export async function forgetOpenRun(pool: Pool, id: string, run: string): Promis
     [id, run],
   );
   return rowCount === 1;
-}
-
-/** Runs in the logs, of these tenants, that began until then, with what they have a user's texts in. */
-export async function findLoggedRuns(
-  pool: Pool,
-  tenantIds: readonly string[],
-  untilMs: number,
-): Promise<OpenRun[]> {
-  const { rows } = await pool.query<{ id: string; tenant_id: string; at: number; run: string }>(
-    `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
-     from chat.logged_runs where tenant_id = any($1::uuid[]) and started_at <= to_timestamp($2::float8 / 1000)`,
-    [idArray(tenantIds), untilMs],
-  );
-  return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
 }
 
 /**

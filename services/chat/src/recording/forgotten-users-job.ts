@@ -32,9 +32,9 @@ const settleMs = 10_000;
 const sweepMs = 10_000;
 
 /**
- * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and
- * makers of seals, runs under way and events that wait for publication: runs that began before the deletion keep their amounts and lose the user and all texts, and so do those
- * that are written late.
+ * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and makers of seals,
+ * runs under way and events that wait for publication: runs that began before the deletion keep their amounts and lose the
+ * user and all texts, and so do those that are written late.
  */
 export class ForgottenUsers {
   readonly #pool: Pool;

@@ -1,5 +1,6 @@
 import { idArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
+import { forgottenAfter } from '../shared/forgotten-statements.ts';
 import type { WrittenLate } from './log-rows.ts';
 
 /** Users whose data were deleted, for runs that are written later than they began. */
@@ -29,10 +30,7 @@ export function forgottenAmong(first: number): string {
   return `
     select r.id from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::timestamptz[])
       as r (id, tenant_id, digest, started_at)
-    where exists (
-      select from chat.forgotten_users f
-      where f.tenant_id = r.tenant_id and f.user_digest = r.digest
-        and r.started_at <= least(f.requested_at, f.created_at))`;
+    where ${forgottenAfter('r.tenant_id', 'r.digest', 'r.started_at')}`;
 }
 
 export function lateValues(runs: readonly WrittenLate[]): unknown[] {

@@ -1,8 +1,14 @@
-import { userDigest } from '@gatehouse/kit/user-digest';
 import { idArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { runEnding } from '../runs/run-record.ts';
-import { raisingAlerts, showingKept, storingAnswers, type ExtraPart } from './end-parts-system-store.ts';
+import { digestOf, forgottenAfter } from '../shared/forgotten-statements.ts';
+import {
+  raisingAlerts,
+  showingKept,
+  storingAnswers,
+  withParts,
+  type ExtraPart,
+} from './end-parts-system-store.ts';
 import { endingText } from './logged-texts-statements.ts';
 import type { EndRow } from './run-rows.ts';
 import { pgJson } from './pg-json-statements.ts';
@@ -72,11 +78,7 @@ const correctingRuns = `
   ), events as (
     insert into chat.outbox (tenant_id, run_id, started_at, ended_at, corrects, data)
     select tenant_id, id, started_at, case when pg_current_xact_id() is not null then clock_timestamp() end, true,
-           case when exists (
-             select from chat.forgotten_users f
-             where f.tenant_id = ended.tenant_id and f.user_digest = input.user_digest
-               and ended.started_at <= least(f.requested_at, f.created_at)
-           ) then (data::jsonb || '${withoutUser}')::text else data end
+           case when ${forgottenAfter('ended.tenant_id', 'input.user_digest', 'ended.started_at')} then (data::jsonb || '${withoutUser}')::text else data end
     from ended join input using (id)
   ), costs as (
     insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
@@ -96,7 +98,7 @@ export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<
     idArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(({ run, end, attempts }) => pgJson({ ...run, ...runEnding(run, end, attempts) }))),
-    ends.map(({ run }) => (run.user_id === null ? null : userDigest(run.tenant_id, run.user_id))),
+    ends.map(({ run }) => digestOf(run.tenant_id, run.user_id)),
   ];
   return endWith(pool, {
     name: 'correct_ends',
@@ -115,15 +117,9 @@ async function endWith(
   pool: Pool,
   { name, text, values, extra }: { name: string; text: string; values: unknown[]; extra: ExtraPart[] },
 ): Promise<string[]> {
-  const parts = extra.map((part) => {
-    const first = values.length + 1;
-    values.push(...part.values);
-    return part.text(first);
-  });
   const result = await pool.query<{ id: string }>({
     name: [name, ...extra.map((part) => part.name)].join('_'),
-    text: `${text}${parts.join('')} select id from ended`,
-    values,
+    ...withParts({ text, values }, extra, 'select id from ended'),
   });
   return result.rows.map((row) => row.id);
 }

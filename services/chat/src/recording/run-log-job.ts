@@ -249,7 +249,7 @@ export class RunLog {
    */
   async #findOut(group: Group, lost: unknown): Promise<Group | null> {
     this.#inDoubt = group.starts.filter(({ first }) => first);
-    const empty = { ...only(group, {}), sequence: group.sequence };
+    const empty = only(group, {});
     for (;;) {
       if ((await this.#sitOut(group, lost)) === null) return null;
       const { appended, error } = await this.#append(empty);

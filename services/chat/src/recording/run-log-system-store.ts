@@ -3,7 +3,7 @@ import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import { AppError } from '@gatehouse/kit/errors';
-import type { ExtraPart } from './end-parts-system-store.ts';
+import { withParts, type ExtraPart } from './end-parts-system-store.ts';
 import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
 import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
 
@@ -65,6 +65,10 @@ const appending = `
     select e.id from appended cross join unnest($10::uuid[]) as e (id)
   )`;
 
+const answering = `
+  select (select ${iso('written_at')} from appended) as at, (select dead_at is not null from instance) as dead,
+         array (select id from forgotten) as forgotten`;
+
 /**
  * Commits a row, which is one transaction with its parts. The lock on the instance's row prevents that the instance is
  * declared dead, or its log taken over, before the commit. Safe to repeat under the same sequence: then the first that
@@ -84,19 +88,11 @@ export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
     ends.some(({ ending }) => ending !== null),
     starts.every(({ startedAt }) => startedAt !== null),
   ];
-  const parts = row.parts.map((part) => {
-    const first = values.length + 1;
-    values.push(...part.values);
-    return part.text(first);
-  });
   const answer = await queryOnce<AppendRow>(pool, {
     // PostgreSQL cuts names at 63 bytes.
     name: `append_row ${row.parts.map(({ name }) => name.slice(0, 2)).join('')}`,
     giveUpAfterMs: patienceMs,
-    text: `${appending}${parts.join('')}
-      select (select ${iso('written_at')} from appended) as at, (select dead_at is not null from instance) as dead,
-             array (select id from forgotten) as forgotten`,
-    values,
+    ...withParts({ text: appending, values }, row.parts, answering),
   });
   if (answer === undefined || answer.dead === null) return { outcome: 'taken' };
   if (answer.at !== null) return { outcome: 'written', at: answer.at, again: false };

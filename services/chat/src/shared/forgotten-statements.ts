@@ -5,10 +5,14 @@ export function digestOf(tenantId: string, userId: string | null): Buffer | null
   return userId === null ? null : userDigest(tenantId, userId);
 }
 
-/** Whether a user was forgotten since a time that many milliseconds ago; the arguments are parameters. */
-export function forgottenSince(tenantId: string, digest: string, ageMs: string): string {
+/** Whether a user was forgotten since a time; all are SQL expressions. */
+export function forgottenAfter(tenantId: string, digest: string, time: string): string {
   return `exists (
     select from chat.forgotten_users f
-    where f.tenant_id = ${tenantId} and f.user_digest = ${digest}::bytea
-      and least(f.requested_at, f.created_at) >= now() - ${ageMs}::float8 * interval '1 millisecond')`;
+    where f.tenant_id = ${tenantId} and f.user_digest = ${digest} and ${time} <= least(f.requested_at, f.created_at))`;
+}
+
+/** Whether a user was forgotten since a time that many milliseconds ago; the arguments are parameters. */
+export function forgottenSince(tenantId: string, digest: string, ageMs: string): string {
+  return forgottenAfter(tenantId, `${digest}::bytea`, `now() - ${ageMs}::float8 * interval '1 millisecond'`);
 }
