@@ -1,11 +1,11 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
-import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
-import type { BatchResult, ReadResults } from './batch-api.ts';
+import { memberRanges, parsedPart, type Range } from '../wire/json-parts.ts';
+import type { ReadResults } from './batch-api.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
-import { customIdIn } from './custom-ids.ts';
 import { idIn } from './openai-batch.ts';
+import { lineReader } from './result-line.ts';
 
 /** Batches of messages as Anthropic's API describes them. */
 
@@ -78,14 +78,7 @@ export function isWhole(object: Fields, { answers }: ReadResults, requests: numb
   return typeof succeeded === 'number' && answers >= Math.min(succeeded, requests);
 }
 
-export async function resultIn(line: Buffer, tenantId: string): Promise<BatchResult> {
-  const members = await memberRanges(line, wholeOf(line), tenantId);
-  const result = members?.get('result');
-  return {
-    customId: await customIdIn(line, members, tenantId),
-    answer: result === undefined ? null : await messageIn(line, result, tenantId),
-  };
-}
+export const resultIn = lineReader('result', messageIn);
 
 async function messageIn(line: Buffer, result: Range, tenantId: string): Promise<Buffer | null> {
   const members = await memberRanges(line, result, tenantId);

@@ -1,10 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
-import { memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
-import type { BatchResult, ReadResults } from './batch-api.ts';
+import { memberRanges, parsedPart, type Range } from '../wire/json-parts.ts';
+import type { ReadResults } from './batch-api.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
-import { customIdIn } from './custom-ids.ts';
+import { lineReader } from './result-line.ts';
 
 /** Batches and files as OpenAI's API describes them. */
 
@@ -100,14 +100,7 @@ export function isWhole(object: Fields, { lines }: ReadResults, requests: number
   return lines > 0 || object['status'] !== 'completed' || idIn(object, 'error_file_id') !== null;
 }
 
-export async function resultIn(line: Buffer, tenantId: string): Promise<BatchResult> {
-  const members = await memberRanges(line, wholeOf(line), tenantId);
-  const response = members?.get('response');
-  return {
-    customId: await customIdIn(line, members, tenantId),
-    answer: response === undefined ? null : await answerIn(line, response, tenantId),
-  };
-}
+export const resultIn = lineReader('response', answerIn);
 
 async function answerIn(line: Buffer, response: Range, tenantId: string): Promise<Buffer | null> {
   const members = await memberRanges(line, response, tenantId);
