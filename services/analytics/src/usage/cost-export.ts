@@ -1,19 +1,23 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { usdOf } from '@gatehouse/kit/money';
 
-/** The measures of an export, in the order of its rows. Amounts are in pico-USD. */
+/** In pico-USD, with the numbers of requests that explain them. */
+const amounts = [
+  ...(['cost_pico', 'unpriced_requests', 'estimated_requests', 'estimated_cost_pico'] as const),
+  ...(['own_key_requests', 'own_key_cost_pico'] as const),
+] as const;
+
+/** The measures that summaries of costs show. */
+export const costMeasures = ['requests', ...amounts] as const;
+
+/** The measures of an export, in the order of its rows. */
 export const exportedMeasures = [
   'requests',
   'input_tokens',
   'cached_input_tokens',
   'output_tokens',
   'reasoning_tokens',
-  'cost_pico',
-  'unpriced_requests',
-  'estimated_requests',
-  'estimated_cost_pico',
-  'own_key_requests',
-  'own_key_cost_pico',
+  ...amounts,
 ] as const;
 export type ExportedMeasure = (typeof exportedMeasures)[number];
 

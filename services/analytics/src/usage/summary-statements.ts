@@ -1,17 +1,10 @@
 import { maxExportedRows, type Dimension } from '@gatehouse/contract/usage';
 import { pageBytes } from '@gatehouse/kit/page';
-import { exportedMeasures } from './cost-export.ts';
+import { costMeasures, exportedMeasures } from './cost-export.ts';
 import { innerBuckets, type Period } from './period.ts';
 import { kindFor, type PeriodParts, type SettledKind } from './period-parts.ts';
 import type { SummaryRequest, UsageFilter } from './summary.ts';
-import {
-  costMeasures,
-  dimensions,
-  measures,
-  measuresOfRun,
-  personalDimensions,
-  type Measure,
-} from './usage-statements.ts';
+import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-statements.ts';
 
 /** The most groups of a summary. */
 export const maxGroups = 10_000;

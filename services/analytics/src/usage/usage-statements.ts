@@ -33,17 +33,6 @@ export type Measure = keyof typeof shares;
 /** The cast is safe: `shares` is a literal without other keys. */
 export const measures = Object.keys(shares) as Measure[];
 
-/** The measures that summaries of costs show. */
-export const costMeasures: readonly Measure[] = [
-  'requests',
-  'cost_pico',
-  'unpriced_requests',
-  'estimated_requests',
-  'estimated_cost_pico',
-  'own_key_requests',
-  'own_key_cost_pico',
-];
-
 /** The SQL condition for a row of a roll-up table that counts nothing. */
 export const countsNothing = measures.map((column) => `${column} = 0`).join(' and ');
 
