@@ -69,24 +69,6 @@ export function ended(client: OpenAI, id: string): Promise<OpenAI.Batch> {
 export const runOf = (batchId: string): string =>
   batchId.slice('batch_'.length).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
-/** The usage that the simulator's results have, in tokens. */
-export function reported(harness: ChatHarness): { input: number; output: number } {
-  const outputs = [...harness.simulator.batches.files.values()].filter(({ object }) =>
-    object.id.startsWith('file-output'),
-  );
-  const usages = outputs.flatMap(({ content }) =>
-    content
-      .trim()
-      .split('\n')
-      .map(
-        (line) =>
-          (JSON.parse(line) as { response: { body: { usage: Record<string, number> } } }).response.body.usage,
-      ),
-  );
-  const sum = (name: string) => usages.reduce((total, usage) => total + (usage[name] ?? 0), 0);
-  return { input: sum('prompt_tokens'), output: sum('completion_tokens') };
-}
-
 export function charged(harness: ChatHarness, tenantId: string): bigint {
   const settled = harness.settlements.filter((each) => each.tenantId === tenantId);
   return settled.reduce((sum, { costPico }) => sum + costPico, 0n);

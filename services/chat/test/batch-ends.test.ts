@@ -13,7 +13,6 @@ import {
   ended,
   linesOf,
   refusal,
-  reported,
   runOf,
   sdkFor,
   uploaded,
@@ -43,24 +42,26 @@ describe('replicas', () => {
     }));
     const batch = await begun(client, linesOf(lines));
     const others = [await harness.startReplica({ batchPace }), await harness.startReplica({ batchPace })];
-    // Long enough for another one to come.
-    harness.simulator.batches.answersAfter = (name) => (name.endsWith('/content') ? sleep(100) : null);
+    // Until another one has come.
+    const taken = Promise.withResolvers<null>();
+    harness.simulator.batches.answersAfter = (name) => (name.endsWith('/content') ? taken.promise : null);
     harness.simulator.batches.finish('completed');
     const leases = new Set<unknown>();
-    for (let n = 0; n < 60; n += 1) {
+    for (let n = 0; n < 60 || (leases.size < 2 && n < 600); n += 1) {
       // As if the one that has it had stood still.
       const rows = await harness.rows(
         'update chat.batches set due_at = now() where id = $1 and ended_at is null returning lease_id',
         [runOf(batch.id)],
       );
-      for (const { lease_id: id } of rows) leases.add(id);
+      for (const { lease_id: id } of rows) if (id !== null) leases.add(id);
+      if (leases.size > 1) taken.resolve(null);
       await sleep(20);
     }
     expect(leases.size).toBeGreaterThan(1);
     await others[0]?.stop();
     await ended(client, batch.id);
     await others[1]?.stop();
-    const { input, output } = reported(harness);
+    const { input, output } = harness.simulator.batches.usage;
     const ends = await harness.endedRuns('run_id = $1', [runOf(batch.id)]);
     expect(ends).toHaveLength(1);
     const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
@@ -182,7 +183,7 @@ describe('a budget', () => {
     await eventually(() => expect(charged(harness, tenantId)).toBeGreaterThan(1_000_000_000n));
     harness.simulator.batches.finish('completed');
     await ended(client, batch.id);
-    const { input, output } = reported(harness);
+    const { input, output } = harness.simulator.batches.usage;
     const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
     await eventually(() => expect(charged(harness, tenantId)).toBe(cost), 10_000);
   });

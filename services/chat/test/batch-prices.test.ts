@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import { batchPace, begun, charged, ended, linesOf, reported, runOf, sdkFor } from './batch-client.ts';
+import { batchPace, begun, charged, ended, linesOf, runOf, sdkFor } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { testCatalogue } from './test-catalogue.ts';
 
@@ -57,7 +57,7 @@ it.each([
   await isThere('marker', 200);
   harness.simulator.batches.finish('completed');
   await ended(client, batch.id);
-  const { input, output } = reported(harness);
+  const { input, output } = harness.simulator.batches.usage;
   const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
   const run = await harness.endedRun(runOf(batch.id));
   expect(run).toMatchObject({ priced: true, cost_pico: String(cost), price_source: 'catalogue' });
@@ -76,7 +76,7 @@ it('a batch whose model had no price at its start is charged by the one at its e
   await isThere('marker', 404);
   harness.simulator.batches.finish('completed');
   await ended(client, batch.id);
-  const { input, output } = reported(harness);
+  const { input, output } = harness.simulator.batches.usage;
   const run = await harness.endedRun(runOf(batch.id));
   expect(run).toMatchObject({
     priced: true,

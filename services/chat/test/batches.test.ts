@@ -4,17 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type OpenAI from 'openai';
 import { toFile } from 'openai';
-import {
-  batchPace,
-  begun,
-  ended,
-  linesOf,
-  refusal,
-  reported,
-  runOf,
-  sdkFor,
-  uploaded,
-} from './batch-client.ts';
+import { batchPace, begun, ended, linesOf, refusal, runOf, sdkFor, uploaded } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { testCatalogue } from './test-catalogue.ts';
 
@@ -79,7 +69,7 @@ describe('a batch', () => {
     const done = await ended(client, batch.id);
     expect(done.error_file_id).not.toBeNull();
     const run = await harness.endedRun(runOf(batch.id));
-    const { input, output } = reported(harness);
+    const { input, output } = harness.simulator.batches.usage;
     expect(run).toMatchObject({
       ...{ tenant_id: tenantId, user_id: 'ann', channel: 'batch', operation: 'chat', status: 'ok' },
       ...{ request_model: 'priced', provider: 'simulator', input_tokens: input, output_tokens: output },
@@ -150,7 +140,7 @@ describe('a batch', () => {
     }
     harness.simulator.batches.finish(status, 2);
     expect((await ended(client, batch.id)).status).toBe(status);
-    const { input, output } = reported(harness);
+    const { input, output } = harness.simulator.batches.usage;
     expect(await harness.endedRun(runOf(batch.id))).toMatchObject({
       ...{ status: runStatus, error_type: errorType, input_tokens: input, output_tokens: output },
     });

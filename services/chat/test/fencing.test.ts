@@ -118,7 +118,7 @@ describe('the start of a run', () => {
     let killed: Promise<void> = Promise.resolve();
     let over = false;
     await withTransaction(pool, async (client) => {
-      // One connection, as a pool that hands it out: what is appended stays uncommitted here.
+      // One connection, as a pool that hands it out, which is all that is used of it: what is appended stays uncommitted.
       const one = { connect: async () => ({ query: client.query.bind(client), release: () => undefined }) };
       await appendRow(one as unknown as Pool, {
         ...{ instanceId: id, sequence: 1, published: 0, ends: [], late: [], parts: [] },

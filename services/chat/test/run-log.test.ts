@@ -241,6 +241,7 @@ describe('a row of which nothing is known', () => {
         release: () => client.release(),
       };
     };
+    // All that the log uses of a pool.
     const query = (...args: never[]) => (pool.query as (...given: never[]) => unknown)(...args);
     return { pool: { connect, query } as unknown as Pool, arm: () => (armed = true) };
   }

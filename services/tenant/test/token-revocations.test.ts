@@ -60,6 +60,21 @@ it('a look at an issuer that gives no answer is counted, for an alert', async ()
   await eventually(async () => expect(await counted('looks', 'main', 'failed')).toBe(before + 1));
 });
 
+/** A person who has logged out while the issuer's answer to a look at them is held, until `letGo`. */
+async function loggedOutInLook() {
+  const { browser, sub } = await ground.logIn();
+  const { main } = ground.issuers;
+  let letGo = (): void => undefined;
+  main.held = new Promise((resolve) => (letGo = resolve));
+  const calls = main.calls.length;
+  await due(sub);
+  await eventually(() => expect(main.calls.length).toBe(calls + 1));
+  const tokens = revoked();
+  await browser.visit('/logout', { method: 'POST' });
+  await eventually(() => expect(tokens()).toHaveLength(1));
+  return { sub, letGo, tokens };
+}
+
 describe('a logout', () => {
   it('revokes the refresh token at the issuer, and ends the looks at the login', async () => {
     const { browser, sub } = await ground.logIn();
@@ -113,15 +128,7 @@ describe('a logout', () => {
   });
 
   it('during a look does not take the key of the person away', async () => {
-    const { browser, sub } = await ground.logIn();
-    let letGo = (): void => undefined;
-    ground.issuers.main.held = new Promise((resolve) => (letGo = resolve));
-    const calls = ground.issuers.main.calls.length;
-    await due(sub);
-    await eventually(() => expect(ground.issuers.main.calls.length).toBe(calls + 1));
-    const tokens = revoked();
-    await browser.visit('/logout', { method: 'POST' });
-    await eventually(() => expect(tokens()).toHaveLength(1));
+    const { sub, letGo } = await loggedOutInLook();
     const refused = await counted('looks', 'main', 'refused');
     ground.issuers.main.revoked.add(sub);
     letGo();
@@ -132,16 +139,7 @@ describe('a logout', () => {
   });
 
   it('during a look that replaces the refresh token revokes the new one too', async () => {
-    const { browser, sub } = await ground.logIn();
-    const { main } = ground.issuers;
-    let letGo = (): void => undefined;
-    main.held = new Promise((resolve) => (letGo = resolve));
-    const calls = main.calls.length;
-    await due(sub);
-    await eventually(() => expect(main.calls.length).toBe(calls + 1));
-    const tokens = revoked();
-    await browser.visit('/logout', { method: 'POST' });
-    await eventually(() => expect(tokens()).toHaveLength(1));
+    const { sub, letGo, tokens } = await loggedOutInLook();
     letGo();
     await eventually(() => expect(tokens()).toHaveLength(2));
     expect(new Set(tokens()).size).toBe(2);
@@ -149,16 +147,7 @@ describe('a logout', () => {
   });
 
   it('during such a look revokes no new token of a person who has logged in elsewhere meanwhile', async () => {
-    const { browser, sub } = await ground.logIn();
-    const { main } = ground.issuers;
-    let letGo = (): void => undefined;
-    main.held = new Promise((resolve) => (letGo = resolve));
-    const calls = main.calls.length;
-    await due(sub);
-    await eventually(() => expect(main.calls.length).toBe(calls + 1));
-    const tokens = revoked();
-    await browser.visit('/logout', { method: 'POST' });
-    await eventually(() => expect(tokens()).toHaveLength(1));
+    const { sub, letGo, tokens } = await loggedOutInLook();
     await ground.tenants.rows(
       `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at, look_at)
        select gen_random_uuid(), issuer, iss, sub, id_token, refresh_token, expires_at, now() + interval '1 hour'

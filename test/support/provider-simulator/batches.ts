@@ -45,6 +45,20 @@ export class Batches {
       if (!endedStatuses.includes(batch.status)) this.#finish(batch, status, answered);
   }
 
+  /** The usage that the results of all batches report, in tokens. */
+  get usage(): { input: number; output: number } {
+    const results = [...this.files.values()].filter(({ object }) => object.id.startsWith('file-output'));
+    const usages = results.flatMap(({ content }) =>
+      content
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { response: { body: { usage: Record<string, number> } } })
+        .map(({ response }) => response.body.usage),
+    );
+    const sum = (name: string) => usages.reduce((total, usage) => total + (usage[name] ?? 0), 0);
+    return { input: sum('prompt_tokens'), output: sum('completion_tokens') };
+  }
+
   clear(): void {
     this.held = false;
     this.answersAfter = atOnce;
