@@ -8,7 +8,8 @@ const advice = 'find each row by its key: cross join lateral (… limit 1), or i
 
 /**
  * PostgreSQL compares each row with each element where it expects few rows, and it does so for every tenant that is
- * larger than the others; not with those of an array of the row itself. `= any ($n)` beside it keeps the rows of an update to those of the array.
+ * larger than the others; not with those of an array of the row itself. `= any ($n)` beside it keeps the rows of an
+ * update to those of the array.
  */
 const kinds = [
   {
