@@ -13,7 +13,8 @@ beforeAll(async () => {
     request.resume();
     const type = request.headers.accept === 'text/event-stream' ? 'text/event-stream' : 'application/json';
     const status = request.url === '/v1/models/missing' ? 404 : 200;
-    response.writeHead(status, { 'content-type': type, 'x-run-id': 'r' }).end('{}');
+    const varies = request.url === '/v1/api-keys' ? { vary: 'Accept' } : {};
+    response.writeHead(status, { 'content-type': type, 'x-run-id': 'r', ...varies }).end('{}');
   });
   without = await EdgeUnderTest.start();
 });
@@ -106,6 +107,17 @@ describe('with CORS_ORIGINS', () => {
       expect([response.status, corsHeaders(response)]).toEqual([status, { vary: 'Origin' }]);
       await response.arrayBuffer();
     }
+  });
+
+  it('keeps what else a response varies by', async () => {
+    const path = '/v1/api-keys';
+    const ofNamed = await ask(edge, { path, origin: named });
+    expect(corsHeaders(ofNamed)).toMatchObject({
+      vary: 'Origin, Accept',
+      'access-control-allow-origin': named,
+    });
+    expect(corsHeaders(await ask(edge, { path }))).toEqual({ vary: 'Origin, Accept' });
+    expect(corsHeaders(await ask(without, { path }))).toEqual({});
   });
 
   it.each(closed)('%s is closed to pages of other origins', async (_name, asked, status) => {

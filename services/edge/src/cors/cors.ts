@@ -32,6 +32,7 @@ const responseHeaders = [
   'anthropic-ratelimit-unified-status',
   'content-disposition',
   'idempotency-replayed',
+  'link',
   'location',
   'request-id',
   'retry-after',

@@ -78,7 +78,11 @@ export class Answer {
     closeWhenEarly(response);
     try {
       // All at once: headers that were set one by one before cost each of these twice what it takes.
-      response.writeHead(status, responseHeaders(headers, doorHeaders(requestId, dialect)));
+      const own = doorHeaders(requestId, dialect);
+      // The headers written here replace the one that CORS has set.
+      const vary = [response.getHeader('vary'), headers['vary']].filter((value) => value !== undefined);
+      if (vary.length > 1) own['vary'] = vary.join(', ');
+      response.writeHead(status, responseHeaders(headers, own));
     } catch (error) {
       this.#abort(error);
       return;
