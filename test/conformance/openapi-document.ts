@@ -24,7 +24,7 @@ export interface Operation {
 
 interface DocumentedResponse {
   description: string;
-  headers: Record<string, Reference>;
+  headers: Record<string, Reference | Header>;
   content?: Record<string, { schema?: object }>;
 }
 
@@ -100,11 +100,12 @@ export class DocumentCheck {
   }
 
   #headerProblems({ headers }: DocumentedResponse, answered: Answered): string[] {
-    return Object.keys(headers).flatMap((name) => {
+    return Object.entries(headers).flatMap(([name, header]) => {
       const value = answered.headers.get(name);
-      const { required = false, schema } = this.#document.components.headers[name] ?? {
-        schema: { type: 'none' },
-      };
+      const { required = false, schema } =
+        'schema' in header
+          ? header
+          : (this.#document.components.headers[name] ?? { schema: { type: 'none' } });
       if (value === null) return required ? [`the header ${name} is missing`] : [];
       const valid = this.#ajv.validate(schema, schema.type === 'integer' ? Number(value) : value);
       return valid ? [] : [`the header ${name}: ${value} is not as documented`];

@@ -4,6 +4,8 @@ import { anthropicErrorBody, errorBody, googleErrorBody, providerErrorBody } fro
 import { oauthErrorBody } from '../src/oauth.ts';
 import { csv, jsonLines, type Example, type Examples, type Route } from '../src/route.ts';
 import { apiRoutes } from '../src/routes.ts';
+import { tableOf } from '../src/table.ts';
+import { csvContent } from './csv-content.ts';
 import { errorsOf } from './error-codes.ts';
 import { linesContent } from './json-lines.ts';
 import type { JsonObject, Schemas } from './schemas.ts';
@@ -67,8 +69,18 @@ export const sharedHeaders: Readonly<Record<string, JsonObject>> = {
   Allow: always('The methods that the path supports.'),
   'x-gateway-rows': always('Rows of the export, without the line of names.', count),
   'Content-Disposition': always('A name for the file.'),
+  Link: header(
+    'With CSV, where there are more: `<path>; rel="next"` (RFC 8288), the path and query of the next page.',
+  ),
+  Vary: always('`Accept` chooses between JSON and CSV.'),
   ETag: always('Changes when the content changes.'),
   'Cache-Control': always('How long the response may be cached.'),
+};
+
+/** Headers of a list, which only CSV has. */
+const csvHeaders: JsonObject = {
+  'x-gateway-rows': header('With CSV, rows of the page without the line of names.', count),
+  'Content-Disposition': header('With CSV, a name for the file.'),
 };
 
 const rateLimitHeaders = Object.keys(sharedHeaders).filter((name) => name.startsWith('x-ratelimit-'));
@@ -109,14 +121,17 @@ export function responsesOf(route: Route, examples: Examples, schemas: Schemas):
 
 function success(route: Route, examples: Examples, schemas: Schemas): JsonObject {
   const { status, shape, events, lines, csv: isCsv, revalidated } = route.response;
-  const headers = headerRefs([
+  const table = tableOf(route);
+  const refs = headerRefs([
     ...(hasLocation(route) ? ['Location'] : []),
     ...(route.idempotencyKey ? ['Idempotency-Replayed'] : []),
     ...(route.passThrough && route.counts !== true ? [...runHeaders, ...rateLimitHeaders] : []),
     ...(route.counts === true ? ['x-gateway-model', 'x-gateway-estimated'] : []),
     ...(isCsv === true ? ['x-gateway-rows', 'Content-Disposition'] : []),
     ...(revalidated === true ? ['ETag', 'Cache-Control'] : []),
+    ...(table === null ? [] : ['Link', 'Vary']),
   ]);
+  const headers = table === null ? refs : { ...refs, ...csvHeaders };
   const description = {
     200: 'Done',
     201: 'Created',
@@ -139,6 +154,7 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
       schema: responseSchema(route, shape, schemas),
       examples: shown(all.filter(([, example]) => example.events === undefined)),
     },
+    ...(table !== null && csvContent(table, examples)),
   };
   if (events === true) {
     content['text/event-stream'] = {

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { dialectHeader, dialectNamed, type DialectName } from '@gatehouse/contract/dialects';
 import type { Match } from '@gatehouse/contract/match';
 import { routes, type Route, type ServiceName } from '@gatehouse/contract/routes';
+import { tableOf, type Table } from '@gatehouse/contract/table';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
 import { isTenantPrincipal, type Principal, type TenantPrincipal } from '@gatehouse/identity/principal';
 import type { Verifier } from '@gatehouse/identity/verifier';
@@ -27,9 +28,10 @@ import {
   type Claim,
   type RepeatGuard,
 } from './idempotency-key.ts';
+import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
 import { handedOver } from './handed-over.ts';
 import { checkPrincipal } from './principal-check.ts';
-import { jsonText, sendError, sendJsonText, sendNothing, type Reply } from './reply.ts';
+import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
 import { requestContext, requestIdHeader, type RequestContext } from './request-context.ts';
@@ -113,7 +115,7 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
 export function createApp(options: AppOptions): RequestListener {
   const own = routes.filter((route) => route.service === options.service);
   assertComplete(options, own);
-  const server = new RouteServer(options);
+  const server = new RouteServer(options, own);
   const router = routerOf(own, (request, response, match) => server.answer(request, response, match));
   const raw = own.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
   return (request, response) => {
@@ -145,11 +147,13 @@ function assertComplete(
 class RouteServer {
   readonly #options: AppOptions;
   readonly #raw: Record<string, RawHandler>;
+  readonly #tables: ReadonlyMap<string, Table>;
   readonly #reads = new FairQueue(readsInFlight);
 
-  constructor(options: AppOptions) {
+  constructor(options: AppOptions, own: readonly Route[]) {
     this.#options = options;
     this.#raw = options.rawHandlers ?? {};
+    this.#tables = tablesOf(own);
   }
 
   async answer(request: IncomingMessage, response: ServerResponse, match: Match): Promise<void> {
@@ -184,7 +188,23 @@ class RouteServer {
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
     if (status === 204) sendNothing(response, headers);
-    else sendJsonText(response, status, await textOf(reply.body, call.principal.tenantId), headers);
+    else sendWritten(response, status, await this.#write(request, { ...reply, headers }, call));
+  }
+
+  /** Lists go out as CSV to clients that prefer it, and all else as JSON. */
+  async #write(
+    { url = '', headers: { accept } }: IncomingMessage,
+    { body, headers }: Reply,
+    { route, principal: { tenantId } }: CheckedCall,
+  ): Promise<Written> {
+    const table = this.#tables.get(route.id);
+    if (table === undefined || !prefersCsv(accept)) {
+      const text = await textOf(body, tenantId);
+      const varies = table !== undefined && variesByAccept;
+      return { text, headers: { ...headers, ...varies, 'content-type': 'application/json' } };
+    }
+    const written = await csvPage(table, body as ListPage, { route, url, tenantId });
+    return { ...written, headers: { ...headers, ...variesByAccept, ...written.headers } };
   }
 
   /** A read of a client that leaves before its turns have come is given up. */
@@ -246,6 +266,18 @@ class RouteServer {
     sendError(response, toAppError(error), requestId, dialect);
   }
 }
+
+/** The routes that list, by their ids. */
+function tablesOf(own: readonly Route[]): ReadonlyMap<string, Table> {
+  return new Map(
+    own.flatMap((route) => {
+      const table = tableOf(route);
+      return table === null ? [] : [[route.id, table] as const];
+    }),
+  );
+}
+
+const variesByAccept = { vary: 'Accept' };
 
 /** Bodies up to this size are written at once. */
 const shortChars = 64 * 1024;

@@ -20,6 +20,12 @@ export interface Reply {
   headers?: Record<string, string> | undefined;
 }
 
+/** A body as it goes over the wire, with the headers that describe it. */
+export interface Written {
+  text: Buffer;
+  headers: Record<string, string>;
+}
+
 /** How long to wait for the rest of a request body after the response is known. */
 const discardMs = 5_000;
 
@@ -44,12 +50,13 @@ export function sendJsonText(
   text: Buffer,
   headers: Record<string, string>,
 ): void {
+  sendWritten(response, status, { text, headers: { ...headers, 'content-type': 'application/json' } });
+}
+
+/** Sends a body with its `content-length`. */
+export function sendWritten(response: AnswerTarget, status: number, { text, headers }: Written): void {
   closeWhenEarly(response);
-  response.writeHead(status, {
-    ...headers,
-    'content-type': 'application/json',
-    'content-length': text.length,
-  });
+  response.writeHead(status, { ...headers, 'content-length': text.length });
   endAnswer(response, text);
 }
 
