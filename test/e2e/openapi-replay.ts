@@ -12,6 +12,23 @@ export function successesOf({ operationId, responses }: Operation): number[] {
     .map(Number);
 }
 
+/** Whether an operation lists page by page, so that it also answers with CSV. */
+export function isTable({ responses }: Operation): boolean {
+  const { content = {} } = responses['200'] ?? {};
+  return content['application/json'] !== undefined && content['text/csv'] !== undefined;
+}
+
+interface Parameters {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+}
+
+/** The path of a request, with its query. */
+export function pathOf({ path }: Operation, { params = {}, query = {} }: Parameters): string {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  return `${filled}?${new URLSearchParams(query).toString()}`;
+}
+
 /** First what makes something, then what reads, changes and uses it, and at last what ends it. */
 export function rank(operation: Operation): number {
   const { method, operationId } = operation;
