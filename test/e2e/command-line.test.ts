@@ -141,6 +141,18 @@ it('costs are exported to a file or as text, with options of their own', async (
   expect((await readdir(folder)).filter((name) => name.startsWith('costs'))).toEqual(['costs.csv']);
 });
 
+it('lists are written as CSV, page after page', async () => {
+  const { code, out, error } = await run(['agents', 'list', '--csv', '--limit', '1']);
+  expect([code, error]).toEqual([0, '']);
+  const [names, ...lines] = out.trimEnd().split('\r\n');
+  expect(names).toMatch(/^id,key,name,/);
+  const keys = ((await json(['agents', 'list', '--all'])) as { data: { key: string }[] }).data.map(
+    ({ key }) => key,
+  );
+  expect(lines.map((line) => line.split(',')[1])).toEqual(keys);
+  expect(keys.length).toBeGreaterThan(1);
+});
+
 it('documents are put, found, and moved to another agent as lines', async () => {
   await json(['memory', 'put', 'ann', 'notes/key.md', '-'], 'The key is under the mat.');
   expect((await run(['memory', 'search', 'ann', 'where', 'is', 'the', 'key'])).out).toContain('notes/key.md');

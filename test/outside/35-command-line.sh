@@ -30,6 +30,7 @@ check() {
 credential admin_key | PATH=${PATH#*:} npx --yes --offline --package "$tarball" gatehouse login --url "$url" --key - >/dev/null || status=1
 check 'whoami' '"role": "admin"' whoami --json
 check 'a list as a table' 'assistant' agents list
+check 'a list as CSV' 'id,key,name,' agents list --csv
 check 'a streamed answer' 'You said: Hello' chat -m agent:assistant Hello
 check 'an error with its code' 'not_found' agents get there-is-none
 check 'the words of a shell' 'list' complete-words -- agents li

@@ -14,35 +14,40 @@ export interface Target {
 /** Downloads may hold personal data. */
 const modeOfNew = 0o600;
 
+/** Pieces of text, requested when the first of them is read. */
+type Pieces = () => AsyncIterable<Uint8Array>;
+
+/** Writes an answer that is a stream of text. Throws what {@link save} throws, and `UnreachableError` when it is cut off. */
+export async function download(client: ApiClient, request: ApiRequest, target: Target): Promise<void> {
+  await save(async function* pieces() {
+    yield* piecesOf(await client.send(request));
+  }, target);
+}
+
 /**
- * Writes an answer that is a stream of text. A file appears when all of it has come, and one of that name stays until
- * then. Throws `UnreachableError` for an answer that is cut off, and `UsageError` for a file that can't be written.
+ * Writes text piece by piece. A file appears when all of it has come, and one of that name stays until then. Throws
+ * `UsageError` for a file that can't be written, and what the pieces throw.
  */
-export async function download(
-  client: ApiClient,
-  request: ApiRequest,
-  { out, surroundings }: Target,
-): Promise<void> {
-  const send = (): Promise<Response> => client.send(request);
+export async function save(pieces: Pieces, { out, surroundings }: Target): Promise<void> {
   if (out !== undefined && out !== '-') {
-    await writeFile(out, send).catch((error: unknown) => unwritable(out, error));
+    await writeFile(out, pieces).catch((error: unknown) => unwritable(out, error));
     return;
   }
   const decoder = new TextDecoder();
-  for await (const piece of piecesOf(await send())) {
+  for await (const piece of pieces()) {
     surroundings.write(decoder.decode(piece, { stream: true }));
     await surroundings.drain();
   }
 }
 
-async function writeFile(out: string, send: () => Promise<Response>): Promise<void> {
+async function writeFile(out: string, pieces: Pieces): Promise<void> {
   const found = await statOf(out, stat);
   if (found === null && (await statOf(out, lstat)) !== null)
     throw new UsageError(`${out} can't be written: it is a link to a file that does not exist`);
-  if (found !== null && (!found.isFile() || isDescriptor(out))) await writeInto(out, send);
+  if (found !== null && (!found.isFile() || isDescriptor(out))) await writeInto(out, pieces);
   // A link stays, and leads to the new file.
-  else if (found !== null) await replace(await realpath(out), found.mode & 0o777, send);
-  else await replace(out, modeOfNew, send);
+  else if (found !== null) await replace(await realpath(out), found.mode & 0o777, pieces);
+  else await replace(out, modeOfNew, pieces);
 }
 
 async function statOf(file: string, of: (file: string) => Promise<Stats>): Promise<Stats | null> {
@@ -58,22 +63,22 @@ function isDescriptor(file: string): boolean {
 }
 
 /** Writes what comes into a device, a pipe or an open file. */
-async function writeInto(out: string, send: () => Promise<Response>): Promise<void> {
+async function writeInto(out: string, pieces: Pieces): Promise<void> {
   // Before the request, so that a wrong name costs no export.
   const file = await open(out, 'a');
   try {
-    await file.writeFile(piecesOf(await send()));
+    await file.writeFile(pieces());
   } finally {
     await file.close();
   }
 }
 
-async function replace(out: string, mode: number, send: () => Promise<Response>): Promise<void> {
+async function replace(out: string, mode: number, pieces: Pieces): Promise<void> {
   const part = `${out}.${randomUUID()}.part`;
   const file = await open(part, 'wx', modeOfNew);
   try {
     try {
-      await file.writeFile(piecesOf(await send()));
+      await file.writeFile(pieces());
       if (mode !== modeOfNew) await file.chmod(mode);
     } finally {
       await file.close();
@@ -85,7 +90,8 @@ async function replace(out: string, mode: number, send: () => Promise<Response>)
   }
 }
 
-async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
+/** The body of an answer. Throws `UnreachableError` when it is cut off. */
+export async function* piecesOf({ body }: Response): AsyncGenerator<Uint8Array, void> {
   if (body === null) return;
   try {
     // Node iterates bodies; the browser's types, by which they are declared here, don't say so.

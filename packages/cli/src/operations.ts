@@ -16,6 +16,8 @@ export interface Operation {
   actingUser: boolean;
   /** Text is streamed: lines of CSV or JSON. */
   answer: 'json' | 'text';
+  /** Whether it lists, so that all pages can be written as CSV. */
+  asCsv: boolean;
 }
 
 export interface Parameter {
@@ -108,6 +110,10 @@ function takesJson({ content }: { content?: Record<string, unknown> }): boolean 
   return content === undefined || Object.hasOwn(content, 'application/json');
 }
 
+function takesCsv({ content }: { content?: Record<string, unknown> }): boolean {
+  return content !== undefined && Object.hasOwn(content, 'text/csv');
+}
+
 interface FoundOperation extends Pick<Operation, 'id' | 'method' | 'path' | 'answer'> {
   operation: DocumentOperation;
 }
@@ -133,6 +139,7 @@ function operationOf(
     idempotencyKey: given.some(({ name }) => name === 'Idempotency-Key'),
     actingUser: operation['x-acting-user'] === true,
     answer,
+    asCsv: answer === 'json' && successesOf(operation).some(takesCsv),
   };
 }
 

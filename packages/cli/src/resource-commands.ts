@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
 import type { ApiClient } from './api-client.ts';
 import type { Context, SharedOptions } from './context.ts';
-import { download } from './download.ts';
+import { csvPages } from './csv-pages.ts';
+import { download, save } from './download.ts';
 import { parseYaml, readText } from './inputs.ts';
 import type { Operation, Parameter } from './operations.ts';
 import type { Output } from './output.ts';
@@ -29,7 +30,7 @@ export function addResourceCommands(
 }
 
 function commandOf(operation: Operation, name: string, context: Context): Command {
-  const { summary, pathParameters, queryParameters, body, actingUser, answer } = operation;
+  const { summary, pathParameters, queryParameters, body, actingUser, answer, asCsv } = operation;
   const command = new Command(name).description(summary);
   for (const { name: parameter, description } of pathParameters)
     command.argument(`<${flag(parameter)}>`, description);
@@ -37,11 +38,13 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   if (isPaged(operation)) command.option('--all', 'all pages');
   if (body !== undefined)
     command.option('-f, --file <file>', 'the body as YAML or JSON; - for standard input');
-  if (answer === 'text') command.option('--out <file>', 'standard output by default, and for -');
+  if (asCsv) command.option('--csv', 'all pages as CSV');
+  if (answer === 'text') command.option('--out <file>', toFile);
+  if (asCsv) command.option('--out <file>', `with --csv; ${toFile}`);
   if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
   addShared(command);
   const example = exampleOf(operation, name);
-  command.addHelpText('after', `\nExample:\n  ${example}\n`);
+  command.addHelpText('after', `\nExample${operation.asCsv ? 's' : ''}:\n  ${example}\n`);
   command.action(async (...given: unknown[]) => {
     const values = given.slice(0, pathParameters.length) as string[];
     await run({ operation, values, options: command.opts(), context });
@@ -79,6 +82,8 @@ export function addShared(command: Command): Command {
     .option('--json', 'for programs');
 }
 
+const toFile = 'standard output by default, and for -';
+
 interface Call {
   operation: Operation;
   /** Values of the parameters in the path. */
@@ -98,12 +103,15 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   };
   const query = queryOf(operation.queryParameters, options);
   const path = pathOf(operation, values);
-  if (operation.answer === 'text') {
-    const out = options['out'] as string | undefined;
-    const { surroundings } = context;
-    await download(client, { ...request, path: withQuery(path, query) }, { out, surroundings });
-    return;
+  const target = { out: options['out'] as string | undefined, surroundings: context.surroundings };
+  if (operation.answer === 'text')
+    return download(client, { ...request, path: withQuery(path, query) }, target);
+  if (options['csv'] === true) {
+    if (options.json === true) throw new UsageError('--csv and --json exclude each other');
+    const first = { ...request, path: withQuery(path, { limit: '200', ...query }) };
+    return save(() => csvPages(client, first), target);
   }
+  if (target.out !== undefined) throw new UsageError('--out goes with --csv');
   const output = context.output(options);
   if (options['all'] === true) await allPages(client, { path, query, request, output });
   else output.answer(await client.json({ ...request, path: withQuery(path, query) }));
@@ -215,11 +223,11 @@ function isPaged({ queryParameters }: Operation): boolean {
   return queryParameters.some(({ name }) => name === 'cursor');
 }
 
-function exampleOf({ id, pathParameters, body, answer }: Operation, name: string): string {
+function exampleOf({ id, pathParameters, body, answer, asCsv }: Operation, name: string): string {
   const words = id.split('.').slice(0, -1);
   const required = (body ?? []).filter((member) => member.required);
   const options = required.map((member) => `--${flag(member.name)} ${exampleValue(member)}`);
-  return [
+  const command = [
     'gatehouse',
     ...words,
     name,
@@ -227,6 +235,7 @@ function exampleOf({ id, pathParameters, body, answer }: Operation, name: string
     ...options,
     ...(answer === 'text' ? ['--out FILE'] : []),
   ].join(' ');
+  return asCsv ? `${command}\n  ${command} --csv --out FILE` : command;
 }
 
 function exampleValue({ type, values, name }: Parameter): string {
