@@ -1,8 +1,7 @@
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
-import { byFigure, byText } from '../format/order.ts';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 
 type Row = OwnerModel['deployments'][number] & { model: OwnerModel };
@@ -16,6 +15,7 @@ export function Models() {
         <>
           <OrderedTable
             caption="Deployments of models"
+            file="models.csv"
             columns={columns}
             rows={data.flatMap((model) => model.deployments.map((deployment) => ({ ...deployment, model })))}
             keyOf={({ model, provider, upstream_model: upstream }) => `${model.id} ${provider} ${upstream}`}
@@ -32,36 +32,28 @@ export function Models() {
 }
 
 const columns: readonly OrderedColumn<Row>[] = [
-  { header: 'Model', cell: ({ model }) => model.id, compare: byText(({ model }) => model.id) },
-  { header: 'Aliases', cell: ({ model }) => model.aliases.join(', ') },
-  { header: 'Provider', cell: ({ provider }) => provider, compare: byText(({ provider }) => provider) },
+  textColumn('Model', ({ model }) => model.id),
+  names('Aliases', ({ model }) => model.aliases),
+  textColumn('Provider', ({ provider }) => provider),
+  textColumn('Model there', ({ upstream_model: upstream }) => upstream),
+  figureColumn('Weight', ({ weight }) => weight),
+  { ...textColumn('Price of', priceOf), value: ({ price }) => price?.source ?? null },
   {
-    header: 'Model there',
-    cell: ({ upstream_model: upstream }) => upstream,
-    compare: byText(({ upstream_model: upstream }) => upstream),
+    header: 'Version',
+    cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>),
+    value: ({ price }) => price?.version ?? null,
   },
+  figureColumn('Calls', ({ calls }) => calls),
   {
-    header: 'Weight',
-    cell: ({ weight }) => count(weight),
-    isNumber: true,
-    compare: byFigure(({ weight }) => weight),
-  },
-  { header: 'Price of', cell: priceOf, compare: byText(priceOf) },
-  { header: 'Version', cell: ({ price }) => (price === null ? '–' : <code>{price.version}</code>) },
-  {
-    header: 'Calls',
-    cell: ({ calls }) => count(calls),
-    isNumber: true,
-    compare: byFigure(({ calls }) => calls),
-  },
-  {
-    header: 'Without a price',
+    ...figureColumn('Without a price', ({ unpriced_calls: calls }: Row) => calls),
     cell: ({ unpriced_calls: calls }) => (calls === 0 ? '0' : <strong>{count(calls)}</strong>),
-    isNumber: true,
-    compare: byFigure(({ unpriced_calls: calls }) => calls),
   },
-  { header: 'Fallbacks', cell: ({ model }) => model.fallbacks.join(', ') },
+  names('Fallbacks', ({ model }) => model.fallbacks),
 ];
+
+function names(header: string, of: (row: Row) => readonly string[]): OrderedColumn<Row> {
+  return { header, cell: (row) => of(row).join(', '), value: (row) => of(row).join('; ') };
+}
 
 function priceOf({ price }: Row): string {
   return price === null ? 'none' : price.source;

@@ -1,8 +1,8 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { useAnswer } from '../api/use-answer.ts';
 import { count, milliseconds } from '../format/amounts.ts';
-import { byFigure, byText } from '../format/order.ts';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { byFigure } from '../format/order.ts';
+import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -15,6 +15,7 @@ export function Providers() {
         <>
           <OrderedTable
             caption="Deployments"
+            file="providers.csv"
             columns={columns}
             rows={data}
             keyOf={({ provider, upstream_model: model }) => `${provider} ${model}`}
@@ -28,17 +29,16 @@ export function Providers() {
 }
 
 const columns: readonly OrderedColumn<ProviderDeployment>[] = [
-  { header: 'Provider', cell: ({ provider }) => provider, compare: byText(({ provider }) => provider) },
+  textColumn('Provider', ({ provider }) => provider),
+  textColumn('Model there', ({ upstream_model: model }) => model),
   {
-    header: 'Model there',
-    cell: ({ upstream_model: model }) => model,
-    compare: byText(({ upstream_model: model }) => model),
+    header: 'Models here',
+    cell: ({ models }) => models.join(', '),
+    value: ({ models }) => models.join('; '),
   },
-  { header: 'Models here', cell: ({ models }) => models.join(', ') },
   {
-    header: 'Breaker',
+    ...textColumn('Breaker', ({ breaker }: ProviderDeployment) => breaker),
     cell: ({ breaker }) => <Status of={breaker} />,
-    compare: byText(({ breaker }) => breaker),
   },
   {
     header: 'Keys',
@@ -51,19 +51,19 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
         ))}
       </>
     ),
+    value: ({ keys }) => keys.map(({ position, status }) => `${position}: ${status}`).join('; '),
   },
-  {
-    header: 'Calls',
-    cell: ({ calls }) => count(calls),
-    isNumber: true,
-    compare: byFigure(({ calls }) => calls),
-  },
+  figureColumn('Calls', ({ calls }) => calls),
   {
     header: 'Errors',
     cell: ({ errors }) =>
       Object.entries(errors)
         .map(([code, calls]) => `${code} ${count(calls)}`)
         .join(', '),
+    value: ({ errors }) =>
+      Object.entries(errors)
+        .map(([code, calls]) => `${code} ${calls}`)
+        .join('; '),
     // A figure that no page shows.
     compare: byFigure(({ errors }) => Object.values(errors).reduce((all, calls) => all + calls, 0)),
   },
@@ -71,17 +71,16 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
   time('First byte p99', ({ first_byte_ms: { p99 } }) => p99),
   time('Duration p50', ({ duration_ms: { p50 } }) => p50),
   time('Duration p99', ({ duration_ms: { p99 } }) => p99),
-  {
-    header: 'Tokens a second',
-    cell: ({ tokens_per_second: speed }) => (speed === null ? '–' : String(speed)),
-    isNumber: true,
-    compare: byFigure(({ tokens_per_second: speed }) => speed),
-  },
+  figureColumn(
+    'Tokens a second',
+    ({ tokens_per_second: speed }) => speed,
+    (speed) => (speed === null ? '–' : String(speed)),
+  ),
 ];
 
 function time(
   header: string,
   of: (deployment: ProviderDeployment) => number | null,
 ): OrderedColumn<ProviderDeployment> {
-  return { header, cell: (row) => milliseconds(of(row)), isNumber: true, compare: byFigure(of) };
+  return { ...figureColumn(header, of, milliseconds), unit: 'ms' };
 }

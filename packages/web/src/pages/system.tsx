@@ -1,8 +1,7 @@
 import type { SystemService } from '@gatehouse/contract/owner-system';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
-import { byFigure, byText } from '../format/order.ts';
-import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -26,6 +25,7 @@ export function System() {
             parameter="sort_services"
             label="Order of services"
             caption="Services"
+            file="services.csv"
             columns={services}
             rows={data}
             keyOf={({ service }) => service}
@@ -35,6 +35,7 @@ export function System() {
             parameter="sort_outboxes"
             label="Order of outboxes"
             caption="Events that wait for publication"
+            file="outboxes.csv"
             columns={outboxes}
             rows={data.flatMap(
               ({ service, outboxes: all }) => all?.map((one) => ({ ...one, service })) ?? [],
@@ -46,6 +47,7 @@ export function System() {
             parameter="sort_jobs"
             label="Order of jobs"
             caption="Background jobs"
+            file="jobs.csv"
             columns={queues}
             rows={data.flatMap(({ service, queues: all }) => all?.map((one) => ({ ...one, service })) ?? [])}
             keyOf={({ service, name }) => `${service} ${name}`}
@@ -57,58 +59,43 @@ export function System() {
   );
 }
 
-const service: OrderedColumn<{ service: string }> = {
-  header: 'Service',
-  cell: ({ service: name }) => name,
-  compare: byText(({ service: name }) => name),
-};
+const service = textColumn('Service', ({ service: name }: { service: string }) => name);
 
 const oldest: OrderedColumn<{ oldest_age_seconds: number }> = {
-  header: 'Oldest',
+  ...figureColumn('Oldest', ({ oldest_age_seconds: age }) => age),
   cell: ({ oldest_age_seconds: age }) => seconds(age),
-  isNumber: true,
-  compare: byFigure(({ oldest_age_seconds: age }) => age),
+  unit: 's',
 };
 
 const services: readonly OrderedColumn<SystemService>[] = [
   service,
   {
-    header: 'Status',
+    ...textColumn('Status', ({ status }: SystemService) => status),
     cell: ({ status }) => <Status of={status} />,
-    compare: byText(({ status }) => status),
   },
-  { header: 'Error', cell: ({ error }) => error ?? '–' },
-  amount('Replicas', ({ replicas }) => replicas),
-  amount('Dead letters', ({ dead_letters: letters }) => letters),
-  amount('Dead jobs', ({ dead_jobs: jobs }) => jobs),
+  { header: 'Error', cell: ({ error }) => error ?? '–', value: ({ error }) => error },
+  figureColumn('Replicas', ({ replicas }) => replicas),
+  figureColumn('Dead letters', ({ dead_letters: letters }) => letters),
+  figureColumn('Dead jobs', ({ dead_jobs: jobs }) => jobs),
 ];
 
 const outboxes: readonly OrderedColumn<Outbox>[] = [
   service,
-  { header: 'Outbox', cell: ({ name }) => name, compare: byText(({ name }) => name) },
-  amount('Waiting', ({ waiting }) => waiting),
+  textColumn('Outbox', ({ name }) => name),
+  figureColumn('Waiting', ({ waiting }) => waiting),
   oldest,
-  amount('Dead letters', ({ dead_letters: letters }) => letters),
+  figureColumn('Dead letters', ({ dead_letters: letters }) => letters),
 ];
 
 const queues: readonly OrderedColumn<Queue>[] = [
   service,
   {
-    header: 'Task',
+    ...textColumn('Task', ({ name }: Queue) => name),
     cell: ({ name }) => name.replaceAll('_', ' '),
-    compare: byText(({ name }) => name),
   },
-  amount('Waiting', ({ waiting }) => waiting),
+  figureColumn('Waiting', ({ waiting }) => waiting),
   oldest,
 ];
-
-function amount<Row>(header: string, of: (row: Row) => number | null): OrderedColumn<Row> {
-  return { header, cell: (row) => figure(of(row)), isNumber: true, compare: byFigure(of) };
-}
-
-function figure(value: number | null): string {
-  return value === null ? '–' : count(value);
-}
 
 function seconds(value: number): string {
   return `${count(value)} s`;

@@ -1,17 +1,19 @@
-import { csvOf } from '@gatehouse/kit/csv';
+import { csvOf, type Cell } from '@gatehouse/kit/csv';
 import { saveFile } from './save-file.ts';
 
 interface CsvLinkProps {
   file: string;
+  /** The caption of the table, for people who hear a page with several. */
+  of?: string;
   header: readonly string[];
-  rows: readonly (readonly string[])[];
+  rows: readonly (readonly Cell[])[];
 }
 
 /** Saves a table with the figures as the API returned them. */
-export function CsvLink({ file, header, rows }: CsvLinkProps) {
+export function CsvLink({ file, of, header, rows }: CsvLinkProps) {
   const save = (): void => saveFile(new Blob([csvOf(header, rows)], { type: 'text/csv' }), file);
   return (
-    <button type="button" onClick={save}>
+    <button type="button" aria-label={of && `Save as CSV: ${of}`} onClick={save}>
       Save as CSV
     </button>
   );
