@@ -37,7 +37,11 @@ export interface Download {
 export async function download<Name extends FileName>(name: Name, input: InputOf<Name>): Promise<Download> {
   const [method = '', path = ''] = name.split(' ');
   const { params, query } = input;
-  const response = await send(urlOf(path, { ...params }, { ...query }), { method });
+  return downloadOf(await send(urlOf(path, { ...params }, { ...query }), { method }));
+}
+
+/** Reads a response that is a file. Throws an `ApiError` where it is cut. */
+export async function downloadOf(response: Response): Promise<Download> {
   const [, named] = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '') ?? [];
   try {
     return { content: await response.blob(), name: named ?? 'export' };
@@ -51,13 +55,19 @@ export async function download<Name extends FileName>(name: Name, input: InputOf
 export interface Sent extends CallOptions {
   method: string;
   body?: unknown;
+  /** The type that the response shall have, if it may have several. */
+  accept?: string;
 }
 
 /** Sends a request, and returns its response if it is no error. Without a session the browser goes to the login. */
-export async function send(url: string, { method, body, signal, idempotencyKey }: Sent): Promise<Response> {
+export async function send(
+  url: string,
+  { method, body, accept, signal, idempotencyKey }: Sent,
+): Promise<Response> {
   const headers = {
     [page.name]: page.value,
     ...(body !== undefined && { 'content-type': 'application/json' }),
+    ...(accept !== undefined && { accept }),
     ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
   };
   const response = await reach(url, {

@@ -174,6 +174,9 @@ export type ListName = {
   [Name in EndpointName]: Endpoints[Name]['answer'] extends List<unknown> ? Name : never;
 }[EndpointName];
 
+/** An endpoint that has its pages as CSV, too. */
+export type CsvName = ListName | 'GET /v1/traces/follow';
+
 export type ItemOf<Name extends ListName> = Endpoints[Name]['answer']['data'][number];
 
 export type AnswerOf<Name extends EndpointName> = Endpoints[Name]['answer'];

@@ -3,6 +3,7 @@ import { useFollowedTraces } from '../api/use-followed-traces.ts';
 import { count, milliseconds, usd } from '../format/amounts.ts';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
+import { ListExport } from '../parts/list-export.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Status } from '../parts/status.tsx';
 import { Table, type Column } from '../parts/table.tsx';
@@ -22,12 +23,13 @@ const statuses = {
 export function Traces() {
   const { query } = useView();
   const [status, setStatus] = useParameter('status');
-  const { traces, error, isCurrent } = useFollowedTraces({
+  const filters = {
     status,
     user_id: query.get('user_id') ?? '',
     session_id: query.get('session_id') ?? '',
     agent_id: query.get('agent_id') ?? '',
-  });
+  };
+  const { traces, error, isCurrent } = useFollowedTraces(filters);
   return (
     <>
       <div class="choices">
@@ -47,6 +49,9 @@ export function Traces() {
         keyOf={({ id }) => id}
         empty="No run in the last hour. Send a request with a key, or use the playground."
       />
+      {traces.length === 0 ? null : (
+        <ListExport name="GET /v1/traces/follow" input={{ query: filters }} of="Runs of the last hour" />
+      )}
     </>
   );
 }

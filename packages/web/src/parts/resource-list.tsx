@@ -3,6 +3,7 @@ import type { AnswerOf, InputOf, ItemOf, ListName } from '../api/endpoints.ts';
 import { useAnswer } from '../api/use-answer.ts';
 import { urlWith, useView } from '../shell/location.tsx';
 import { KnownAnswer } from './known-answer.tsx';
+import { ListExport } from './list-export.tsx';
 import { Table, type Column } from './table.tsx';
 
 interface ResourceListProps<Name extends ListName> {
@@ -38,6 +39,9 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
               <a href={urlWith(path, query, { cursor: answer.next_cursor })}>Next page</a>
             )}
           </p>
+          {answer.data.length === 0 && cursor === '' ? null : (
+            <ListExport name={props.name} input={props.input} of={props.caption} />
+          )}
         </>
       )}
     </KnownAnswer>
