@@ -1,13 +1,13 @@
 import type { Subgraph } from '@gatehouse/contract/graph';
 import { useAnswer } from '../api/use-answer.ts';
 import { AgentLink } from '../parts/agent-link.tsx';
+import { figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
 import { Choice } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { GraphDrawing } from '../parts/graph-drawing.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { Table } from '../parts/table.tsx';
-import { Time } from '../parts/time.tsx';
 import { urlWith, useParameter, useView } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
 
@@ -68,25 +68,36 @@ function Around({ agentID, start, depth }: { agentID: string; start: string; dep
   return <KnownAnswer known={known}>{(graph) => <Drawn graph={graph} />}</KnownAnswer>;
 }
 
+type Relation = Subgraph['edges'][number];
+
 function Drawn({ graph }: { graph: Subgraph }) {
   const { path, query } = useView();
   if (graph.nodes.length === 0) return <p class="empty">No entity has this name or id.</p>;
   const names = new Map(graph.nodes.map(({ id, name }) => [id, name]));
-  const link = (id: string) => <a href={urlWith(path, query, { start: id })}>{names.get(id) ?? id}</a>;
+  const nameOf = (id: string): string => names.get(id) ?? id;
+  const link = (id: string) => <a href={urlWith(path, query, { start: id })}>{nameOf(id)}</a>;
+  const columns: readonly OrderedColumn<Relation>[] = [
+    {
+      ...textColumn('From', ({ source }: Relation) => nameOf(source)),
+      cell: ({ source }) => link(source),
+    },
+    textColumn('Relation', ({ type }) => type),
+    {
+      ...textColumn('To', ({ target }: Relation) => nameOf(target)),
+      cell: ({ target }) => link(target),
+    },
+    figureColumn('Strength', ({ weight }) => weight),
+    timeColumn('Since', ({ valid_from: at }) => at),
+    timeColumn('Until', ({ valid_to: at }) => at, 'no end is known'),
+  ];
   return (
     <>
       {graph.truncated ? <p role="status">There is more than is shown: look at fewer relations.</p> : null}
       <GraphDrawing graph={graph} />
-      <Table
+      <OrderedTable
         caption="Relations"
-        columns={[
-          { header: 'From', cell: ({ source }) => link(source) },
-          { header: 'Relation', cell: ({ type }) => type },
-          { header: 'To', cell: ({ target }) => link(target) },
-          { header: 'Strength', cell: ({ weight }) => String(weight), isNumber: true },
-          { header: 'Since', cell: ({ valid_from: at }) => <Time at={at} /> },
-          { header: 'Until', cell: ({ valid_to: at }) => <Time at={at} otherwise="no end is known" /> },
-        ]}
+        file="relations.csv"
+        columns={columns}
         rows={graph.edges}
         keyOf={({ id }) => id}
         empty="It has no relation."

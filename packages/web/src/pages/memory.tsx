@@ -5,14 +5,15 @@ import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { AgentLink } from '../parts/agent-link.tsx';
+import { figureColumn, textColumn } from '../parts/columns.tsx';
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { Creation } from '../parts/creation.tsx';
 import { TextField } from '../parts/fields.tsx';
 import { FilterField } from '../parts/filter-field.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
 import { NewDocumentForm } from '../parts/new-document-form.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
-import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { useParameter } from '../shell/location.tsx';
 import type { PageProps } from './page.ts';
@@ -55,17 +56,10 @@ function Search({ agentID }: { agentID: string }) {
         />
       </ActionForm>
       {found === null ? null : (
-        <Table
+        <OrderedTable
           caption="Passages, best first"
-          columns={[
-            { header: 'Score', cell: ({ score }) => score.toFixed(2), isNumber: true },
-            {
-              header: 'Where',
-              cell: ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`,
-            },
-            { header: 'For', cell: ({ scope }) => (scope === 'user' ? 'one user' : 'all') },
-            { header: 'Text', cell: ({ text }) => text },
-          ]}
+          file="passages.csv"
+          columns={passages}
           rows={found}
           keyOf={({ document_id: document, start_line: start }) => `${document}:${start}`}
           empty="Nothing fits. Store a document that has the answer."
@@ -74,6 +68,16 @@ function Search({ agentID }: { agentID: string }) {
     </>
   );
 }
+
+const passages: readonly OrderedColumn<Passage>[] = [
+  { ...figureColumn('Score', ({ score }: Passage) => score), cell: ({ score }) => score.toFixed(2) },
+  textColumn('Where', ({ path, start_line: start, end_line: end }) => `${path}, lines ${start} to ${end}`),
+  {
+    ...textColumn('For', ({ scope }: Passage) => (scope === 'user' ? 'one user' : 'all')),
+    value: ({ scope }) => scope,
+  },
+  { header: 'Text', cell: ({ text }) => text, value: ({ text }) => text },
+];
 
 function Documents({ agentID }: { agentID: string }) {
   const [prefix] = useParameter('path_prefix');

@@ -1,7 +1,8 @@
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
-import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { figureColumn, textColumn } from '../parts/columns.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 
 type Row = OwnerModel['deployments'][number] & { model: OwnerModel };

@@ -1,8 +1,9 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { useAnswer } from '../api/use-answer.ts';
-import { count, milliseconds } from '../format/amounts.ts';
+import { count } from '../format/amounts.ts';
 import { byFigure } from '../format/order.ts';
-import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { durationColumn, figureColumn, textColumn } from '../parts/columns.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 
@@ -67,20 +68,13 @@ const columns: readonly OrderedColumn<ProviderDeployment>[] = [
     // A figure that no page shows.
     compare: byFigure(({ errors }) => Object.values(errors).reduce((all, calls) => all + calls, 0)),
   },
-  time('First byte p50', ({ first_byte_ms: { p50 } }) => p50),
-  time('First byte p99', ({ first_byte_ms: { p99 } }) => p99),
-  time('Duration p50', ({ duration_ms: { p50 } }) => p50),
-  time('Duration p99', ({ duration_ms: { p99 } }) => p99),
+  durationColumn('First byte p50', ({ first_byte_ms: { p50 } }) => p50),
+  durationColumn('First byte p99', ({ first_byte_ms: { p99 } }) => p99),
+  durationColumn('Duration p50', ({ duration_ms: { p50 } }) => p50),
+  durationColumn('Duration p99', ({ duration_ms: { p99 } }) => p99),
   figureColumn(
     'Tokens a second',
     ({ tokens_per_second: speed }) => speed,
     (speed) => (speed === null ? '–' : String(speed)),
   ),
 ];
-
-function time(
-  header: string,
-  of: (deployment: ProviderDeployment) => number | null,
-): OrderedColumn<ProviderDeployment> {
-  return { ...figureColumn(header, of, milliseconds), unit: 'ms' };
-}

@@ -1,7 +1,8 @@
 import type { SystemService } from '@gatehouse/contract/owner-system';
 import { useAnswer } from '../api/use-answer.ts';
 import { count } from '../format/amounts.ts';
-import { figureColumn, OrderedTable, textColumn, type OrderedColumn } from '../parts/ordered-table.tsx';
+import { figureColumn, textColumn } from '../parts/columns.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { ReloadedAnswer } from '../parts/reloaded-answer.tsx';
 import { Status } from '../parts/status.tsx';
 

@@ -1,9 +1,10 @@
 import type { Span, Trace as TraceData } from '@gatehouse/contract/traces';
 import { useAnswer } from '../api/use-answer.ts';
-import { count, milliseconds, usd } from '../format/amounts.ts';
+import { compareDecimals, count, milliseconds, usd } from '../format/amounts.ts';
+import { durationColumn, figureColumn, textColumn, timeColumn } from '../parts/columns.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { Status } from '../parts/status.tsx';
-import { Table, type Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { Waterfall } from '../parts/waterfall.tsx';
 import type { PageProps } from './page.ts';
@@ -18,8 +19,9 @@ export function Trace({ id }: PageProps) {
           <Facts trace={trace} />
           <h2>Steps</h2>
           <Waterfall trace={trace} spans={trace.spans ?? []} />
-          <Table
+          <OrderedTable
             caption="Steps in the order of their start"
+            file={`steps-${id}.csv`}
             columns={columns}
             rows={trace.spans ?? []}
             keyOf={({ id: span }) => span}
@@ -69,18 +71,30 @@ function Facts({ trace }: { trace: TraceData }) {
   );
 }
 
-const columns: readonly Column<Span>[] = [
-  { header: 'Step', cell: ({ name }) => name },
-  { header: 'Kind', cell: ({ kind }) => kind },
-  { header: 'Status', cell: ({ status }) => <Status of={status} /> },
-  { header: 'Provider', cell: ({ provider }) => provider ?? '–' },
-  { header: 'Started', cell: ({ started_at: at }) => <Time at={at} /> },
-  { header: 'First token', cell: ({ time_to_first_token_ms: at }) => milliseconds(at), isNumber: true },
-  { header: 'Duration', cell: ({ duration_ms: duration }) => milliseconds(duration), isNumber: true },
-  { header: 'Tokens in', cell: ({ input_tokens: tokens }) => count(tokens), isNumber: true },
-  { header: 'Tokens out', cell: ({ output_tokens: tokens }) => count(tokens), isNumber: true },
-  { header: 'Cost', cell: ({ cost_usd: cost }) => (cost === null ? '–' : usd(cost)), isNumber: true },
-  { header: 'Error', cell: ({ error }) => error?.type ?? '' },
+const columns: readonly OrderedColumn<Span>[] = [
+  textColumn('Step', ({ name }) => name),
+  textColumn('Kind', ({ kind }) => kind),
+  {
+    ...textColumn('Status', ({ status }: Span) => status),
+    cell: ({ status }) => <Status of={status} />,
+  },
+  {
+    ...textColumn('Provider', ({ provider }: Span) => provider ?? '–'),
+    value: ({ provider }) => provider,
+  },
+  timeColumn('Started', ({ started_at: at }) => at),
+  durationColumn('First token', ({ time_to_first_token_ms: at }) => at),
+  durationColumn('Duration', ({ duration_ms: duration }) => duration),
+  figureColumn('Tokens in', ({ input_tokens: tokens }) => tokens),
+  figureColumn('Tokens out', ({ output_tokens: tokens }) => tokens),
+  {
+    header: 'Cost',
+    cell: ({ cost_usd: cost }) => (cost === null ? '–' : usd(cost)),
+    value: ({ cost_usd: cost }) => cost,
+    isNumber: true,
+    compare: (one, other) => compareDecimals(other.cost_usd ?? '0', one.cost_usd ?? '0'),
+  },
+  { header: 'Error', cell: ({ error }) => error?.type ?? '', value: ({ error }) => error?.type ?? null },
 ];
 
 function Preview({ title, text }: { title: string; text: string | null }) {

@@ -3,8 +3,8 @@ import { useAnswer } from '../api/use-answer.ts';
 import { milliseconds } from '../format/amounts.ts';
 import { ActionButton } from '../parts/action-button.tsx';
 import { KnownAnswer } from '../parts/known-answer.tsx';
+import { OrderedTable, type OrderedColumn } from '../parts/ordered-table.tsx';
 import { Status } from '../parts/status.tsx';
-import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import type { PageProps } from './page.ts';
 
@@ -52,14 +52,10 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
       <h2>
         Delivery to {delivery.url} <Status of={delivery.status} />
       </h2>
-      <Table
+      <OrderedTable
         caption="Attempts"
-        columns={[
-          { header: 'Attempt', cell: ({ number }) => String(number), isNumber: true },
-          { header: 'At', cell: ({ at }) => <Time at={at} /> },
-          { header: 'Took', cell: ({ duration_ms: took }) => milliseconds(took), isNumber: true },
-          { header: 'Answer', cell: ({ status, error }) => (status === null ? error : String(status)) },
-        ]}
+        file={`attempts-${delivery.id}.csv`}
+        columns={attempts}
         rows={delivery.attempts}
         keyOf={({ number }) => String(number)}
         empty="No attempt yet."
@@ -67,3 +63,26 @@ function Delivery({ delivery }: { delivery: WebhookDelivery }) {
     </section>
   );
 }
+
+/** In the order of time. */
+const attempts: readonly OrderedColumn<WebhookDelivery['attempts'][number]>[] = [
+  {
+    header: 'Attempt',
+    cell: ({ number }) => String(number),
+    value: ({ number }) => number,
+    isNumber: true,
+  },
+  { header: 'At', cell: ({ at }) => <Time at={at} />, value: ({ at }) => at },
+  {
+    header: 'Took',
+    cell: ({ duration_ms: took }) => milliseconds(took),
+    value: ({ duration_ms: took }) => took,
+    unit: 'ms',
+    isNumber: true,
+  },
+  {
+    header: 'Answer',
+    cell: ({ status, error }) => (status === null ? error : String(status)),
+    value: ({ status, error }) => status ?? error,
+  },
+];

@@ -2,8 +2,8 @@ import type { UserDataDeletion } from '@gatehouse/contract/users';
 import { useEffect } from 'preact/hooks';
 import { useAnswer } from '../api/use-answer.ts';
 import { KnownAnswer } from './known-answer.tsx';
+import { OrderedTable, type OrderedColumn } from './ordered-table.tsx';
 import { Status } from './status.tsx';
-import { Table } from './table.tsx';
 
 const progressMs = 2_000;
 
@@ -19,13 +19,10 @@ export function DeletionProgress({ user, id }: { user: string; id: string }) {
   return (
     <KnownAnswer known={known}>
       {(deletion: UserDataDeletion) => (
-        <Table
+        <OrderedTable
           caption={`Deletion of the data of ${user}: ${deletion.status}`}
-          columns={[
-            { header: 'Service', cell: ({ service }) => service },
-            { header: 'Status', cell: ({ status }) => <Status of={status} /> },
-            { header: 'Removed', cell: ({ counts }) => countsText(counts) },
-          ]}
+          file="deletion.csv"
+          columns={columns}
           rows={deletion.services}
           keyOf={({ service }) => service}
           empty="No service has begun."
@@ -34,6 +31,12 @@ export function DeletionProgress({ user, id }: { user: string; id: string }) {
     </KnownAnswer>
   );
 }
+
+const columns: readonly OrderedColumn<UserDataDeletion['services'][number]>[] = [
+  { header: 'Service', cell: ({ service }) => service, value: ({ service }) => service },
+  { header: 'Status', cell: ({ status }) => <Status of={status} />, value: ({ status }) => status },
+  { header: 'Removed', cell: ({ counts }) => countsText(counts), value: ({ counts }) => countsText(counts) },
+];
 
 function countsText(counts: Readonly<Record<string, number>>): string {
   const texts = Object.entries(counts).map(([kind, number]) => `${number} ${kind.replaceAll('_', ' ')}`);

@@ -1,7 +1,7 @@
 import type { LimitState } from '@gatehouse/contract/limits';
 import { amount } from '../format/amounts.ts';
-import { Table, type Column } from './table.tsx';
-import { Time } from './time.tsx';
+import { textColumn, timeColumn } from './columns.tsx';
+import { OrderedTable, type OrderedColumn } from './ordered-table.tsx';
 
 const names: Record<LimitState['resource'], string> = {
   requests: 'Requests',
@@ -13,24 +13,29 @@ const names: Record<LimitState['resource'], string> = {
   memory_entities: 'Entities in memory',
 };
 
-const columns: readonly Column<LimitState>[] = [
-  {
-    header: 'Limit',
-    cell: ({ resource, window }) => names[resource] + (window === null ? '' : ` a ${window}`),
-  },
-  { header: 'Used', cell: ({ used }) => amount(used), isNumber: true },
-  { header: 'Reserved', cell: ({ reserved }) => amount(reserved), isNumber: true },
-  { header: 'Remaining', cell: ({ remaining }) => amount(remaining), isNumber: true },
-  { header: 'At most', cell: ({ limit }) => amount(limit), isNumber: true },
-  { header: 'Share', cell: (state) => <Share state={state} /> },
-  { header: 'Starts over', cell: ({ resets_at: at }) => <Time at={at} otherwise="never" /> },
+const columns: readonly OrderedColumn<LimitState>[] = [
+  textColumn('Limit', ({ resource, window }) => names[resource] + (window === null ? '' : ` a ${window}`)),
+  amountColumn('Used', ({ used }) => used),
+  amountColumn('Reserved', ({ reserved }) => reserved),
+  amountColumn('Remaining', ({ remaining }) => remaining),
+  amountColumn('At most', ({ limit }) => limit),
+  { header: 'Share', cell: (state) => <Share state={state} />, value: null },
+  timeColumn('Starts over', ({ resets_at: at }) => at, 'never'),
 ];
+
+function amountColumn(
+  header: string,
+  of: (state: LimitState) => number | string | null,
+): OrderedColumn<LimitState> {
+  return { header, cell: (state) => amount(of(state)), value: of, isNumber: true };
+}
 
 /** The limits of the key, each the one that stops it first: the tenant's or its own. */
 export function LimitsTable({ limits }: { limits: readonly LimitState[] }) {
   return (
-    <Table
+    <OrderedTable
       caption="Limits that apply to you"
+      file="limits.csv"
       columns={columns}
       rows={limits}
       keyOf={({ resource, window }) => `${resource} ${window ?? ''}`}

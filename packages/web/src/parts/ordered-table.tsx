@@ -1,6 +1,5 @@
 import type { Cell } from '@gatehouse/kit/csv';
-import { count } from '../format/amounts.ts';
-import { byFigure, byText, type Compare } from '../format/order.ts';
+import type { Compare } from '../format/order.ts';
 import { useParameter } from '../shell/location.tsx';
 import { CsvLink } from './csv-link.tsx';
 import { OrderChoice } from './order-choice.tsx';
@@ -9,8 +8,8 @@ import { Table, type Column, type TableProps } from './table.tsx';
 /** A column by which rows can be in order, if it has `compare`. */
 export interface OrderedColumn<Row> extends Column<Row> {
   compare?: Compare<Row>;
-  /** The cell of a file: as the API returned it. */
-  value: (row: Row) => Cell;
+  /** The cell of a file: as the API returned it. Null for a picture, which has no column there. */
+  value: ((row: Row) => Cell) | null;
   /** The unit of figures, which the header of a file names. */
   unit?: 'ms' | 's';
 }
@@ -35,13 +34,14 @@ export function OrderedTable<Row>({
   const [sort, setSort] = useParameter(parameter);
   const ordering = table.columns.filter(({ compare }) => compare !== undefined);
   const by = ordering.find(({ header }) => header === sort);
+  const saved = table.columns.filter(({ value }) => value !== null);
   const sorted = by === undefined ? rows : rows.toSorted(by.compare);
   return (
     <>
       <Table {...table} rows={sorted} />
       {rows.length === 0 ? null : (
         <p class="actions">
-          {rows.length < 2 ? null : (
+          {rows.length < 2 || ordering.length === 0 ? null : (
             <OrderChoice
               label={label}
               headers={ordering.map(({ header }) => header)}
@@ -52,32 +52,11 @@ export function OrderedTable<Row>({
           <CsvLink
             file={file}
             of={table.caption}
-            header={table.columns.map(({ header, unit }) =>
-              unit === undefined ? header : `${header} (${unit})`,
-            )}
-            rows={sorted.map((row) => table.columns.map(({ value }) => value(row)))}
+            header={saved.map(({ header, unit }) => (unit === undefined ? header : `${header} (${unit})`))}
+            rows={sorted.map((row) => saved.map(({ value }) => value?.(row) ?? null))}
           />
         </p>
       )}
     </>
   );
-}
-
-/** A column of texts, which are shown as the API returned them. */
-export function textColumn<Row>(header: string, text: (row: Row) => string): OrderedColumn<Row> {
-  return { header, cell: text, value: text, compare: byText(text) };
-}
-
-/** A column of figures, or of nulls for those that are not known. */
-export function figureColumn<Row>(
-  header: string,
-  figure: (row: Row) => number | null,
-  shown: (figure: number | null) => string = countOrNone,
-): OrderedColumn<Row> {
-  const compare = byFigure(figure);
-  return { header, cell: (row) => shown(figure(row)), value: figure, isNumber: true, compare };
-}
-
-function countOrNone(figure: number | null): string {
-  return figure === null ? '–' : count(figure);
 }

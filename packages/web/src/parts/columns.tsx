@@ -1,0 +1,41 @@
+import { count, milliseconds } from '../format/amounts.ts';
+import { byFigure, byText } from '../format/order.ts';
+import type { OrderedColumn } from './ordered-table.tsx';
+import { Time } from './time.tsx';
+
+/** A column of texts, which are shown as the API returned them. */
+export function textColumn<Row>(header: string, text: (row: Row) => string): OrderedColumn<Row> {
+  return { header, cell: text, value: text, compare: byText(text) };
+}
+
+/** A column of times. */
+export function timeColumn<Row>(
+  header: string,
+  time: (row: Row) => string | null,
+  otherwise?: string,
+): OrderedColumn<Row> {
+  const cell = (row: Row) => <Time at={time(row)} {...(otherwise !== undefined && { otherwise })} />;
+  return { header, cell, value: time, compare: byText((row) => time(row) ?? '') };
+}
+
+/** A column of figures, or of nulls for those that are not known. */
+export function figureColumn<Row>(
+  header: string,
+  figure: (row: Row) => number | null,
+  shown: (figure: number | null) => string = countOrNone,
+): OrderedColumn<Row> {
+  const compare = byFigure(figure);
+  return { header, cell: (row) => shown(figure(row)), value: figure, isNumber: true, compare };
+}
+
+/** A column of durations. */
+export function durationColumn<Row>(
+  header: string,
+  duration: (row: Row) => number | null,
+): OrderedColumn<Row> {
+  return { ...figureColumn(header, duration, milliseconds), unit: 'ms' };
+}
+
+function countOrNone(figure: number | null): string {
+  return figure === null ? '–' : count(figure);
+}
