@@ -48,14 +48,24 @@ export interface Message {
 }
 
 export function formatMessage(name: string, entry: Message, style: LogStyle): string {
-  const clock = entry.time.toTimeString().slice(0, 8);
   const level = paint(entry.level.padEnd(5), levelColours[entry.level], style);
-  return `${nameColumn(name, style)}${clock} ${level} ${entry.message}`;
+  return `${nameColumn(name, style)}${clockOf(entry.time)} ${level} ${entry.message}`;
+}
+
+/** The local time of day. `toTimeString` takes ten times as long, and there may be thousands of lines a second. */
+function clockOf(time: Date): string {
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map(twoDigits).join(':');
+}
+
+function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : String(value);
 }
 
 function nameColumn(name: string, style: LogStyle): string {
+  const column = `${name.padEnd(style.nameWidth)}  `;
+  if (!style.colour) return column;
   const sum = Buffer.from(name).reduce((total, byte) => total + byte, 0);
-  return paint(`${name.padEnd(style.nameWidth)}  `, nameColours[sum % nameColours.length] ?? 'cyan', style);
+  return paint(column, nameColours[sum % nameColours.length] ?? 'cyan', style);
 }
 
 function paint(text: string, colour: Colour, style: LogStyle): string {

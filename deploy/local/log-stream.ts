@@ -1,8 +1,10 @@
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { formatLine, formatMessage, type Level, type LogStyle } from './log-line.ts';
 
 const ownName = 'gatehouse';
+
+/** Characters. The start of a line that is longer is passed on before its end is there. */
+const longestLine = 1_000_000;
 
 /** Writes the lines of all processes and of the supervisor to one stream. */
 export class LogStream {
@@ -26,12 +28,25 @@ export class LogStream {
     this.#write(line);
   }
 
-  /** Forwards everything that a process prints. */
+  /** Forwards everything that a process prints. Lines that arrive together are written together. */
   follow(name: string, output: Readable): void {
+    let rest = '';
+    const forward = (lines: readonly string[]): void => {
+      const texts = lines.flatMap((line) => formatLine(name, line, this.#style));
+      if (texts.length > 0) this.#write(texts.join('\n'));
+    };
+    output.setEncoding('utf8');
     output.on('error', () => undefined);
-    createInterface({ input: output, crlfDelay: Number.POSITIVE_INFINITY }).on('line', (line) => {
-      for (const text of formatLine(name, line, this.#style)) this.#write(text);
+    output.on('data', (text: string) => {
+      const lines = (rest + text).split(/\r?\n/);
+      rest = lines.pop() ?? '';
+      if (rest.length > longestLine) {
+        lines.push(rest);
+        rest = '';
+      }
+      forward(lines);
     });
+    output.on('close', () => forward([rest]));
   }
 
   #write(line: string): void {

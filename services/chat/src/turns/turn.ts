@@ -170,11 +170,14 @@ export class Turn {
     return run.finish('error', { error });
   }
 
+  /** A run that went well is in its trace, and the edge logs the request: a second line would only cost time. */
   #logEnd(end: RunEnd | null): void {
     if (end === null) return;
     const { run, log } = this.#options;
     const { identity } = run;
-    log.info(
+    const level = end.status === 'ok' ? 'debug' : 'info';
+    if (!log.isLevelEnabled(level)) return;
+    log[level](
       {
         request_id: identity.requestId,
         trace_id: identity.traceId,
