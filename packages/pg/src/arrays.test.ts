@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import fc from 'fast-check';
 import { Probe } from '../test/probe.ts';
-import { idArray, textArray } from './arrays.ts';
+import { arrayLiteral, plainArray, textArray } from './arrays.ts';
 
 let probe: Probe;
 beforeAll(async () => {
@@ -38,11 +38,29 @@ describe('an array of texts', () => {
 
 describe('an array of ids', () => {
   it.each([[[]], [[newId()]], [[newId(), newId(), newId()]]])('arrives as it is: %j', async (ids) => {
-    expect(await sent('uuid', idArray(ids))).toEqual(ids);
+    expect(await sent('uuid', plainArray(ids))).toEqual(ids);
   });
 
   it.each(['', 'x', newId().slice(1), `${newId()}0`, `${newId()}"`, newId().replace(/.$/, 'g')])(
     'is refused with %j in it',
-    async (text) => expect(sent('uuid', idArray([newId(), text]))).rejects.toMatchObject({ code: '22P02' }),
+    async (text) =>
+      expect(sent('uuid', plainArray([newId(), text]))).rejects.toMatchObject({ code: '22P02' }),
   );
+});
+
+describe('an array of texts within an array', () => {
+  it('arrives as it is, whatever is in the texts', async () => {
+    const wellFormed = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '').toWellFormed());
+    await fc.assert(
+      fc.asyncProperty(fc.array(wellFormed), async (texts) => {
+        const array = textArray([arrayLiteral(texts), null]);
+        const { rows } = await probe.pool.query<{ came: unknown }>(
+          'select literal::text[] as came from unnest($1::text[]) as literal',
+          [array],
+        );
+        expect(rows.map(({ came }) => came)).toEqual([texts, null]);
+      }),
+      { numRuns: 50 },
+    );
+  });
 });

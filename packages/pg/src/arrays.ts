@@ -31,9 +31,14 @@ export function textArray(values: readonly (string | null)[]): Buffer {
 }
 
 /**
- * Encodes ids as an array literal, without quoting because ids contain no special characters. PostgreSQL rejects
- * invalid ids.
+ * Encodes ids, numbers, booleans or times as an array literal, without quoting because they contain no special characters.
+ * PostgreSQL rejects invalid ones.
  */
-export function idArray(ids: readonly string[]): string {
-  return `{${ids.join()}}`;
+export function plainArray(values: readonly (string | number | boolean | null)[]): string {
+  return `{${values.map((value) => value ?? 'NULL').join()}}`;
+}
+
+/** Encodes an array of texts as an array literal, for a text that is itself in an array. */
+export function arrayLiteral(texts: readonly string[]): string {
+  return `{${texts.map((text) => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`).join()}}`;
 }

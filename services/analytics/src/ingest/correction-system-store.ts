@@ -3,7 +3,7 @@ import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
 import { countsNothing, totalsKey, unpricedKey } from '../usage/usage-statements.ts';
-import { change, columns, counted, counting, input, toJson } from './ingest-statements.ts';
+import { change, columns, counted, counting, input, inputValues } from './ingest-statements.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `
@@ -33,7 +33,7 @@ export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promis
     const ends = runs
       .filter((run) => !lost.includes(run))
       .map((run) => (isLate(run) ? withoutTexts(run) : run));
-    await replaceEnds(db, toJson(ends), rows);
+    await replaceEnds(db, ends, rows);
     await removeUncounted(db, rows);
     return lost.map((run) => run.run_id);
   });
@@ -71,9 +71,9 @@ async function findReplaced(
   };
 }
 
-async function replaceEnds(db: Queryable, runs: string, rows: string): Promise<void> {
+async function replaceEnds(db: Queryable, runs: readonly RunEnded[], rows: string): Promise<void> {
   await db.query(
-    `with input as (${input}), replaced as (${replaced('$2')}),
+    `with input as (${input(2)}), replaced as (${replaced('$1')}),
      stored as (
        insert into analytics.traces (id, tenant_id, corrected, status, ${columns})
        select id, tenant_id, true, status, ${columns} from input order by id
@@ -82,7 +82,7 @@ async function replaceEnds(db: Queryable, runs: string, rows: string): Promise<v
        returning ${counted}
      ), ${counting({ corrects: true })}
      select`,
-    [runs, rows],
+    [rows, ...inputValues(runs)],
   );
 }
 

@@ -1,4 +1,5 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import { arrayLiteral, plainArray, textArray } from '@gatehouse/pg/arrays';
 import { lateAfterDays } from '../retention/trace-ages.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
 import { measures, measuresOfRun, totalsKey, unpricedKey, usageKey } from '../usage/usage-statements.ts';
@@ -37,18 +38,71 @@ const endColumns = [
   'unpriced_models',
 ];
 
-/** The runs in `$1`, which is JSON. */
-export const input = `
+/** The columns of a run as the statements take it, and their types. */
+const inputTypes = {
+  run_id: 'uuid',
+  tenant_id: 'uuid',
+  status: 'text',
+  operation: 'text',
+  channel: 'text',
+  dialect: 'text',
+  client: 'text',
+  request_id: 'text',
+  trace_id: 'text',
+  span_id: 'text',
+  api_key_id: 'uuid',
+  user_id: 'text',
+  session_id: 'text',
+  agent_id: 'uuid',
+  request_model: 'text',
+  streamed: 'boolean',
+  input_preview: 'text',
+  started_at: 'timestamptz',
+  ended_at: 'timestamptz',
+  duration_ms: 'integer',
+  time_to_first_token_ms: 'integer',
+  provider: 'text',
+  model: 'text',
+  response_model: 'text',
+  input_tokens: 'bigint',
+  cached_input_tokens: 'bigint',
+  cache_write_tokens: 'bigint',
+  output_tokens: 'bigint',
+  reasoning_tokens: 'bigint',
+  tool_calls: 'integer',
+  cost_pico: 'numeric',
+  priced: 'boolean',
+  usage_estimated: 'boolean',
+  error_type: 'text',
+  error_message: 'text',
+  output_preview: 'text',
+  spans: 'json',
+  called: 'boolean',
+  unpriced_models: 'text[]',
+  own_key: 'boolean',
+} as const;
+type InputColumn = keyof typeof inputTypes;
+type InputValue = string | number | boolean | null;
+const inputColumns = Object.keys(inputTypes) as InputColumn[];
+
+/** The runs in the parameters from `$first` on, which are `inputValues`. */
+export const input = (first: number): string => `
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
-  from json_to_recordset($1::json) as i (
-    run_id uuid, tenant_id uuid, status text, operation text, channel text, dialect text, client text, request_id text, trace_id text,
-    span_id text, api_key_id uuid, user_id text, session_id text, agent_id uuid, request_model text,
-    streamed boolean, input_preview text, started_at timestamptz, ended_at timestamptz, duration_ms integer,
-    time_to_first_token_ms integer, provider text, model text, response_model text, input_tokens bigint,
-    cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint,
-    tool_calls integer, cost_pico numeric, priced boolean, usage_estimated boolean, error_type text,
-    error_message text, output_preview text, spans json, called boolean, unpriced_models text[], own_key boolean)`;
+  from (
+    select ${inputColumns.map((column) => `${column}::${inputTypes[column]}`).join(', ')}
+    from unnest(${inputColumns.map((column, index) => `$${first + index}::${sentType(column)}[]`).join(', ')})
+      as sent (${inputColumns.join(', ')})
+  ) as i`;
+
+function sentType(column: InputColumn): string {
+  return isPlain(column) ? inputTypes[column] : 'text';
+}
+
+/** Whether no value of the column has a character that is special in an array. */
+function isPlain(column: InputColumn): boolean {
+  return !['text', 'text[]', 'json'].includes(inputTypes[column]);
+}
 
 /** Updates the row of a run to its end, once. */
 export const change = (end: string): string => `
@@ -122,20 +176,38 @@ function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {
 }
 
 /**
- * Runs as JSON, each with whether it was made with own keys. Ended runs include whether there was an attempt, and the models
- * of attempts without a price.
+ * Runs as the statements take them: an array for each column. PostgreSQL reads these in less than half of the time that it
+ * takes for JSON.
  */
-export function toJson(runs: readonly (RunStarted | RunEnded)[]): string {
-  return JSON.stringify(
-    runs.map((run) => {
-      const ownKey = run.own_key ?? false;
-      return 'spans' in run
-        ? {
-            ...{ ...run, own_key: ownKey, spans: spansOf(run) },
-            called: run.spans.some(({ status }) => status !== 'not_sent'),
-            unpriced_models: ownKey ? null : unpricedModelsOf(run),
-          }
-        : { ...run, own_key: ownKey };
-    }),
-  );
+export function inputValues(runs: readonly (RunStarted | RunEnded)[]): (Buffer | string)[] {
+  return inputColumns.map((column) => {
+    const values = runs.map((run) => valueOf(run, column));
+    return isPlain(column) ? plainArray(values) : textArray(values.map(textOf));
+  });
+}
+
+/** Null in the columns that only ended runs have. */
+function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
+  const ended = 'spans' in run ? run : null;
+  const ownKey = run.own_key ?? false;
+  switch (column) {
+    case 'own_key':
+      return ownKey;
+    case 'spans':
+      return ended && JSON.stringify(spansOf(ended));
+    case 'called':
+      return ended && ended.spans.some(({ status }) => status !== 'not_sent');
+    case 'unpriced_models': {
+      const models = ended === null || ownKey ? null : unpricedModelsOf(ended);
+      return models && arrayLiteral(models);
+    }
+    default: {
+      const known: Partial<RunEnded> = run;
+      return known[column] ?? null;
+    }
+  }
+}
+
+function textOf(value: InputValue): string | null {
+  return value === null ? null : String(value);
 }

@@ -4,7 +4,7 @@ import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
-import { change, columns, counted, counting, input, toJson } from './ingest-statements.ts';
+import { change, columns, counted, counting, input, inputValues } from './ingest-statements.ts';
 
 /** The events that one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {
@@ -54,7 +54,7 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
   const { rows } = await pool.query<{ id: string }>({
     name: 'insert_intake',
     text: `
-      with input as (${input}),
+      with input as (${input(2)}),
       stored as (
         insert into analytics.traces (id, tenant_id, status, ${columns})
         select id, tenant_id, status, ${columns} from input where not late order by id
@@ -64,14 +64,14 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
       ), ${counting()}, marked as (
         insert into analytics.watermarks (source, partition, partitions, watermark)
         select source, partition, partitions, watermark
-        from json_to_recordset($2::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
+        from json_to_recordset($1::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
         where not exists (select from input where late)
         order by source, partition
         on conflict (source, partition) do update set
           partitions = excluded.partitions, watermark = greatest(watermarks.watermark, excluded.watermark)
       )
       select id from input where late`,
-    values: [toJson(intake.runs), JSON.stringify(intake.watermarks)],
+    values: [JSON.stringify(intake.watermarks), ...inputValues(intake.runs)],
   });
   return rows.map(({ id }) => id);
 }
@@ -83,17 +83,17 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
 export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
   // Not a prepared statement, so that PostgreSQL plans for these ids and reads only their partitions.
   const { rows } = await pool.query<{ id: string }>(
-    `with input as (${input}),
+    `with input as (${input(2)}),
      stored as (
        update analytics.traces set ${change('input')}
        from input
-       where traces.id = input.id and traces.id = any($2::uuid[]) and traces.ended_at is null
+       where traces.id = input.id and traces.id = any($1::uuid[]) and traces.ended_at is null
          and input.ended_at is not null
        returning ${counted}
      ), ${counting()}
      select id from input where not exists (
-       select from analytics.traces where traces.id = input.id and traces.id = any($2::uuid[]))`,
-    [toJson(runs.map(withoutTexts)), runs.map((run) => run.run_id)],
+       select from analytics.traces where traces.id = input.id and traces.id = any($1::uuid[]))`,
+    [runs.map((run) => run.run_id), ...inputValues(runs.map(withoutTexts))],
   );
   return rows.map(({ id }) => id);
 }

@@ -1,4 +1,4 @@
-import { idArray } from '@gatehouse/pg/arrays';
+import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Waiting } from './provider-turns.ts';
 
@@ -53,7 +53,7 @@ export async function waitingTenants(
          and tenant_id <> all ($3::uuid[])
        order by due_at limit 1) d on true
      order by t.tenant_id`,
-    [provider, after, idArray(busy)],
+    [provider, after, plainArray(busy)],
   );
   return rows.map(({ tenant_id: tenantId, id }) => ({ tenantId, id }));
 }

@@ -1,4 +1,4 @@
-import { idArray } from '@gatehouse/pg/arrays';
+import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
@@ -102,7 +102,7 @@ export async function findResponses(
      ) r
      where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
        and r.created_at > now() - make_interval(days => $4)`,
-    [idArray(ids), tenantId, userId, days],
+    [plainArray(ids), tenantId, userId, days],
   );
   return rows;
 }
@@ -140,7 +140,7 @@ export async function findConversation(
 export async function readContents(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
   const { rows } = await pool.query<{ id: string; content: Buffer }>(
     'select id, content from chat.responses where id = any($1::uuid[])',
-    [idArray(ids)],
+    [plainArray(ids)],
   );
   return new Map(rows.map(({ id, content }) => [id, content]));
 }

@@ -1,5 +1,5 @@
 import { entryPartition } from '@gatehouse/events/store/entry-outbox';
-import { idArray, textArray } from '@gatehouse/pg/arrays';
+import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { MadeSeal } from '../providers/run-seals.ts';
 import { pgJson } from './pg-json-statements.ts';
 import type { EndRow } from './run-rows.ts';
@@ -53,7 +53,7 @@ export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
     update chat.responses r set ready = true, expires_at = created_at + make_interval(days => days)
     from ended where r.id = ended.id and r.id = any($${first}::uuid[])
   )`;
-  const values = [idArray(ends.filter(({ keeps }) => keeps === true).map(({ run }) => run.run_id))];
+  const values = [plainArray(ends.filter(({ keeps }) => keeps === true).map(({ run }) => run.run_id))];
   return [{ name: 'kept', text, values }];
 }
 
@@ -74,8 +74,8 @@ export function keepingSeals(ends: readonly EndRow[]): ExtraPart[] {
     on conflict do nothing
   )`;
   const values = [
-    idArray(rows.map(({ run }) => run.run_id)),
-    idArray(rows.map(({ run }) => run.tenant_id)),
+    plainArray(rows.map(({ run }) => run.run_id)),
+    plainArray(rows.map(({ run }) => run.tenant_id)),
     rows.map(({ digest }) => digest),
     textArray(rows.map(({ maker }) => maker)),
     rows.map(({ run }) => run.user_id),
@@ -122,8 +122,8 @@ export function chargingCosts(costs: readonly ChargedCost[]): ExtraPart[] {
     group by c.tenant_id, c.charges
   )`;
   const values = [
-    idArray(costs.map(({ runId }) => runId)),
-    idArray(costs.map(({ tenantId }) => tenantId)),
+    plainArray(costs.map(({ runId }) => runId)),
+    plainArray(costs.map(({ tenantId }) => tenantId)),
     textArray(costs.map(({ charges }) => charges)),
     costs.map(({ costPico }) => costPico),
   ];
@@ -153,8 +153,8 @@ export function writingEvents(events: readonly WaitingEvent[]): ExtraPart[] {
       as e (tenant_id, run_id, started_at, ended_at, ends_now, data)
   )`;
   const values = [
-    idArray(events.map(({ tenantId }) => tenantId)),
-    idArray(events.map(({ runId }) => runId)),
+    plainArray(events.map(({ tenantId }) => tenantId)),
+    plainArray(events.map(({ runId }) => runId)),
     events.map(({ startedAt }) => startedAt),
     events.map(({ endedAt }) => (endedAt === 'now' ? null : endedAt)),
     events.map(({ endedAt }) => endedAt === 'now'),

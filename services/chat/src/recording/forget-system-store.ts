@@ -1,4 +1,4 @@
-import { idArray } from '@gatehouse/pg/arrays';
+import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { endingWithoutTexts } from './run-end-system-store.ts';
@@ -71,7 +71,7 @@ function findRunsIn(table: string, condition = 'true'): FindRuns {
       `select id, tenant_id, (extract(epoch from started_at) * 1000)::float8 as at, run
        from ${table}
        where tenant_id = any($1::uuid[]) and ${condition} and started_at <= to_timestamp($2::float8 / 1000)`,
-      [idArray(tenantIds), untilMs],
+      [plainArray(tenantIds), untilMs],
     );
     return rows.map(({ id, tenant_id: tenantId, at, run }) => ({ id, tenantId, startedAtMs: at, run }));
   };

@@ -1,4 +1,4 @@
-import { idArray } from '@gatehouse/pg/arrays';
+import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { forgottenAfter } from '../shared/forgotten-statements.ts';
 import type { WrittenLate } from './log-rows.ts';
@@ -35,8 +35,8 @@ export function forgottenAmong(first: number): string {
 
 export function lateValues(runs: readonly WrittenLate[]): unknown[] {
   return [
-    idArray(runs.map(({ id }) => id)),
-    idArray(runs.map(({ tenantId }) => tenantId)),
+    plainArray(runs.map(({ id }) => id)),
+    plainArray(runs.map(({ tenantId }) => tenantId)),
     runs.map(({ digest }) => digest),
     runs.map(({ startedAt }) => startedAt),
   ];

@@ -1,4 +1,4 @@
-import { idArray, textArray } from '@gatehouse/pg/arrays';
+import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { runEnding } from '../runs/run-record.ts';
 import { digestOf, forgottenAfter } from '../shared/forgotten-statements.ts';
@@ -59,7 +59,7 @@ const endingRuns = `
 export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = oneOfEach(rows);
   const values: unknown[] = [
-    idArray(ends.map(({ run }) => run.run_id)),
+    plainArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(endingText)),
   ];
@@ -95,7 +95,7 @@ const correctingRuns = `
 export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<string[]> {
   const ends = oneOfEach(rows);
   const values: unknown[] = [
-    idArray(ends.map(({ run }) => run.run_id)),
+    plainArray(ends.map(({ run }) => run.run_id)),
     ends.map(({ end }) => end.cost.costPico),
     textArray(ends.map(({ run, end, attempts }) => pgJson({ ...run, ...runEnding(run, end, attempts) }))),
     ends.map(({ run }) => digestOf(run.tenant_id, run.user_id)),

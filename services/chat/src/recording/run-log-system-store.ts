@@ -1,4 +1,4 @@
-import { idArray, textArray } from '@gatehouse/pg/arrays';
+import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
@@ -82,7 +82,7 @@ export async function appendRow(pool: Pool, row: LogRow): Promise<Appended> {
     sequence,
     row.published,
     ...startValues(starts),
-    idArray(ends.map(({ id }) => id)),
+    plainArray(ends.map(({ id }) => id)),
     ...lateValues(late),
     textArray(ends.map(({ ending }) => ending)),
     ends.some(({ ending }) => ending !== null),
@@ -119,8 +119,8 @@ async function writtenAt(pool: Pool, instanceId: string, sequence: number): Prom
 
 function startValues(starts: readonly LoggedStart[]): unknown[] {
   return [
-    idArray(starts.map(({ id }) => id)),
-    idArray(starts.map(({ tenantId }) => tenantId)),
+    plainArray(starts.map(({ id }) => id)),
+    plainArray(starts.map(({ tenantId }) => tenantId)),
     starts.map(({ startedAt }) => startedAt),
     textArray(starts.map(({ charges }) => charges)),
     textArray(starts.map(({ run }) => run)),
