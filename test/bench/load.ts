@@ -79,9 +79,13 @@ export interface StreamsResult extends Latencies {
   /** Streams whose number of content chunks was not what the provider sent, or that had no `[DONE]`. */
   broken: number;
   streams: number;
+  /** Milliseconds that each content chunk came after its time, counted from the first of its stream. */
+  late: number[];
 }
 
-/** Time to first content chunk of concurrent paced streams, and whether any lost a chunk. */
+const contentStart = '"delta":{"content":"';
+
+/** Time to first content chunk of concurrent paced streams, how late the others were, and whether any lost a chunk. */
 export async function pacedStreams(
   target: Target,
   options: { streams: number; chunks: number; chunkDelayMs: number },
@@ -92,25 +96,35 @@ export async function pacedStreams(
     x_simulator: { chunks: options.chunks, chunk_delay_ms: options.chunkDelayMs },
   });
   const firsts: number[] = [];
+  const late: number[] = [];
   let broken = 0;
   const one = async (index: number): Promise<void> => {
     // Spread over the first second, as users are.
     await new Promise((resolve) => setTimeout(resolve, (index * 1_000) / options.streams));
     const startedAt = performance.now();
     const response = await post(agent, target, text);
-    let received = '';
-    let first = 0;
+    let rest = '';
+    let firstAt = 0;
+    let contents = 0;
+    let last = '';
     for await (const chunk of response.body) {
-      received += String(chunk);
-      if (first === 0 && received.includes('"content":"w1')) first = performance.now() - startedAt;
+      const [start = '', ...begun] = (rest + String(chunk)).split(contentStart);
+      const now = performance.now();
+      if (contents === 0 && begun.length > 0) firstAt = now;
+      for (const _content of begun) {
+        late.push(now - firstAt - contents * options.chunkDelayMs);
+        contents += 1;
+      }
+      last = begun.at(-1) ?? start;
+      // A marker may be cut in two.
+      rest = last.slice(-contentStart.length + 1);
     }
-    firsts.push(first);
-    const contents = received.match(/"delta":\{"content":" ?w/g)?.length ?? 0;
-    if (contents !== options.chunks || !received.endsWith('data: [DONE]\n\n')) broken += 1;
+    firsts.push(firstAt - startedAt);
+    if (contents !== options.chunks || !last.endsWith('data: [DONE]\n\n')) broken += 1;
   };
   await Promise.all(Array.from({ length: options.streams }, (_, index) => one(index)));
   await agent.close();
-  return { ...percentiles(firsts), broken, streams: options.streams };
+  return { ...percentiles(firsts), broken, streams: options.streams, late };
 }
 
 /**

@@ -30,8 +30,10 @@ async function stream(response: ServerResponse, { x_simulator: pace }: StreamReq
   const send = (part: object): unknown =>
     response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', ...part })}\n\n`);
   response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const startedAt = performance.now();
   for (let word = 1; word <= pace.chunks && !response.destroyed; word += 1) {
-    await sleep(pace.chunk_delay_ms);
+    // By the time of the start, since each timer is a little late.
+    await sleep(Math.max(0, startedAt + word * pace.chunk_delay_ms - performance.now()));
     const content = word === 1 ? 'w1' : ` w${word}`;
     send({ choices: [{ index: 0, delta: { content }, finish_reason: null }] });
   }
