@@ -61,7 +61,7 @@ gen: node_modules/.package-lock.json ## Generate code from proto/, the OpenAPI d
 	@$(WITH_TOOLS) node charts/readme.ts
 	@$(WITH_TOOLS) node services/chat/test/write-capabilities.ts
 
-bench: pages ## Measure the whole path against a provider that answers at once, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, and what grows in ten minutes
+bench: pages ## Measure the whole path against a provider that answers at once, each dialect with each API, many streams at once, analytics, the knowledge graph, how well and how fast searches find, webhooks, channels, tools and transfers, the calls of pages, a tenant beside one that attacks, what grows in ten minutes, and on paper how far all of it grows
 	@BENCH_PROCESSES=one $(WITH_TOOLS) node test/bench/run.ts
 	@BENCH_PROCESSES=separate $(WITH_TOOLS) node test/bench/run.ts
 	@$(WITH_TOOLS) node test/bench/dialects.ts
@@ -78,6 +78,7 @@ bench: pages ## Measure the whole path against a provider that answers at once, 
 	@$(WITH_TOOLS) node test/bench/pages.ts
 	@$(WITH_TOOLS) node test/bench/neighbours.ts
 	@$(WITH_TOOLS) node test/bench/soak.ts
+	@$(WITH_TOOLS) node test/bench/growth.ts
 
 pages: node_modules/.package-lock.json ## Build the pages that the edge serves under /app/, which `make up` and tests do themselves
 	@$(WITH_TOOLS) node packages/web/build.ts
