@@ -15,7 +15,7 @@ const processes = 350;
 
 /** A start or an end may wait for so long, at the 99th percentile. */
 const longestWaitMs = 20;
-/** Of the cores of a machine, in a design: the rest is for peaks, vacuum and readers. */
+/** The share of its cores that a machine is to use; the rest is for peaks, vacuum and readers. */
 const plannedShare = 0.6;
 const disk = { diskBytes: 300_000, mostInGroup: 512 };
 const simulated = 60_000;
