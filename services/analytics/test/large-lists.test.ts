@@ -5,6 +5,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { pageBytes } from '@gatehouse/kit/page';
 import { eventually } from '@gatehouse/test/eventually';
 import { TraceStore } from '../src/traces/trace-store.ts';
+import { measures } from '../src/usage/usage-statements.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { AnalyticsHarness } from './analytics-harness.ts';
 import { makeCall, makeEnd } from './event-fixture.ts';
@@ -84,6 +85,12 @@ describe('a summary by names that are long', () => {
        select $1, date_bin('15 minutes', now() - interval '2 hours', 'epoch'), repeat('漢', 256), 's', 'api',
          rpad(n::text, 255, 'u'), $1, 1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 0, 0
        from generate_series(10001, 20000) as n`,
+      [tenantId],
+    );
+    await harness.rows(
+      `insert into analytics.usage_totals (tenant_id, bucket, model, provider, channel, ${measures.join(', ')})
+       select tenant_id, bucket, model, provider, channel, ${measures.map((measure) => `sum(${measure})`).join(', ')}
+       from analytics.usage where tenant_id = $1 group by tenant_id, bucket, model, provider, channel`,
       [tenantId],
     );
     const period = `from=${new Date(Date.now() - 86_400_000).toISOString()}`;

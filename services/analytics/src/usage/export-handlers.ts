@@ -76,7 +76,7 @@ async function send(
     };
     await sendPieces(request, response, { headers, pieces: linesOf(exported, columns, facts), signal });
   };
-  const groups = { period, filter: filterOf(query, viewer), groupBy, timezone, costsOnly: true };
+  const groups = { period, filter: filterOf(query, viewer), groupBy, timezone, figures: 'costs' as const };
   await costs.read(tenantId, groups, { bounds, signal, use }).catch((error: unknown) => {
     throw late.aborted ? unreadForLong(error) : error;
   });

@@ -68,8 +68,8 @@ describe('the parts of a period', () => {
     expect(kind({ groupBy: ['user', 'model'] })).toBe(null);
     expect(kind({ groupBy: ['user'] }, { user: 'ann' })).toBe(null);
     expect(kind({ groupBy: ['api_key'] })).toBe(null);
-    expect(kind({ groupBy: ['api_key'], costsOnly: true }, { dialect: 'chat' })).toBe('api_key');
-    expect(kind({ groupBy: ['api_key', 'agent'], costsOnly: true })).toBe(null);
+    expect(kind({ groupBy: ['api_key'], figures: 'costs' }, { dialect: 'chat' })).toBe('api_key');
+    expect(kind({ groupBy: ['api_key', 'agent'], figures: 'costs' })).toBe(null);
     expect(kind({ groupBy: ['session'] })).toBe(null);
   });
 });

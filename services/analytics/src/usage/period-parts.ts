@@ -33,7 +33,7 @@ const columnOf: Partial<Record<Dimension | keyof UsageFilter, string>> = {
 };
 
 /** The kind of settled rows that has what a summary needs, the smallest one; null if none has. */
-export function kindFor({ groupBy, filter, costsOnly = false }: SummaryRequest): SettledKind | null {
+export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKind | null {
   // An index finds the rows of one user sooner.
   if (filter.user !== null) return null;
   const filters = (Object.keys(filter) as (keyof UsageFilter)[]).filter((name) => filter[name] !== null);
@@ -44,7 +44,7 @@ export function kindFor({ groupBy, filter, costsOnly = false }: SummaryRequest):
   );
   if (kind === undefined || (kind !== 'hour' && groupBy.includes('hour'))) return null;
   // Rows of API keys have no users.
-  return kind === 'api_key' && !costsOnly ? null : kind;
+  return kind === 'api_key' && figures !== 'costs' ? null : kind;
 }
 
 /**

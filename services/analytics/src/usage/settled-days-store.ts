@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import { divide, kindFor, type PeriodParts } from './period-parts.ts';
 import { innerBuckets } from './period.ts';
-import { settledDaysStatement } from './summary-statements.ts';
+import { settledDaysStatement } from './settled-days-statements.ts';
 import type { SummaryRequest } from './summary.ts';
 
 /** The parts of a period and the rows that serve them. Sums over these must be of the same snapshot. */

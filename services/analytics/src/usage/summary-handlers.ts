@@ -5,11 +5,10 @@ import { usdOf } from '@gatehouse/kit/money';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { viewerOf, type Viewer } from '../shared/viewer.ts';
 import { periodOf, previousOf, type Period } from './period.ts';
-import type { Summary, SummaryRequest, Totals, UsageFilter } from './summary.ts';
+import type { Figures, Summary, Totals, UsageFilter } from './summary.ts';
 import type { UsageStore } from './usage-store.ts';
 
 type SummaryCall = Call<unknown, SummaryQuery>;
-type Figures = Pick<SummaryRequest, 'costsOnly'>;
 
 interface Answer {
   period: Period;
@@ -23,12 +22,12 @@ const summariesInFlight = { perKey: 2, maxWaiting: 16 };
 /** `/v1/usage/summary` and `/v1/costs/summary` */
 export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
   const turns = new FairQueue(summariesInFlight);
-  const answer = (call: SummaryCall, figures: Figures = {}): Promise<Answer> =>
+  const answer = (call: SummaryCall, figures: Figures): Promise<Answer> =>
     turns.run(call.principal.tenantId, () => summarize(usage, call, figures));
   return {
-    'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await answer(call)) }),
+    'usage.summary': async (call: SummaryCall) => ({ body: showUsage(await answer(call, 'usage')) }),
     'costs.summary': async (call: SummaryCall) => ({
-      body: showCosts(await answer(call, { costsOnly: true })),
+      body: showCosts(await answer(call, 'costs')),
     }),
   };
 }
@@ -39,7 +38,7 @@ async function summarize(usage: UsageStore, call: SummaryCall, figures: Figures)
   const period = periodOf(query, new Date());
   const filter = filterOf(query, viewer);
   const groupBy = query.group_by ?? [];
-  const request = { period, filter, groupBy, timezone: query.timezone, ...figures };
+  const request = { period, filter, groupBy, timezone: query.timezone, figures };
   const summary = await usage.summarize(viewer.tenantId, request);
   if (query.compare === undefined) return { period, summary, previous: null };
   const before = previousOf(period);

@@ -11,14 +11,17 @@ export interface UsageFilter {
   apiKeyId: string | null;
 }
 
+/** Those that summaries of usage or of costs show. */
+export type Figures = 'usage' | 'costs';
+
 export interface SummaryRequest {
   period: Period;
   filter: UsageFilter;
   groupBy: readonly Dimension[];
   /** IANA name, for days and months. */
   timezone: string;
-  /** Leaves at 0 what summaries of costs do not show: counting users takes as long as all other sums. */
-  costsOnly?: boolean;
+  /** The figures that are added up; others are 0. All by default. */
+  figures?: Figures;
 }
 
 /** Sums over runs. Amounts are in pico-USD. */

@@ -1,0 +1,18 @@
+import type { Dimension } from '@gatehouse/contract/usage';
+import { spansOf, starts } from './key-statements.ts';
+
+/**
+ * The statement that finds the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
+ * ends of groups by day or month in it.
+ */
+export function settledDaysStatement(groupBy: readonly Dimension[]): string {
+  const cut = spansOf(groupBy).find((span) => span !== 'hour');
+  const cuts =
+    cut === undefined ? `'{}'::timestamptz[]` : `(${starts[groupBy.includes('day') ? 'day' : cut]})`;
+  return `
+    select array(
+      select day from analytics.settled_days
+      where tenant_id = $4 and day > $5::timestamptz - interval '1 day' and day < $6 and state = 'settled'
+        and $1::timestamptz < $2::timestamptz and $3::text is not null
+      order by day) as days, ${cuts} as cuts`;
+}
