@@ -2,7 +2,7 @@ import type { Dimension } from '@gatehouse/contract/usage';
 
 /** The keys of groups, as SQL: the start of each group of time, and the labels that the response shows. */
 
-type Span = 'hour' | 'day' | 'month';
+export type Span = 'hour' | 'day' | 'month';
 
 /**
  * The starts of all hours, days or months of the period in the time zone `$3`, in order. The steps are shorter than any
@@ -29,8 +29,9 @@ export function startsOf(start: string, step: string, end = '$2'): string {
     order by 1) as starts`;
 }
 
-export const spansOf = (groupBy: readonly Dimension[]): Span[] =>
-  groupBy.filter((dimension): dimension is Span => Object.hasOwn(starts, dimension));
+export const isSpan = (dimension: Dimension): dimension is Span => Object.hasOwn(starts, dimension);
+
+export const spansOf = (groupBy: readonly Dimension[]): Span[] => groupBy.filter(isSpan);
 
 export const startsClause = (span: Span): string => `${span}_starts as materialized (${starts[span]}), `;
 

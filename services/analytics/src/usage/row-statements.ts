@@ -121,10 +121,23 @@ export function sourceOf({ groupBy, filter }: SummaryRequest, parts: PeriodParts
   return { table: isPersonal(groupBy, filter) ? 'usage' : 'usage_totals', parts };
 }
 
-/** The values of `$1` to `$13`, and the starts and ends of the parts of the period. */
+/** The condition for rows whose first key is one of `firstKeys`. */
+export function hasFirstKey(
+  { groupBy, firstKeys }: SummaryRequest,
+  { others, settled: days }: PeriodParts,
+): string {
+  const [first] = groupBy;
+  if (first === undefined || firstKeys === undefined) return 'true';
+  if (firstKeys === 'none') return `${keys[first]} is null`;
+  const after = firstOfParts + 2 * (others.length + days.length);
+  const type = first === 'agent' || first === 'api_key' ? 'uuid' : 'text';
+  return `($${after}::${type} is null or ${keys[first]} > $${after}::${type}) and ${keys[first]} <= $${after + 1}::${type}`;
+}
+
+/** The values of `$1` to `$13`, the starts and ends of the parts of the period, and those of `firstKeys`. */
 export function summaryValues(
   tenantId: string,
-  { period, filter, timezone }: SummaryRequest,
+  { period, filter, timezone, firstKeys }: SummaryRequest,
   { others, settled: days }: PeriodParts,
 ): unknown[] {
   const inner = innerBuckets(period);
@@ -133,6 +146,7 @@ export function summaryValues(
     ...[filter.agentId, filter.model, filter.provider, filter.channel, filter.user, filter.apiKeyId],
     ...[inner.from, inner.to, filter.dialect],
     ...[...others, ...days].flatMap(({ from, to }) => [from, to]),
+    ...(typeof firstKeys === 'object' ? [firstKeys.after, firstKeys.upTo] : []),
   ];
 }
 
@@ -144,13 +158,17 @@ interface Grouping {
   column?: string;
   folds?: string;
   rows: string;
+  condition?: string;
 }
 
 /** Groups `rows` by the keys of `groupBy`. */
-export function grouped(groupBy: readonly Dimension[], { column, folds, rows }: Grouping): string {
+export function grouped(
+  groupBy: readonly Dimension[],
+  { column, folds, rows, condition = 'true' }: Grouping,
+): string {
   const keyColumns = groupBy.map((dimension, index) => `${keys[dimension]} as k${index + 1}`);
   const by = [...keyColumns, ...(column === undefined ? [] : [column])];
   const places = by.map((_, index) => index + 1).join(', ');
-  return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows
+  return `select ${[...by, ...(folds === undefined ? [] : [folds])].join(', ')} from (${rows}) as rows where ${condition}
     ${by.length === 0 ? '' : `group by ${places}`}`;
 }

@@ -1,5 +1,5 @@
 import type { Dimension } from '@gatehouse/contract/usage';
-import { spansOf, starts } from './key-statements.ts';
+import { spansOf, starts, type Span } from './key-statements.ts';
 
 /**
  * The statement that finds the settled days of the tenant `$4` in the whole quarters of a period, `$5` to `$6`, and the
@@ -16,3 +16,7 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
         and $1::timestamptz < $2::timestamptz and $3::text is not null
       order by day) as days, ${cuts} as cuts`;
 }
+
+/** The statement that finds the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */
+export const startsStatement = (span: Span): string =>
+  `select starts from (${starts[span]}) as known where $3::text is not null`;

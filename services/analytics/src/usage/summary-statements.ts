@@ -3,7 +3,7 @@ import { pageBytes } from '@gatehouse/kit/page';
 import { costMeasures } from './cost-export.ts';
 import { labels, spansOf, startsClause } from './key-statements.ts';
 import type { PeriodParts } from './period-parts.ts';
-import { grouped, sets, sourceOf, sumsOf, units, unpricedModels } from './row-statements.ts';
+import { grouped, hasFirstKey, sets, sourceOf, sumsOf, units, unpricedModels } from './row-statements.ts';
 import type { Figures, SummaryRequest } from './summary.ts';
 import { measures, type Measure } from './usage-statements.ts';
 
@@ -32,14 +32,16 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
   const own = shown[figures][shows.totals ? 'totals' : 'groups'];
   const source = sourceOf(request, parts);
   const users = figures === 'costs' ? noUsers : usersOf(groupBy, source.table === 'usage');
+  const condition = hasFirstKey(request, parts);
   const sums = {
     folds: sumsOf(own),
     rows: units(source),
+    condition,
     ...(users === listedUsers && { column: 'user_id' }),
   };
   const clauses = [`sums as (${grouped(groupBy, sums)})`];
   if (users === setsOfUsers) {
-    const people = { column: 'chunk', folds: 'bit_or(users) as users', rows: sets(source) };
+    const people = { column: 'chunk', folds: 'bit_or(users) as users', rows: sets(source), condition };
     clauses.push(`people as (${grouped(groupBy, people)})`);
   }
   const total = `

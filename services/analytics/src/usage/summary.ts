@@ -20,6 +20,8 @@ export interface SummaryRequest {
   groupBy: readonly Dimension[];
   /** IANA name, for days and months. */
   timezone: string;
+  /** Only groups with these values of the first key: in its order, or without one. Not for times, which have periods. */
+  firstKeys?: { after: string | null; upTo: string } | 'none';
   /** The figures that are added up; others are 0. All by default. */
   figures?: Figures;
 }

@@ -1,23 +1,11 @@
 import type { Dimension } from '@gatehouse/contract/usage';
 import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
 import { withTenantSnapshot, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { readParts } from './settled-days-store.ts';
-import { readsOtherRows, summaryValues } from './row-statements.ts';
-import { asOf, summaryStatement, type Shows } from './summary-statements.ts';
+import { readFirstGroups } from './first-groups-store.ts';
+import { readsOtherRows } from './row-statements.ts';
+import { asOf } from './summary-statements.ts';
 import type { Group, Summary, SummaryRequest, Totals } from './summary.ts';
-import type { Measure } from './usage-statements.ts';
-
-type NumberText = string | null;
-
-/** Has the measures that were summed. */
-type SumRow = Partial<Record<Measure, NumberText>> & {
-  labels: (string | null)[] | null;
-  unique_users: NumberText;
-  /** The number of groups. */
-  found: NumberText;
-  unpriced_models: string[] | null;
-  as_of: Date | null;
-};
+import { readSums, type SumRow } from './sums-store.ts';
 
 /** The most groups of a summary. */
 const maxGroups = 10_000;
@@ -38,38 +26,25 @@ export class UsageStore {
   async summarize(tenantId: string, request: SummaryRequest): Promise<Summary> {
     return withTenantSnapshot(this.#pool, tenantId, async (db) => {
       await prepareSums(db, request.timezone);
+      const { groupBy } = request;
       const isApart = readsOtherRows(request);
-      const most = request.groupBy.length === 0 ? 0 : maxGroups + 1;
-      const rows = isApart
-        ? [
-            ...(await readSums(db, tenantId, { ...request, groupBy: [] }, { totals: true, groups: 0 })),
-            ...(await readSums(db, tenantId, request, { totals: false, groups: most })),
-          ]
+      const most = groupBy.length === 0 ? 0 : maxGroups + 1;
+      const { total, ...sums } = isApart
+        ? await readSums(db, tenantId, { ...request, groupBy: [] }, { totals: true, groups: 0 })
         : await readSums(db, tenantId, request, { totals: true, groups: most });
-      const total = rows.find((row) => row.labels === null);
-      const groups = rows.filter((row) => row.labels !== null);
+      const { groups, isCut } = isApart
+        ? await readFirstGroups(db, tenantId, request, { most, requests: Number(total?.requests ?? 0) })
+        : sums;
       return {
         totals: toTotals(total),
         groups: groups
           .slice(0, maxGroups)
-          .map((row) => ({ ...toTotals(row), key: keyOf(request.groupBy, row.labels ?? []) })),
-        truncated: groups.length > maxGroups || groups.length < Number(groups[0]?.found ?? 0),
+          .map((row) => ({ ...toTotals(row), key: keyOf(groupBy, row.labels ?? []) })),
+        truncated: isCut || groups.length > maxGroups,
         asOf: total?.as_of ?? new Date(0),
       };
     });
   }
-}
-
-async function readSums(
-  db: Queryable,
-  tenantId: string,
-  request: SummaryRequest,
-  shows: Shows,
-): Promise<SumRow[]> {
-  const parts = await readParts(db, tenantId, request);
-  const text = summaryStatement(request, parts, shows);
-  const { rows } = await db.query<SumRow>(text, summaryValues(tenantId, request, parts));
-  return rows;
 }
 
 /** Prepares a transaction for sums. Checks the time zone, even when no group needs it: JavaScript has some that the database does not know. */

@@ -1,0 +1,43 @@
+import type { Queryable } from '@gatehouse/pg/pool';
+import { summaryValues } from './row-statements.ts';
+import { readParts } from './settled-days-store.ts';
+import { summaryStatement, type Shows } from './summary-statements.ts';
+import type { SummaryRequest } from './summary.ts';
+import type { Measure } from './usage-statements.ts';
+
+type NumberText = string | null;
+
+/** Has the measures that were summed. */
+export type SumRow = Partial<Record<Measure, NumberText>> & {
+  labels: (string | null)[] | null;
+  unique_users: NumberText;
+  /** The number of groups. */
+  found: NumberText;
+  unpriced_models: string[] | null;
+  as_of: Date | null;
+};
+
+export interface Sums {
+  total: SumRow | undefined;
+  groups: SumRow[];
+  /** Whether the labels of the groups are too long for an answer, so that some are missing. */
+  isCut: boolean;
+}
+
+/** The total and the first groups of a summary, as of the snapshot of `db`. */
+export async function readSums(
+  db: Queryable,
+  tenantId: string,
+  request: SummaryRequest,
+  shows: Shows,
+): Promise<Sums> {
+  const parts = await readParts(db, tenantId, request);
+  const text = summaryStatement(request, parts, shows);
+  const { rows } = await db.query<SumRow>(text, summaryValues(tenantId, request, parts));
+  const groups = rows.filter(({ labels }) => labels !== null);
+  return {
+    total: rows.find(({ labels }) => labels === null),
+    groups,
+    isCut: groups.length < Number(groups[0]?.found ?? 0),
+  };
+}
