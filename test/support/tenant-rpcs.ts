@@ -21,6 +21,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     someKeyLimited: false,
     status: 'active',
     providerKeys: [],
+    timezone: 'UTC',
     ...fields,
   };
 }

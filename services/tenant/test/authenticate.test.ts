@@ -220,8 +220,10 @@ describe('GetTenantSettings', () => {
       memoryLimits,
       providerKeys: [],
       status: 'active',
+      timezone: 'UTC',
     });
     const other = await tenants.makeTenant({
+      timezone: 'Asia/Kathmandu',
       allowed_models: ['gpt-4o'],
       previews: { enabled: false, max_chars: 10 },
       retention_days: 7,
@@ -237,6 +239,7 @@ describe('GetTenantSettings', () => {
       memoryLimits,
       providerKeys: [],
       status: 'active',
+      timezone: 'Asia/Kathmandu',
     });
   });
 

@@ -26,7 +26,8 @@ export function getTenantSettings(
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
       const found = isUuid(tenantId) ? await tenants.find(tenantId, keys) : null;
       if (found === null) throw new AppError('not_found', 'There is no such tenant.');
-      const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status } = found.tenant;
+      const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status, timezone } =
+        found.tenant;
       const ownKeys = withProviderKeys === true && caller === 'chat' && found.hasProviderKeys;
       const providerKeys = ownKeys ? await findProviderKeys(tenantId) : [];
       const memory = memoryLimitsOf(memoryLimits);
@@ -42,6 +43,7 @@ export function getTenantSettings(
         })),
         someKeyLimited: found.someKeyLimited,
         status,
+        timezone,
         memoryLimits: {
           documents: BigInt(memory.documents),
           bytes: BigInt(memory.bytes),

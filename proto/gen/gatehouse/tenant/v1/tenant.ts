@@ -154,6 +154,8 @@ export interface GetTenantSettingsResponse {
     | undefined;
   /** The tenant's own keys for providers, newest first; at most 100. */
   providerKeys: ProviderKey[];
+  /** The IANA time zone of the tenant's days and months. Empty if sent by the previous release. */
+  timezone: string;
 }
 
 export interface ProviderKey {
@@ -744,6 +746,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     status: undefined,
     memoryLimits: undefined,
     providerKeys: [],
+    timezone: "",
   };
 }
 
@@ -782,6 +785,9 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     for (const v of message.providerKeys) {
       ProviderKey.encode(v!, writer.uint32(82).fork()).join();
+    }
+    if (message.timezone !== "") {
+      writer.uint32(90).string(message.timezone);
     }
     return writer;
   },
@@ -887,6 +893,14 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.providerKeys.push(ProviderKey.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.timezone = reader.string();
             continue;
           }
         }
