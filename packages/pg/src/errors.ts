@@ -114,12 +114,17 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return error instanceof DatabaseError && error.code === '23505' && error.constraint === constraint;
 }
 
+/** Whether the database rejects the name of a time zone (SQLSTATE 22023). */
+export function isUnknownTimezone(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '22023';
+}
+
 /**
  * Throws `invalid_value` for `timezone` when the database rejects the name of a time zone (SQLSTATE 22023). Rethrows
  * any other error. JavaScript accepts some time zones that PostgreSQL does not have.
  */
 export function refuseUnknownTimezone(error: unknown): never {
-  if (!(error instanceof DatabaseError) || error.code !== '22023') throw error;
+  if (!isUnknownTimezone(error)) throw error;
   throw new AppError(
     'invalid_value',
     'Invalid value for timezone: the database does not support this time zone.',

@@ -54,7 +54,7 @@ export async function createService(
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { app, summaries, exports });
-  const settling = createSettling(shell, { system, times: overrides.settlingTimes });
+  const settling = createSettling(shell, { config, system, times: overrides.settlingTimes });
   createIngest(shell, { config, system });
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({

@@ -1,11 +1,16 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { AnalyticsConfig } from '../config.ts';
 import { Settling, type SettlingOptions } from './settling-job.ts';
+import { TenantZones } from './tenant-zone-peer.ts';
 
 /** Sums of days that are over, so that summaries read fewer rows. */
 export function createSettling(
-  { log, registry }: Shell,
-  { system: pool, times }: { system: Pool; times: SettlingOptions['times'] },
+  shell: Shell,
+  { config, system: pool, times }: { config: AnalyticsConfig; system: Pool; times: SettlingOptions['times'] },
 ) {
-  return { parts: [new Settling({ pool, log, registry, times })] };
+  const { log, registry } = shell;
+  const zones = new TenantZones(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  return { parts: [new Settling({ pool, zones, log, registry, times })] };
 }

@@ -5,7 +5,10 @@ import { beforeFirst } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
+import type { TenantZones } from './tenant-zone-peer.ts';
 import {
+  changeCuts,
+  findCut,
   findOpenDay,
   leaveDay,
   nextDueDay,
@@ -26,6 +29,7 @@ export interface SettlingTimes {
 export interface SettlingOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
+  zones: Pick<TenantZones, 'zoneOf'>;
   log: Logger;
   registry: Registry;
   times?: Partial<SettlingTimes> | undefined;
@@ -84,6 +88,8 @@ export class Settling {
     for (let tenantId = await nextTenant(pool, beforeFirst); tenantId !== null;) {
       for (let from: Date | null = this.#notedUntil; from !== null;)
         from = await noteDays(pool, { tenantId, from, until });
+      const zone = await this.#zoneOf(tenantId);
+      if (zone !== null) await changeCuts(pool, tenantId, zone);
       tenantId = await nextTenant(pool, tenantId);
       await this.#pause();
     }
@@ -105,7 +111,9 @@ export class Settling {
   async #settlePart(due: TenantDay): Promise<boolean> {
     const { pool, log } = this.#options;
     try {
-      const state = await settlePart(pool, due, this.#sizes);
+      const zone = await this.#zoneOf(due.tenantId);
+      if (zone === null) return false;
+      const state = await settlePart(pool, due, { ...this.#sizes, cut: await findCut(pool, due, zone) });
       if (state === 'settled' || state === 'small') this.#days.inc({ outcome: state });
       return state !== null;
     } catch (error) {
@@ -118,6 +126,15 @@ export class Settling {
       this.#days.inc({ outcome: 'left' });
       return true;
     }
+  }
+
+  /** Null if the zone of the tenant can't be read: then its days wait for the next round. */
+  async #zoneOf(tenantId: string): Promise<string | null> {
+    const { zones, log } = this.#options;
+    return zones.zoneOf(tenantId).catch((error: unknown) => {
+      log.warn({ err: error, tenant_id: tenantId }, 'failed to read the time zone of a tenant');
+      return null;
+    });
   }
 
   /** Throws when the service stops. */

@@ -8,7 +8,7 @@ const listed = columns.join(', ');
 /** Groups rows once for each of `kinds`, by the columns of the kind and by `more`. */
 function byKind(kinds: readonly SettledKind[], more: string, rows: string): string {
   const sets = kinds.map((kind) => {
-    const own = [...(kind === 'hour' ? ['hour'] : []), ...settledKinds[kind], more];
+    const own = [kind === 'hour' ? 'hour' : 'start', ...settledKinds[kind], more];
     return `(${own.filter((column) => column !== '').join(', ')})`;
   });
   return `from (${rows}) as rows group by grouping sets (${sets.join(', ')})`;
@@ -25,7 +25,7 @@ const kindOf = (kinds: readonly SettledKind[]): string => {
 };
 
 const rowsOf = (table: string, shown: string): string => `
-  select date_bin('1 hour', bucket, 'epoch') as hour, ${shown}
+  select date_bin('1 hour', bucket, 'epoch') as hour, case when bucket < $4 then $2 else $4 end as start, ${shown}
   from analytics.${table} where tenant_id = $1 and bucket >= $2 and bucket < $3`;
 
 /** All kinds of rows. */
@@ -42,24 +42,24 @@ const listedWithUsers = columns.map((column) =>
 
 /**
  * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a price
- * come from a union: a join would not match columns that are null. PostgreSQL adds everything up before it writes the
+ * come from a union: a join would not match columns that are null. Rows of other kinds than hours end at `$4`. PostgreSQL adds everything up before it writes the
  * first row, so that its transaction has no number, and holds back no reader of `follow`, for most of its time.
  */
 export const addUp = `
   insert into analytics.settled_usage (tenant_id, kind, bucket, ${listed}, ${measures.join(', ')}, unpriced_models, chunks, users)
-  select $1, kind, coalesce(hour, $2), ${listed}, ${measures.map((measure) => `sum(${measure})`).join(', ')},
+  select $1, kind, coalesce(hour, start), ${listed}, ${measures.map((measure) => `sum(${measure})`).join(', ')},
          array_agg(unpriced_model) filter (where unpriced_model is not null),
          array_agg(chunk order by chunk) filter (where chunk is not null),
          array_agg(users order by chunk) filter (where chunk is not null)
   from (
-    select ${kindOf(allKinds)} as kind, hour, ${listed}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
+    select ${kindOf(allKinds)} as kind, hour, start, ${listed}, ${measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ')},
            null::text as unpriced_model, null::integer as chunk, null::bit(1024) as users
     ${byKind(allKinds, '', rowsOf('usage', `${listed}, ${measures.join(', ')}`))}
     union all
-    select ${kindOf(allKinds)}, hour, ${listed}, ${nothing}, unpriced_model, null, null
+    select ${kindOf(allKinds)}, hour, start, ${listed}, ${nothing}, unpriced_model, null, null
     ${byKind(allKinds, 'unpriced_model', rowsOf('unpriced_models', `${listed}, unpriced_model`))}
     union all
-    select ${kindOf(kindsWithUsers)}, hour, ${listedWithUsers.join(', ')}, ${nothing}, null, chunk, bit_or(users)
+    select ${kindOf(kindsWithUsers)}, hour, start, ${listedWithUsers.join(', ')}, ${nothing}, null, chunk, bit_or(users)
     ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsWithUsers.join(', ')}, chunk, users`))}
   ) as parts
-  group by kind, hour, ${listed}`;
+  group by kind, hour, start, ${listed}`;

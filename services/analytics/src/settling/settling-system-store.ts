@@ -1,5 +1,7 @@
+import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { midnightWithin } from '../usage/key-statements.ts';
 import { addUp, allKinds } from './settling-statements.ts';
 
 /** A day of a tenant that is over, from midnight UTC on. */
@@ -76,6 +78,28 @@ export async function nextDueDay(pool: Pool, afterTenant: string): Promise<Tenan
   return row === undefined ? null : { tenantId: row.tenant_id, day: row.day };
 }
 
+/** The midnight of a time zone within a day, at which its rows end; null if there is none, and in an unknown zone. */
+export async function findCut(pool: Pool, { day }: TenantDay, timezone: string): Promise<Date | null> {
+  const text = `select ${midnightWithin('$1::timestamptz', '$2')} as cut`;
+  const { rows } = await pool.query<{ cut: Date | null }>(text, [day, timezone]).catch(passUnknownTimezone);
+  return rows[0]?.cut ?? null;
+}
+
+/** Changes settled days whose rows don't end at the midnights of the time zone of their tenant. */
+export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
+  const text = `
+    update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0
+    where tenant_id = $1 and state = 'settled'
+      and case when cut_hours = 24 then cut end is distinct from ${midnightWithin('day', '$2')}`;
+  await pool.query(text, [tenantId, timezone]).catch(passUnknownTimezone);
+}
+
+/** The tenant service may know time zones that this database does not. */
+function passUnknownTimezone(error: unknown): { rows: [] } {
+  if (isUnknownTimezone(error)) return { rows: [] };
+  throw error;
+}
+
 /** The day has changed while it was added up. */
 class DayChanged extends Error {}
 
@@ -86,7 +110,7 @@ class DayChanged extends Error {}
 export async function settlePart(
   pool: Pool,
   tenantDay: TenantDay,
-  { least, most }: SettledSizes,
+  { least, most, cut }: SettledSizes & { cut: Date | null },
 ): Promise<string | null> {
   const work = withTransaction(pool, async (db) => {
     // The same for grouping as for summaries: with less memory it would sort all rows on disk.
@@ -102,7 +126,7 @@ export async function settlePart(
     );
     const [known] = rows;
     if (known?.state === 'changed') return clear(db, tenantDay, least);
-    return known?.state === 'open' ? addPart(db, tenantDay, { hours: known.hours, most }) : null;
+    return known?.state === 'open' ? addPart(db, tenantDay, { hours: known.hours, most, cut }) : null;
   });
   return work.catch((error: unknown) => {
     if (error instanceof DayChanged) return null;
@@ -129,7 +153,7 @@ async function clear(db: Queryable, { tenantId, day }: TenantDay, least: number)
   if (rowCount === deleteBatch) return 'changed';
   // Waits for those that are counting into the day, so that what they add is seen when it is added up.
   const opened = await db.query<{ state: string }>(
-    `update analytics.settled_days set hours = 0, state = case when $3 <= (
+    `update analytics.settled_days set hours = 0, cut_hours = 0, state = case when $3 <= (
        select count(*) from (
          select from analytics.usage
          where tenant_id = $1 and bucket >= $2 and bucket < $2::timestamptz + interval '1 day' limit $3) as few
@@ -144,7 +168,7 @@ async function clear(db: Queryable, { tenantId, day }: TenantDay, least: number)
 async function addPart(
   db: Queryable,
   { tenantId, day }: TenantDay,
-  { hours, most }: { hours: number; most: number },
+  { hours, most, cut }: { hours: number; most: number; cut: Date | null },
 ): Promise<string> {
   const end = await db.query<{ hours: number }>(
     `select coalesce((
@@ -157,14 +181,20 @@ async function addPart(
   );
   const until = only(end).hours;
   const at = (hour: number): Date => new Date(day.getTime() + hour * hourMs);
-  await db.query(addUp, [tenantId, at(hours), at(until)]);
+  await db.query(addUp, [tenantId, at(hours), at(until), cutWithin({ from: at(hours), to: at(until) }, cut)]);
   const moved = await db.query<{ state: string }>(
-    `update analytics.settled_days set hours = $4::smallint, state = case when $4::smallint = 24 then 'settled' else 'open' end
+    `update analytics.settled_days set
+       hours = $4::smallint, state = case when $4::smallint = 24 then 'settled' else 'open' end, cut = $5,
+       cut_hours = case when cut_hours = hours and (hours = 0 or cut is not distinct from $5) then $4::smallint else 0 end
      where tenant_id = $1 and day = $2 and state = 'open' and hours = $3::smallint
      returning state`,
-    [tenantId, day, hours, until],
+    [tenantId, day, hours, until, cut],
   );
   const [row] = moved.rows;
   if (row === undefined) throw new DayChanged('the day has changed');
   return row.state;
 }
+
+/** The end of the first rows of a part of a day: its cut, or the end of the part. */
+const cutWithin = ({ from, to }: { from: Date; to: Date }, cut: Date | null): Date =>
+  cut !== null && cut > from && cut < to ? cut : to;

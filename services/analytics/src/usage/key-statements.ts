@@ -15,12 +15,21 @@ export const starts: Record<Span, string> = {
 };
 
 /** When clocks go back over midnight, the day has two midnights, and `date_trunc` returns the second. */
-export function firstMidnight(span: 'day' | 'month'): string {
-  const start = `date_trunc('${span}', t, $3)`;
+export function firstMidnight(span: 'day' | 'month', zone = '$3'): string {
+  const start = `date_trunc('${span}', t, ${zone})`;
   const before = `${start} - interval '1 hour'`;
-  return `case when (${before}) at time zone $3 >= date_trunc('${span}', ${start} at time zone $3)
+  return `case when (${before}) at time zone ${zone} >= date_trunc('${span}', ${start} at time zone ${zone})
                then ${before} else ${start} end`;
 }
+
+/** The first midnight of a time zone within a day in UTC, if it is the start of a quarter of an hour; else null. */
+export const midnightWithin = (day: string, zone: string): string => `(
+  select min(start)
+  from (
+    select ${firstMidnight('day', zone)}
+    from generate_series(${day}, ${day} + interval '1 day', interval '12 hours') as steps (t)
+  ) as starts (start)
+  where start > ${day} and start < ${day} + interval '1 day' and start = date_bin('15 minutes', start, 'epoch'))`;
 
 export function startsOf(start: string, step: string, end = '$2'): string {
   return `select array(

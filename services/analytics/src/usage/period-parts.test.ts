@@ -4,8 +4,7 @@ import { divide, kindFor, type SettledKind } from './period-parts.ts';
 import type { SummaryRequest } from './summary.ts';
 
 const quarterMs = 900_000;
-const hourMs = 4 * quarterMs;
-const dayMs = 24 * hourMs;
+const dayMs = 96 * quarterMs;
 const at = (ms: number): Date => new Date(ms);
 
 describe('the parts of a period', () => {
@@ -14,17 +13,22 @@ describe('the parts of a period', () => {
       edges: fc.tuple(fc.nat(96 * 12), fc.nat(96 * 12)),
       kind: fc.constantFrom<SettledKind>('hour', 'agent', 'user'),
       days: fc.uniqueArray(fc.nat(12), { maxLength: 12 }),
+      cutOfDays: fc.option(fc.integer({ min: 1, max: 95 })),
       cuts: fc.uniqueArray(fc.nat(96 * 13), { maxLength: 8 }),
     });
     fc.assert(
-      fc.property(input, ({ edges, kind, days, cuts }) => {
+      fc.property(input, ({ edges, kind, days, cutOfDays, cuts }) => {
         const [from = 0, to = 0] = edges.toSorted((a, b) => a - b).map((edge) => edge * quarterMs);
         const known = {
-          days: days.toSorted((a, b) => a - b).map((day) => at(day * dayMs)),
+          days: days
+            .toSorted((a, b) => a - b)
+            .map((day) => ({
+              day: at(day * dayMs),
+              cut: cutOfDays === null ? null : at(day * dayMs + cutOfDays * quarterMs),
+            })),
           cuts: cuts.map((cut) => at(cut * quarterMs)),
         };
         const { settled, others } = divide({ from: at(from), to: at(to) }, kind, known);
-        const unit = kind === 'hour' ? hourMs : dayMs;
         const quarters = (parts: readonly { from: Date; to: Date }[]): number[] =>
           parts.flatMap((part) => {
             const [first, end] = [Number(part.from) / quarterMs, Number(part.to) / quarterMs];
@@ -34,14 +38,23 @@ describe('the parts of a period', () => {
         const served = quarters(settled);
         const all = Array.from({ length: (to - from) / quarterMs }, (_, index) => from / quarterMs + index);
         expect([...served, ...quarters(others)].toSorted((a, b) => a - b)).toEqual(all);
-        const isServed = (start: number): boolean =>
-          days.includes(Math.floor(start / dayMs)) &&
-          start >= from &&
-          start + unit <= to &&
-          cuts.every((cut) => cut * quarterMs <= start || cut * quarterMs >= start + unit);
-        expect(served).toEqual(
-          all.filter((quarter) => isServed(Math.floor((quarter * quarterMs) / unit) * unit)),
-        );
+        // The rows of a day in which a quarter is: those of its hour, or of the day before or after its cut.
+        const rowsOf = (quarter: number): [number, number] => {
+          const start = Math.floor(quarter / 96) * 96;
+          if (kind === 'hour') return [Math.floor(quarter / 4) * 4, Math.floor(quarter / 4) * 4 + 4];
+          if (cutOfDays === null) return [start, start + 96];
+          return quarter < start + cutOfDays ? [start, start + cutOfDays] : [start + cutOfDays, start + 96];
+        };
+        const isServed = (quarter: number): boolean => {
+          const [first, end] = rowsOf(quarter);
+          return (
+            days.includes(Math.floor(quarter / 96)) &&
+            first * quarterMs >= from &&
+            end * quarterMs <= to &&
+            cuts.every((cut) => cut <= first || cut >= end)
+          );
+        };
+        expect(served).toEqual(all.filter(isServed));
       }),
     );
   });

@@ -47,28 +47,43 @@ export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKi
   return kind === 'api_key' && figures !== 'costs' ? null : kind;
 }
 
+/** A settled day. Its rows, besides those of hours, end at `cut` if that is within it. */
+export interface SettledDay {
+  day: Date;
+  cut: Date | null;
+}
+
+/** The spans of time of the rows of a day: their starts, and the end of the day. */
+function edgesOf({ day, cut }: SettledDay, kind: SettledKind | null): number[] {
+  const start = day.getTime();
+  if (kind === 'hour') return Array.from({ length: 25 }, (_, hour) => start + hour * hourMs);
+  return [start, ...(cut === null ? [] : [cut.getTime()]), start + dayMs];
+}
+
 /**
  * Divides the whole quarters of an hour of a period. A row of a settled day is of an hour or, of the other kinds, of the
- * day: where that crosses the end of the period or one of `cuts`, at which a group ends, other rows serve.
+ * day up to its cut or from there on: where that crosses the end of the period or one of `cuts`, at which a group ends,
+ * other rows serve.
  */
 export function divide(
   { from, to }: Period,
   kind: SettledKind | null,
-  { days, cuts }: { days: readonly Date[]; cuts: readonly Date[] },
+  { days, cuts }: { days: readonly SettledDay[]; cuts: readonly Date[] },
 ): PeriodParts {
-  const unit = kind === 'hour' ? hourMs : dayMs;
-  const floor = (time: number): number => Math.floor(time / unit) * unit;
-  const [first, end] = [floor(from.getTime() + unit - 1), floor(to.getTime())];
-  const isCut = new Set(cuts.map(Number).flatMap((cut) => (floor(cut) === cut ? [] : [floor(cut)])));
   const settled: Period[] = [];
-  for (const day of days.map(Number))
-    for (let start = Math.max(day, first); start < Math.min(day + dayMs, end); start += unit) {
-      if (isCut.has(start)) continue;
+  const ends = cuts.map(Number).toSorted((one, other) => one - other);
+  let next = 0;
+  for (const day of days) {
+    const edges = edgesOf(day, kind);
+    for (const [index, end] of edges.slice(1).entries()) {
+      const start = edges[index] ?? end;
+      while ((ends[next] ?? Infinity) <= start) next += 1;
+      if (start < from.getTime() || end > to.getTime() || (ends[next] ?? Infinity) < end) continue;
       const last = settled.at(-1);
-      const next = { from: new Date(start), to: new Date(start + unit) };
-      if (last?.to.getTime() === start) last.to = next.to;
-      else settled.push(next);
+      if (last?.to.getTime() === start) last.to = new Date(end);
+      else settled.push({ from: new Date(start), to: new Date(end) });
     }
+  }
   return { kind: settled.length === 0 ? null : kind, settled, others: gapsBetween(settled, { from, to }) };
 }
 

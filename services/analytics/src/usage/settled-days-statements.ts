@@ -9,12 +9,13 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
   const cut = spansOf(groupBy).find((span) => span !== 'hour');
   const cuts =
     cut === undefined ? `'{}'::timestamptz[]` : `(${starts[groupBy.includes('day') ? 'day' : cut]})`;
-  return `
-    select array(
-      select day from analytics.settled_days
+  const days = (shown: string): string => `array(
+      select ${shown} from analytics.settled_days
       where tenant_id = $4 and day > $5::timestamptz - interval '1 day' and day < $6 and state = 'settled'
         and $1::timestamptz < $2::timestamptz and $3::text is not null
-      order by day) as days, ${cuts} as cuts`;
+      order by day)`;
+  return `
+    select ${days('day')} as days, ${days('case when cut_hours = 24 then cut end')} as "cutsOfDays", ${cuts} as cuts`;
 }
 
 /** The statement that finds the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */

@@ -1,4 +1,5 @@
 import type { Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
 import { divide, kindFor, type PeriodParts } from './period-parts.ts';
 import { innerBuckets } from './period.ts';
 import { settledDaysStatement } from './settled-days-statements.ts';
@@ -14,9 +15,14 @@ export async function readParts(
   const inner = innerBuckets(period);
   const kind = kindFor(request);
   if (kind === null) return divide(inner, null, { days: [], cuts: [] });
-  const { rows } = await db.query<{ days: Date[]; cuts: Date[] }>(settledDaysStatement(groupBy), [
-    ...[period.from, period.to, timezone, tenantId],
-    ...[inner.from, inner.to],
-  ]);
-  return divide(inner, kind, rows[0] ?? { days: [], cuts: [] });
+  const { days, cutsOfDays, cuts } = only(
+    await db.query<{ days: Date[]; cutsOfDays: (Date | null)[]; cuts: Date[] }>(
+      settledDaysStatement(groupBy),
+      [period.from, period.to, timezone, tenantId, inner.from, inner.to],
+    ),
+  );
+  return divide(inner, kind, {
+    days: days.map((day, index) => ({ day, cut: cutsOfDays[index] ?? null })),
+    cuts,
+  });
 }
