@@ -97,6 +97,9 @@ function requestsIn(period: Period): SummaryRequest[] {
     { ...request, groupBy: ['api_key'], figures: 'costs' },
     { ...request, figures: 'costs', filter: { ...noFilter, apiKeyId: keys[1] ?? null, model: 'small' } },
     { ...request, groupBy: ['session', 'agent'] },
+    { ...request, groupBy: ['session'] },
+    { ...request, groupBy: ['day', 'session'], timezone: 'America/St_Johns' },
+    { ...request, groupBy: ['month', 'session'], figures: 'costs' },
     { ...request, filter: { ...noFilter, user: 'ann' } },
   ] satisfies SummaryRequest[];
 }
@@ -176,7 +179,7 @@ export class SettlingGround {
     const { rows } = await this.admin.query<object>(
       `select tenant_id, day, kind, sums.requests, runs.requests as counted
        from analytics.settled_days
-         cross join unnest(array['hour', 'agent', 'api_key', 'user']) as kinds (kind)
+         cross join unnest(array['hour', 'agent', 'api_key', 'user', 'session']) as kinds (kind)
          cross join lateral (
            select coalesce(sum(requests), 0) as requests from analytics.settled_usage as own
            where own.tenant_id = settled_days.tenant_id and own.kind = kinds.kind and bucket >= day
@@ -184,7 +187,7 @@ export class SettlingGround {
          cross join lateral (
            select coalesce(sum(requests), 0) as requests from analytics.usage as own
            where own.tenant_id = settled_days.tenant_id and bucket >= day and bucket < day + interval '1 day') as runs
-       where state = 'settled' and sums.requests <> runs.requests`,
+       where state = 'settled' and sums.requests <> runs.requests and (kinds.kind <> 'session' or cut_hours = 24)`,
     );
     return rows;
   }

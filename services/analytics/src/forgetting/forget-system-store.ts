@@ -124,7 +124,7 @@ async function moveUsage(
   // The day is changed if the user had rows in it, and then no summary reads its sums.
   await client.query(
     `delete from analytics.settled_usage
-     where tenant_id = $1 and kind = 'user' and bucket < $3 and user_id = $4 and bucket >= (
+     where tenant_id = $1 and kind in ('user', 'session') and bucket < $3 and user_id = $4 and bucket >= (
        select day from analytics.settled_days
        where tenant_id = $1 and day = date_bin('1 day', $2::timestamptz, 'epoch') and state = 'changed')`,
     [...days.slice(0, 3), userId],

@@ -14,14 +14,15 @@ function byKind(kinds: readonly SettledKind[], more: string, rows: string): stri
   return `from (${rows}) as rows group by grouping sets (${sets.join(', ')})`;
 }
 
-/** The kind of a row that `byKind` has grouped: only one of these columns is part of it. */
-const kindOf = (kinds: readonly SettledKind[]): string => {
-  const [last, ...others] = kinds.toReversed();
-  const column = (kind: SettledKind): string => (kind === 'hour' ? 'hour' : settledKinds[kind][0]);
-  return `case ${others
+/**
+ * The kind of a row that `byKind` has grouped: the last of `kinds`, the first of which is `hour`, whose own column is part
+ * of it.
+ */
+const kindOf = ([first, ...others]: readonly SettledKind[]): string => {
+  const cases = others
     .toReversed()
-    .map((kind) => `when grouping(${column(kind)}) = 0 then '${kind}'`)
-    .join(' ')} else '${last ?? ''}' end`;
+    .map((kind) => `when grouping(${settledKinds[kind][0]}) = 0 then '${kind}'`);
+  return `case ${cases.join(' ')} else '${first ?? ''}' end`;
 };
 
 const rowsOf = (table: string, shown: string): string => `
@@ -32,18 +33,28 @@ const rowsOf = (table: string, shown: string): string => `
 export const allKinds = Object.keys(settledKinds) as SettledKind[];
 /** The kinds whose rows have sets of users. */
 const kindsWithUsers: readonly SettledKind[] = ['hour', 'agent'];
+/** The kinds that serve totals. */
+const kindsWithModels = allKinds.filter((kind) => kind !== 'session');
 const nothing = measures.map(() => '0').join(', ');
-const columnsWithUsers = [...new Set(kindsWithUsers.flatMap((kind) => settledKinds[kind]))];
-const listedWithUsers = columns.map((column) =>
-  columnsWithUsers.some((own) => own === column)
-    ? column
-    : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
-);
+
+/** The columns of some kinds, and null for those of others. */
+function listedFor(kinds: readonly SettledKind[]): string {
+  const own = new Set<string>(kinds.flatMap((kind) => settledKinds[kind]));
+  const shown = columns.map((column) =>
+    own.has(column) ? column : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
+  );
+  return shown.join(', ');
+}
+
+/** The same without nulls. */
+const columnsOf = (kinds: readonly SettledKind[]): string =>
+  [...new Set(kinds.flatMap((kind) => settledKinds[kind]))].join(', ');
 
 /**
  * Adds up the roll-ups of the tenant `$1` from `$2` to `$3`, whole hours of a day. Sums, users and models without a price
- * come from a union: a join would not match columns that are null. Rows of other kinds than hours end at `$4`. PostgreSQL adds everything up before it writes the
- * first row, so that its transaction has no number, and holds back no reader of `follow`, for most of its time.
+ * come from a union: a join would not match columns that are null. Rows of other kinds than `hour` end at `$4`.
+ * PostgreSQL adds everything up before it writes the first row, so that its transaction has no number, and holds back no
+ * reader of `follow`, for most of its time.
  */
 export const addUp = `
   insert into analytics.settled_usage (tenant_id, kind, bucket, ${listed}, ${measures.join(', ')}, unpriced_models, chunks, users)
@@ -56,10 +67,10 @@ export const addUp = `
            null::text as unpriced_model, null::integer as chunk, null::bit(1024) as users
     ${byKind(allKinds, '', rowsOf('usage', `${listed}, ${measures.join(', ')}`))}
     union all
-    select ${kindOf(allKinds)}, hour, start, ${listed}, ${nothing}, unpriced_model, null, null
-    ${byKind(allKinds, 'unpriced_model', rowsOf('unpriced_models', `${listed}, unpriced_model`))}
+    select ${kindOf(kindsWithModels)}, hour, start, ${listedFor(kindsWithModels)}, ${nothing}, unpriced_model, null, null
+    ${byKind(kindsWithModels, 'unpriced_model', rowsOf('unpriced_models', `${columnsOf(kindsWithModels)}, unpriced_model`))}
     union all
-    select ${kindOf(kindsWithUsers)}, hour, start, ${listedWithUsers.join(', ')}, ${nothing}, null, chunk, bit_or(users)
-    ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsWithUsers.join(', ')}, chunk, users`))}
+    select ${kindOf(kindsWithUsers)}, hour, start, ${listedFor(kindsWithUsers)}, ${nothing}, null, chunk, bit_or(users)
+    ${byKind(kindsWithUsers, 'chunk', rowsOf('usage_users', `${columnsOf(kindsWithUsers)}, chunk, users`))}
   ) as parts
   group by kind, hour, start, ${listed}`;

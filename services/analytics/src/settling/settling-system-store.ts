@@ -2,6 +2,7 @@ import { isUnknownTimezone } from '@gatehouse/pg/errors';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { midnightWithin } from '../usage/key-statements.ts';
+import type { SettledKind } from '../usage/period-parts.ts';
 import { addUp, allKinds } from './settling-statements.ts';
 
 /** A day of a tenant that is over, from midnight UTC on. */
@@ -85,12 +86,12 @@ export async function findCut(pool: Pool, { day }: TenantDay, timezone: string):
   return rows[0]?.cut ?? null;
 }
 
-/** Changes settled days whose rows don't end at the midnights of the time zone of their tenant. */
+/** Changes settled days whose rows don't end at the midnights of the time zone, or that the release before added up. */
 export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
   const text = `
     update analytics.settled_days set state = 'changed', hours = 0, cut_hours = 0
     where tenant_id = $1 and state = 'settled'
-      and case when cut_hours = 24 then cut end is distinct from ${midnightWithin('day', '$2')}`;
+      and (cut_hours < 24 or cut is distinct from ${midnightWithin('day', '$2')})`;
   await pool.query(text, [tenantId, timezone]).catch(passUnknownTimezone);
 }
 
@@ -142,15 +143,25 @@ export async function leaveDay(pool: Pool, { tenantId, day }: TenantDay): Promis
   );
 }
 
-async function clear(db: Queryable, { tenantId, day }: TenantDay, least: number): Promise<string | null> {
+/** Deletes rows of a day, and returns how many; as many as `deleteBatch` when more may be left. */
+async function deleteRows(
+  db: Queryable,
+  { tenantId, day }: TenantDay,
+  kinds: readonly SettledKind[],
+): Promise<number> {
   const { rowCount } = await db.query(
     `delete from analytics.settled_usage where ctid = any(array(
        select ctid from analytics.settled_usage
        where tenant_id = $1 and kind = any($3::text[]) and bucket >= $2 and bucket < $2::timestamptz + interval '1 day'
        limit ${deleteBatch}))`,
-    [tenantId, day, allKinds],
+    [tenantId, day, kinds],
   );
-  if (rowCount === deleteBatch) return 'changed';
+  return rowCount ?? 0;
+}
+
+async function clear(db: Queryable, tenantDay: TenantDay, least: number): Promise<string | null> {
+  if ((await deleteRows(db, tenantDay, allKinds)) === deleteBatch) return 'changed';
+  const { tenantId, day } = tenantDay;
   // Waits for those that are counting into the day, so that what they add is seen when it is added up.
   const opened = await db.query<{ state: string }>(
     `update analytics.settled_days set hours = 0, cut_hours = 0, state = case when $3 <= (
@@ -167,9 +178,12 @@ async function clear(db: Queryable, { tenantId, day }: TenantDay, least: number)
 
 async function addPart(
   db: Queryable,
-  { tenantId, day }: TenantDay,
+  tenantDay: TenantDay,
   { hours, most, cut }: { hours: number; most: number; cut: Date | null },
 ): Promise<string> {
+  const { tenantId, day } = tenantDay;
+  // The release before leaves them when it clears a day.
+  if (hours === 0 && (await deleteRows(db, tenantDay, ['session'])) === deleteBatch) return 'open';
   const end = await db.query<{ hours: number }>(
     `select coalesce((
        select greatest(floor(extract(epoch from bucket - $2::timestamptz) / 3600), $3 + 1) from analytics.usage

@@ -46,11 +46,15 @@ export async function readFirstGroups(
   return { groups, isCut };
 }
 
-/** Whether many rows of quarters of an hour are added up for groups, where there are sums of days for their first key. */
+/**
+ * Whether to read for some values of the first key after others: times, whose rows an index finds, or values that have sums
+ * of days, where groups need quarters of an hour.
+ */
 async function isLong(db: Queryable, tenantId: string, request: SummaryRequest): Promise<boolean> {
   const [first, ...more] = request.groupBy;
   if (first === undefined || more.length === 0) return false;
-  if (!isSpan(first) && kindFor({ ...request, groupBy: [first], figures: 'costs' }) === null) return false;
+  if (isSpan(first)) return true;
+  if (kindFor({ ...request, groupBy: [first], figures: 'costs' }) === null) return false;
   const { others } = await readParts(db, tenantId, request);
   return others.reduce((sum, { from, to }) => sum + to.getTime() - from.getTime(), 0) > longMs;
 }

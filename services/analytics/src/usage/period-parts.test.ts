@@ -83,6 +83,8 @@ describe('the parts of a period', () => {
     expect(kind({ groupBy: ['api_key'] })).toBe(null);
     expect(kind({ groupBy: ['api_key'], figures: 'costs' }, { dialect: 'chat' })).toBe('api_key');
     expect(kind({ groupBy: ['api_key', 'agent'], figures: 'costs' })).toBe(null);
-    expect(kind({ groupBy: ['session'] })).toBe(null);
+    expect(kind({ groupBy: ['session'] })).toBe('session');
+    expect(kind({ groupBy: ['session', 'month', 'user'] })).toBe('session');
+    expect(kind({ groupBy: ['session', 'agent'] })).toBe(null);
   });
 });

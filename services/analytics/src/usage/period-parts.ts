@@ -10,6 +10,7 @@ export const settledKinds = {
   agent: ['agent_id', ...sharedColumns],
   api_key: ['api_key_id', ...sharedColumns],
   user: ['user_id'],
+  session: ['session_id', 'user_id'],
 } as const;
 export type SettledKind = keyof typeof settledKinds;
 

@@ -79,7 +79,7 @@ export function units(source: Source): string {
   const columns = `bucket as at, ${dimensionColumns}, ${own}, ${measures.join(', ')}`;
   return `
   ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
-  ${settled(source, `bucket, ${dimensionColumns}, user_id, api_key_id, null::text, ${measures.join(', ')}`)}
+  ${settled(source, `bucket, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
   union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 }
 

@@ -15,7 +15,8 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
         and $1::timestamptz < $2::timestamptz and $3::text is not null
       order by day)`;
   return `
-    select ${days('day')} as days, ${days('case when cut_hours = 24 then cut end')} as "cutsOfDays", ${cuts} as cuts`;
+    select ${days('day')} as days, ${days('case when cut_hours = 24 then cut end')} as "cutsOfDays",
+           ${days('cut_hours = 24')} as "haveSessions", ${cuts} as cuts`;
 }
 
 /** The statement that finds the starts of all groups of a time, `$1` to `$2`, in the time zone `$3`. */

@@ -15,14 +15,13 @@ export async function readParts(
   const inner = innerBuckets(period);
   const kind = kindFor(request);
   if (kind === null) return divide(inner, null, { days: [], cuts: [] });
-  const { days, cutsOfDays, cuts } = only(
-    await db.query<{ days: Date[]; cutsOfDays: (Date | null)[]; cuts: Date[] }>(
+  const known = only(
+    await db.query<{ days: Date[]; cutsOfDays: (Date | null)[]; haveSessions: boolean[]; cuts: Date[] }>(
       settledDaysStatement(groupBy),
       [period.from, period.to, timezone, tenantId, inner.from, inner.to],
     ),
   );
-  return divide(inner, kind, {
-    days: days.map((day, index) => ({ day, cut: cutsOfDays[index] ?? null })),
-    cuts,
-  });
+  const days = known.days.map((day, index) => ({ day, cut: known.cutsOfDays[index] ?? null }));
+  const served = days.filter((_, index) => kind !== 'session' || known.haveSessions[index] === true);
+  return divide(inner, kind, { days: served, cuts: known.cuts });
 }
