@@ -1,7 +1,7 @@
-import { settledWithin } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
+import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
@@ -24,16 +24,12 @@ export interface TokenRevocationsDependencies {
 
 /** Calls of one issuer; an issuer that hangs delays no other, and what waits in vain is left to the issuer. */
 const inFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
-/** A service that stops waits for them so long. */
-const longestStopMs = 5_000;
 
 /** Revokes refresh tokens of people who have logged out (RFC 7009), as far as their issuers take that. */
 export class TokenRevocations {
   readonly #options: TokenRevocationsDependencies;
   readonly #queue = new FairQueue(inFlight);
-  #underWay = 0;
-  readonly #idle = Promise.withResolvers<undefined>();
-  #isStopping = false;
+  readonly #work = new UnawaitedWork();
 
   constructor(options: TokenRevocationsDependencies) {
     this.#options = options;
@@ -41,7 +37,7 @@ export class TokenRevocations {
 
   /** Ends the looks at a login, and revokes its token. Returns at once: the person doesn't wait for the issuer. */
   forget(loginId: string): void {
-    void this.#track(loginId, () => this.#forget(loginId));
+    this.#begin(loginId, () => this.#forget(loginId));
   }
 
   /**
@@ -49,31 +45,20 @@ export class TokenRevocations {
    * Returns at once.
    */
   revokeLate(issuer: Issuer, { id, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>, token: string): void {
-    void this.#track(id, async () => {
+    this.#begin(id, async () => {
       const isNeeded = await this.#options.isLookedAt({ iss, sub });
       await this.#revoke(issuer, id, isNeeded ? null : token);
     });
   }
 
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#endIfIdle();
-    await settledWithin(this.#idle.promise, longestStopMs);
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
-  async #track(loginId: string, work: () => Promise<void>): Promise<void> {
-    this.#underWay += 1;
-    try {
-      await work();
-    } catch (error) {
+  #begin(loginId: string, work: () => Promise<void>): void {
+    this.#work.begin(work, (error) => {
       this.#options.log.warn({ err: error, login: loginId }, 'failed to end the looks at a login');
-    }
-    this.#underWay -= 1;
-    this.#endIfIdle();
-  }
-
-  #endIfIdle(): void {
-    if (this.#isStopping && this.#underWay === 0) this.#idle.resolve(undefined);
+    });
   }
 
   async #forget(loginId: string): Promise<void> {
