@@ -1,9 +1,17 @@
 import type { AuthorizationServerMetadata, OAuthClientInformation } from '@modelcontextprotocol/client';
 
+/** The endpoint at which tokens are revoked (RFC 7009), and the ways in which a client authenticates there. */
+export interface RevocationEndpoint {
+  url: string;
+  methods: string[];
+}
+
 /** The terms of a consent: the server that gives tokens, the client that gets them, and their resource. */
 export interface OAuthBinding {
   metadata: AuthorizationServerMetadata;
   client: OAuthClientInformation;
+  /** Null without one; absent in bindings that were stored before revocations were known. */
+  revocation?: RevocationEndpoint | null;
   /** The resource indicator (RFC 8707); null if the server names none. */
   resource: string | null;
   scope: string | null;

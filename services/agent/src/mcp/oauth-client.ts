@@ -25,6 +25,12 @@ import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 import { smallJsonFetch } from './small-json.ts';
+import {
+  keepingMetadata,
+  revocationEndpointOf,
+  revocationRequest,
+  type RevokedToken,
+} from './token-revocation.ts';
 
 export interface Tokens {
   accessToken: string;
@@ -129,8 +135,9 @@ export class OAuthClient {
     { secret, known, fetchFn }: Omit<BindWith, 'tenantId'> & { fetchFn: Fetch },
   ): Promise<OAuthBinding> {
     const { resourceMetadataUrl, scope: asked } = await challengeOf(url, fetchFn);
+    const documents = keepingMetadata(fetchFn);
     const found = await discoverOAuthServerInfo(url, {
-      fetchFn,
+      fetchFn: documents.fetchFn,
       ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
     });
     const { authorizationServerMetadata: metadata, resourceMetadata } = found;
@@ -142,7 +149,8 @@ export class OAuthClient {
     // Without any, the authorization server gives its own.
     const scope = auth.scope ?? (named !== null && named.length > maxUrlPartChars ? null : named);
     const pinned = await this.#pin(metadata, auth);
-    const bound = { metadata: pinned, resource, scope, redirectUrl: this.#redirectUrl };
+    const revocation = revocationEndpointOf({ ...documents.kept(), ...metadata });
+    const bound = { metadata: pinned, revocation, resource, scope, redirectUrl: this.#redirectUrl };
     if (auth.clientId !== null)
       return {
         ...bound,
@@ -222,6 +230,17 @@ export class OAuthClient {
     );
     return asked.catch((error: unknown) => {
       throw refusedToFailure(error);
+    });
+  }
+
+  /** Revokes a token (RFC 7009). False if the authorization server has no endpoint for it. Throws `McpFailure`. */
+  revoke(tenantId: string, binding: OAuthBinding, token: RevokedToken): Promise<boolean> {
+    return this.#step(tenantId, async (fetchFn) => {
+      const request = revocationRequest(binding, token);
+      if (request === null) return false;
+      const { ok, status } = await fetchFn(request.url, request.init);
+      if (!ok) throw new McpFailure(status >= 500 ? 'unreachable' : 'invalid');
+      return true;
     });
   }
 
