@@ -6,6 +6,7 @@ import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
+import { personConsents } from '@gatehouse/test/person-consent';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import type OpenAI from 'openai';
 import { sdkClient, simulate } from '../conformance/sdk.ts';
@@ -272,15 +273,8 @@ describe('an agent with tools', () => {
     const link = '/v1/mcp/servers/mail/consent-links';
     const made = await gateway.call(link, { method: 'POST', key: tenant.userKey, headers });
     expect(made.status).toBe(201);
-    const page = new URL((made.body as { url: string }).url);
-    const here = (at: URL) => gateway.url + at.pathname + at.search;
-    expect((await fetch(here(page))).status).toBe(200);
-    const ownPage = { 'sec-fetch-site': 'same-origin' };
-    const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual', headers: ownPage });
-    const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
-    const back = login.consent(pressed.headers.get('location') ?? '', 'ann at mail');
-    expect(back.pathname).toBe('/v1/mcp/oauth/callback');
-    expect((await fetch(here(back), { headers: { cookie } })).status).toBe(200);
+    const { url: page } = made.body as { url: string };
+    await personConsents({ url: gateway.url, link: page, login, user: 'ann at mail' });
     const model = await makeAgent({ mcp_servers: ['mail'] });
     const askAs = async (user: string, name: string): Promise<string | undefined> => {
       const asked = { ...request({ model, tool_calls: [{ name, arguments: {} }] }) };

@@ -4,6 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
+import { personConsents } from '@gatehouse/test/person-consent';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { signed } from '@gatehouse/test/webhook-senders';
 import {
@@ -100,13 +101,8 @@ async function consent(): Promise<void> {
   const link = '/v1/mcp/servers/dates/consent-links';
   const headers = { 'x-service-user-id': 'ann' };
   const made = await gateway.call(link, { method: 'POST', key: source.userKey, headers });
-  const page = new URL((made.body as { url: string }).url);
-  const here = (at: URL) => gateway.url + at.pathname + at.search;
-  const ownPage = { 'sec-fetch-site': 'same-origin' };
-  const pressed = await fetch(here(page), { method: 'POST', redirect: 'manual', headers: ownPage });
-  const cookie = pressed.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const back = login.consent(pressed.headers.get('location') ?? '', 'ann at dates');
-  expect((await fetch(here(back), { headers: { cookie } })).status).toBe(200);
+  const { url: page } = made.body as { url: string };
+  await personConsents({ url: gateway.url, link: page, login, user: 'ann at dates' });
 }
 
 async function remember(): Promise<void> {
