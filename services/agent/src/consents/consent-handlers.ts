@@ -10,6 +10,7 @@ import type { Logins } from '../logins/logins.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
+import { actingUserOf } from '../shared/acting-user.ts';
 import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
 
 export interface ConsentLinkDependencies {
@@ -75,12 +76,8 @@ async function createLink(call: Call, dependencies: ConsentLinkDependencies): Pr
 
 /** The user who gets the login: the acting user, or (empty) all users, which takes `mcp.write`. */
 function ownerOf(server: McpServer, call: Pick<Call, 'principal'>): string {
-  const { userId, scopes } = tenantOf(call);
-  if (isPerUser(server)) {
-    if (userId !== null) return userId;
-    throw new AppError('acting_user_required', 'The consent is for a user: set X-Service-User-Id.');
-  }
-  if (!scopes.includes('mcp.write'))
+  if (isPerUser(server)) return actingUserOf(call, 'The consent is for a user').userId;
+  if (!tenantOf(call).scopes.includes('mcp.write'))
     throw new AppError('scope_missing', 'The API key lacks the scope mcp.write.');
   return '';
 }

@@ -10,6 +10,7 @@ import type { z } from 'zod';
 import type { AgentStore } from '../agents/agent-store.ts';
 import { viewerOf } from '../agents/viewer.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
+import { actingUserOf } from '../shared/acting-user.ts';
 import { syncCookies, type CookieStore, type NewCookie, type StoredCookie } from './cookie-store.ts';
 import { placeOf } from './cookie.ts';
 import { readCookie, type ReadCookie } from './read-cookie.ts';
@@ -18,6 +19,7 @@ type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;
 type Delete = Call<unknown, z.output<typeof deleteCookies>>;
 
+const ofUser = 'Cookies belong to a user';
 /** Cookies of a user for all agents together: as many as browsers keep. */
 const maxOfUser = 3_000;
 
@@ -39,7 +41,7 @@ export function cookieHandlers({
 }: CookieDependencies): Record<string, Handler> {
   return {
     'browser.cookies.sync': async (call: Sync) => {
-      const { tenantId, userId } = userOf(call);
+      const { tenantId, userId } = actingUserOf(call, ofUser);
       const { mode, source, agent_id: ref } = call.body;
       const { id: agentId } = found(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
       const read = await readAll(call.body);
@@ -67,24 +69,20 @@ export function cookieHandlers({
 
     'browser.cookies.list': async (call: List) => {
       const { limit, cursor, agent_id: agentId = null } = call.query;
-      const rows = await cookies.list(userOf(call), { agentId, limit, before: decodeCursor(cursor) });
+      const rows = await cookies.list(actingUserOf(call, ofUser), {
+        agentId,
+        limit,
+        before: decodeCursor(cursor),
+      });
       return { body: pageOf(rows, limit, showCookie) };
     },
 
     'browser.cookies.delete': async (call: Delete) => {
       const { agent_id: agentId = null, domain = null } = call.query;
-      await cookies.delete(userOf(call), { agentId, domain });
+      await cookies.delete(actingUserOf(call, ofUser), { agentId, domain });
       return {};
     },
   };
-}
-
-/** The acting user. Throws a 400 if there is none. */
-function userOf(call: Pick<Call, 'principal'>): { tenantId: string; userId: string } {
-  const { tenantId, userId } = tenantOf(call);
-  if (userId === null)
-    throw new AppError('acting_user_required', 'Cookies belong to a user: set X-Service-User-Id.');
-  return { tenantId, userId };
 }
 
 const cookiesAtOnce = 20;
