@@ -29,6 +29,8 @@ export const knownClient = { client_id: 'known-client', client_secret: 'known-se
 export class AuthorizationServer {
   readonly tokenRequests: TokenRequest[] = [];
   readonly registrations: object[] = [];
+  /** Requests to revoke tokens at `/revoke`, which the metadata has to name. */
+  readonly revocations: TokenRequest[] = [];
   /** The lifetime of access tokens in seconds, as JSON has it. */
   expiresIn: unknown = 3_600;
   /** Whether refresh tokens are given. */
@@ -39,7 +41,7 @@ export class AuthorizationServer {
   newClientId: () => string = randomUUID;
   /** Answers token requests in place of the server if it returns true. */
   intercept: (request: TokenRequest, response: ServerResponse) => boolean = () => false;
-  /** Awaited before each answer to a token request. */
+  /** Awaited before each answer to a token request or a revocation. */
   hold: () => Promise<void> = () => Promise.resolve();
   readonly #families: Family[] = [];
   readonly #codes = new Map<string, { query: URLSearchParams; user: string }>();
@@ -157,6 +159,9 @@ export class AuthorizationServer {
       case 'POST /token':
         await this.#token(request, response, new URLSearchParams(body));
         return;
+      case 'POST /revoke':
+        await this.#revoke(request, response, new URLSearchParams(body));
+        return;
       default:
         response.writeHead(404).end();
     }
@@ -173,6 +178,27 @@ export class AuthorizationServer {
     if (family !== null) this.#give(response, family);
     else if (clientId === null) refuse(response, 401, 'invalid_client');
     else refuse(response, 400, 'invalid_grant');
+  }
+
+  /** Ends the family of a token (RFC 7009); a token that is unknown is no error. */
+  async #revoke(
+    { headers }: IncomingMessage,
+    response: ServerResponse,
+    form: URLSearchParams,
+  ): Promise<void> {
+    const asked = { grant: '', form, authorization: headers.authorization };
+    this.revocations.push(asked);
+    await this.hold();
+    if (this.intercept(asked, response)) return;
+    const clientId = this.#clientOf(asked);
+    const token = form.get('token');
+    const family = this.#families.find(({ access, refresh }) => access === token || refresh === token);
+    if (clientId === null) {
+      refuse(response, 401, 'invalid_client');
+      return;
+    }
+    if (family?.clientId === clientId) family.revoked = true;
+    response.writeHead(200).end();
   }
 
   /** The tokens that a request is for; null if it has no right to any. */

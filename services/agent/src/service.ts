@@ -51,7 +51,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.store });
   const { parts, ...served } = joined([
     ...[agents, { parts: [idempotency] }, servers, web, { parts: [egress] }],
-    ...[consents, secrets, cookies, transfers],
+    ...[logins, consents, secrets, cookies, transfers],
   ]);
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency }),

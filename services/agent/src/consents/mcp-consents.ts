@@ -117,7 +117,10 @@ export class McpConsents implements ConsentKind<McpServer, End> {
       if (tokens === null) return 'over';
       const { tenantId, subjectId: serverId, createdAt: madeAt } = ticket;
       const login = logins.made({ tenantId, serverId, connectionId, userId, madeAt }, binding, tokens);
-      if (!(await store(ticket, login, circumstances))) return 'over';
+      if (!(await store(ticket, login, circumstances))) {
+        logins.late(login, binding, tokens);
+        return 'over';
+      }
     } catch (error) {
       if (error instanceof OAuthMixedUp) return 'mixed_up';
       if (!(error instanceof OAuthRefused) && !(error instanceof McpFailure)) throw error;

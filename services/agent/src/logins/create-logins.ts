@@ -3,6 +3,7 @@ import { OAuthClient } from '../mcp/oauth-client.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';
 import { accessOf } from './access-of.ts';
+import { LoginRevocations } from './login-revocations.ts';
 import { LoginStore } from './login-store.ts';
 import { Logins } from './logins.ts';
 import { ServerSecrets } from './server-secrets.ts';
@@ -14,6 +15,13 @@ export function createLogins({ log }: Shell, { config, app, egress, guard, raise
   const oauth = new OAuthClient({ egress, guard, publicUrl });
   const serverSecrets = new ServerSecrets(keyRing);
   const column = new SealedColumn(keyRing, 'mcp_logins');
-  const logins = new Logins({ store, oauth, column, serverSecrets, log });
-  return { oauth, serverSecrets, logins, store, accessOf: accessOf(logins, serverSecrets) };
+  const revocations = new LoginRevocations({
+    ...{ oauth, log },
+    isInUse: (owner, clientId) => store.isGrantInUse(owner, clientId),
+  });
+  const logins = new Logins({ store, oauth, column, serverSecrets, revocations, log });
+  return {
+    parts: [revocations],
+    ...{ oauth, serverSecrets, logins, store, accessOf: accessOf(logins, serverSecrets) },
+  };
 }

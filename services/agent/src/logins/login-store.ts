@@ -238,6 +238,22 @@ export class LoginStore implements LoginRecord, UserLists {
     });
   }
 
+  /** Whether a user has a login at a server, or at another one by the same client of the tenant. */
+  async isGrantInUse(
+    { tenantId, serverId, userId }: Omit<LoginOf, 'connectionId'>,
+    clientId: string,
+  ): Promise<boolean> {
+    return withTenant(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query(
+        `select from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
+         where l.tenant_id = $1 and l.user_id = $2 and l.lost_at is null
+           and (l.server_id = $3 or s.auth ->> 'clientId' = $4) limit 1`,
+        [tenantId, userId, serverId, clientId],
+      );
+      return rows.length > 0;
+    });
+  }
+
   /**
    * Removes up to `limit` logins of a user, and the links that were made for the user, so that a consent under way
    * stores nothing afterwards. Returns how many logins were removed.

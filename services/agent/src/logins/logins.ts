@@ -14,13 +14,13 @@ import {
   type Tokens,
 } from '../mcp/oauth-client.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
+import type { GivenTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
 import type { Login, LoginOf, LoginRef, NewLogin } from './login.ts';
 import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
-interface LoginSecrets extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
+interface LoginSecrets extends GivenTokens {
   grant: 'authorization_code' | 'client_credentials';
-  binding: OAuthBinding;
 }
 
 /** Logins as they are stored. */
@@ -57,6 +57,7 @@ export interface LoginsOptions {
   /** Encrypts the secrets of logins. */
   column: SealedColumn;
   serverSecrets: ServerSecrets;
+  revocations: LoginRevocations;
   log: Logger;
 }
 
@@ -151,6 +152,16 @@ export class Logins {
     return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
   }
 
+  /** Revokes the tokens of a login that its user has ended. Returns at once. */
+  ended(login: Pick<Login, 'id' | 'secrets'> & TokenOwner): void {
+    this.#options.revocations.revoke(login, () => this.#open(login));
+  }
+
+  /** Revokes the tokens of a consent that came too late. Returns at once. */
+  late(owner: TokenOwner, binding: OAuthBinding, { accessToken, refreshToken }: Tokens): void {
+    this.#options.revocations.revoke(owner, () => ({ binding, accessToken, refreshToken }));
+  }
+
   /** Forgets the client of a server at an authorization server that does not know it any more. */
   forgetClient({ tenantId, id: serverId }: McpServerHead): Promise<void> {
     return this.#options.store.forgetClient({ tenantId, serverId });
@@ -164,7 +175,7 @@ export class Logins {
     return known;
   }
 
-  #open(login: Login): LoginSecrets {
+  #open(login: LoginRef & Pick<Login, 'secrets'>): LoginSecrets {
     return JSON.parse(this.#options.column.open(login, login.secrets)) as LoginSecrets;
   }
 
@@ -199,8 +210,10 @@ export class Logins {
       const fresh = await this.#freshTokens(login.tenantId, secrets);
       const sealed = { secrets: this.#seal(login, secrets, fresh), ...timesOf(secrets.grant, fresh) };
       const isStored = await store.refreshed(login, claim, sealed);
-      // Otherwise the login is gone, or another one has come.
-      return isStored ? fresh.accessToken : await this.token(login);
+      if (isStored) return fresh.accessToken;
+      // The login is gone, or another one has come.
+      if (secrets.grant === 'authorization_code') this.late(login, secrets.binding, fresh);
+      return await this.token(login);
     } catch (error) {
       if (error instanceof OAuthRefused && error.isUnknownClient) await store.forgetClient(login);
       const failure =

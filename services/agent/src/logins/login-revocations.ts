@@ -1,0 +1,74 @@
+import { FairQueue } from '@gatehouse/kit/fair-queue';
+import type { Logger } from '@gatehouse/kit/log';
+import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
+import { McpFailure } from '../mcp/failure.ts';
+import type { OAuthBinding } from '../mcp/oauth-binding.ts';
+import type { OAuthClient, Tokens } from '../mcp/oauth-client.ts';
+import type { RevokedToken } from '../mcp/token-revocation.ts';
+import type { LoginOf } from './login.ts';
+
+/** Tokens of a consent, and its terms. */
+export interface GivenTokens extends Pick<Tokens, 'accessToken' | 'refreshToken'> {
+  binding: OAuthBinding;
+}
+
+/** The user at a server for whom tokens were given. */
+export type TokenOwner = Pick<LoginOf, 'tenantId' | 'serverId' | 'userId'>;
+
+export interface LoginRevocationsOptions {
+  oauth: Pick<OAuthClient, 'revoke'>;
+  /** Whether the owner has a login at the server, or another one by the same client. */
+  isInUse: (owner: TokenOwner, clientId: string) => Promise<boolean>;
+  log: Logger;
+}
+
+/** Revocations of one tenant; a server that hangs delays no other tenant, and what waits in vain is left out. */
+const inFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
+
+/** Revokes the tokens of logins that users have ended (RFC 7009), as far as their authorization servers take that. */
+export class LoginRevocations {
+  readonly #options: LoginRevocationsOptions;
+  readonly #queue = new FairQueue(inFlight);
+  readonly #work = new UnawaitedWork();
+
+  constructor(options: LoginRevocationsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Revokes tokens that no login has any more. Not if the client has others of their owner: some authorization servers
+   * revoke all tokens that a person gave to a client, by any of them. Returns at once.
+   */
+  revoke(owner: TokenOwner, given: () => GivenTokens): void {
+    const work = (): Promise<void> => this.#queue.run(owner.tenantId, () => this.#revokeAll(owner, given()));
+    this.#work.begin(work, (error) => this.#warn(owner, { err: error }));
+  }
+
+  stop(): Promise<void> {
+    return this.#work.stop();
+  }
+
+  async #revokeAll(owner: TokenOwner, { binding, accessToken, refreshToken }: GivenTokens): Promise<void> {
+    if (await this.#options.isInUse(owner, binding.client.client_id)) return;
+    // The first one could get more of the second kind.
+    if (refreshToken !== null)
+      await this.#revokeOne(owner, binding, { token: refreshToken, kind: 'refresh_token' });
+    await this.#revokeOne(owner, binding, { token: accessToken, kind: 'access_token' });
+  }
+
+  /** A server may take one kind of tokens alone. */
+  async #revokeOne(owner: TokenOwner, binding: OAuthBinding, token: RevokedToken): Promise<void> {
+    try {
+      await this.#options.oauth.revoke(owner.tenantId, binding, token);
+    } catch (error) {
+      if (!(error instanceof McpFailure)) throw error;
+      // Not the error: what servers send may have secrets.
+      this.#warn(owner, { kind: token.kind, reason: error.message });
+    }
+  }
+
+  #warn({ tenantId, serverId }: TokenOwner, fields: object): void {
+    const message = 'failed to revoke a token of a login at an MCP server';
+    this.#options.log.warn({ tenant_id: tenantId, mcp_server_id: serverId, ...fields }, message);
+  }
+}
