@@ -127,7 +127,7 @@ describe('the document', () => {
     expect([...found].sort()).toEqual(['date-time', 'uri', 'uuid']);
   });
 
-  it('requires the acting user for cookies, and nowhere else', () => {
+  it('requires the acting user for cookies and logins, and nowhere else', () => {
     const required = Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .filter(({ parameters }) =>
@@ -137,6 +137,8 @@ describe('the document', () => {
       'browser.cookies.delete',
       'browser.cookies.list',
       'browser.cookies.sync',
+      'mcp.logins.delete',
+      'mcp.logins.list',
     ]);
     expect(document.components.parameters['Required-X-Service-User-Id']).toMatchObject({
       name: 'X-Service-User-Id',

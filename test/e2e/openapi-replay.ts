@@ -51,6 +51,14 @@ export function rank(operation: Operation): number {
   return operationId.endsWith('.revoke') ? 3 : 2;
 }
 
+/** The acting user of operations that need one. */
+export const actingUser = { headers: { 'x-service-user-id': 'ada' } };
+
+export function actingUserOf({ operationId }: Operation): Partial<typeof actingUser> {
+  const needsOne = /^browser\.cookies\.|^mcp\.logins\.|\.servers\.consent-links\./.test(operationId);
+  return needsOne ? actingUser : {};
+}
+
 /** The request bodies that an operation shows; one without a body where it takes none. */
 export function bodiesOf({ requestBody }: Operation): [name: string, body: unknown][] {
   const { 'application/json': json, [formData]: form } = requestBody?.content ?? {};

@@ -11,7 +11,8 @@ import { makeUsedStateFolder } from '@gatehouse/test/used-state';
 import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { expectSameAsCsv } from './csv-lists.ts';
-import { bodiesOf, isTable, pathOf, rank, sentBody, successesOf } from './openapi-replay.ts';
+import { logInAtServer, registerLoginServer } from './login-server.ts';
+import { actingUserOf, bodiesOf, isTable, pathOf, rank, sentBody, successesOf } from './openapi-replay.ts';
 import {
   DocumentCheck,
   operationsOf,
@@ -44,7 +45,7 @@ beforeAll(async () => {
   login = await AuthorizationServer.start();
   loginServer = await TestMcpServer.start([]);
   login.protect(loginServer);
-  await registerLoginServer();
+  made.set(loginServers, await registerLoginServer(credentials, loginServer.url));
   await makeTarget();
 }, startTimeoutMs);
 
@@ -153,16 +154,7 @@ const zaloChannels = '/v1/channels/instances of Zalo';
 /** The path of MCP servers that need a consent. */
 const loginServers = '/v1/mcp/servers that need a consent';
 /** Operations on such a server, where a definition can be accepted that no user was listed yet. */
-const ofLogins = ['mcp.servers.consent-links.create', 'mcp.servers.tools.accept'];
-
-async function registerLoginServer(): Promise<void> {
-  const response = await fetch(`${credentials.url}/v1/mcp/servers`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${credentials.admin_key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ name: 'login', url: loginServer.url, auth: { type: 'oauth', per_user: true } }),
-  });
-  made.set(loginServers, ((await response.json()) as { id: string }).id);
-}
+const ofLogins = ['mcp.servers.consent-links.create', 'mcp.servers.tools.accept', 'mcp.logins.delete'];
 
 interface Sender {
   id: string;
@@ -238,19 +230,18 @@ const replay = operations
   .toSorted((a, b) => rank(a) - rank(b))
   .flatMap((operation) => bodiesOf(operation).map(([example, body]) => ({ operation, example, body })));
 
-/** The acting user of operations that need one. */
-const userId = { headers: { 'x-service-user-id': 'ada' } };
-
 describe('the examples of the document, one after the other', () => {
   it.each(replay.map((step) => [`${step.operation.operationId}: ${step.example}`, step] as const))(
     '%s',
     async (_name, { operation, body }) => {
       const sender = senderOf[operation.operationId];
+      // The replay has deleted the data of the user before.
+      if (operation.operationId === 'mcp.logins.delete') await logInAtServer(credentials, login);
       const sent = {
         body: bodyOf(body),
         params: paramsOf(operation),
         query: queryOf(operation),
-        ...(/^browser\.cookies\.|\.servers\.consent-links\./.test(operation.operationId) && userId),
+        ...actingUserOf(operation),
         ...(needsPage.has(operation.operationId) && { headers: ofPage }),
         ...(sender !== undefined && signedBy(sender, body)),
       };
@@ -304,7 +295,8 @@ describe('what goes wrong is documented too', () => {
 
   it.each(named(secured.filter(namesResource)))('%s of nothing', async (_id, operation) => {
     const [[, body] = []] = bodiesOf(operation);
-    await expectDocumented(operation, { body, params: unknownIds(operation) }, 404);
+    const sent = { body, params: unknownIds(operation), ...actingUserOf(operation) };
+    await expectDocumented(operation, sent, 404);
   });
 
   // Clients of other APIs send parameters that only those read.

@@ -30,6 +30,7 @@ const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
 const takesActingUser: When = ({ actingUser }) => actingUser;
+const needsActingUser: When = (route) => route.needsActingUser === true;
 const takesIdempotencyKey: When = ({ idempotencyKey }) => idempotencyKey;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
@@ -72,7 +73,6 @@ const namesUrl: When = either(
     'mcp.servers.patch',
   ),
 );
-const ofCookies: When = ({ id }) => id.startsWith('browser.cookies.');
 const servedBehindEdge: When = ({ service }) => service !== 'edge';
 
 /** The routes that may return each code. A new code does not compile without an entry. */
@@ -85,7 +85,11 @@ const when: Record<ErrorCode, When> = {
   invalid_cursor: either(takesCursor, listsModels),
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
-  acting_user_required: either(at('agents.create', 'agents.patch'), ofCookies, writesMemory),
+  acting_user_required: either(
+    at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create'),
+    needsActingUser,
+    writesMemory,
+  ),
   dependency_missing: at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   embeddings_not_configured: at('memory.search'),
   relay_path_ambiguous: never,

@@ -21,6 +21,7 @@ const pathSchemas: Readonly<Record<string, JsonObject>> = {
   message_batch_id: { type: 'string', minLength: 1, maxLength: 64, description: 'Id of the batch' },
   response_id: { type: 'string', maxLength: 64, description: 'Id of the response' },
   conversation_id: { type: 'string', format: 'uuid', description: 'Id of the conversation' },
+  server_id: { type: 'string', format: 'uuid', description: 'Id of the MCP server' },
   name: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the tool, percent-encoded' },
   user_id: { type: 'string', pattern: printable, description: 'Id of the end user, percent-encoded' },
   'id+': {

@@ -20,6 +20,7 @@ export const auditActions = [
   'mcp_server.updated',
   'mcp_server.deleted',
   'mcp_server.connected',
+  'mcp_server.disconnected',
   'memory.forgotten',
   'memory.imported',
   'memory_document.created',

@@ -87,7 +87,7 @@ describe('the route table', () => {
     expect(route?.access).toEqual({ kind: 'scope', scope });
   });
 
-  it('takes the acting user on chat, files, batches, agents, cookies, MCP servers and their consents, traces, usage and costs, and nowhere else', () => {
+  it('takes the acting user on chat, files, batches, agents, cookies, MCP servers, their consents and logins, traces, usage and costs, and nowhere else', () => {
     for (const { actingUser, method, path } of routes) {
       expect(actingUser).toBe(
         /^\/v1\/(chat|files|batches|embeddings|messages|responses|models|agents|browser|traces|usage|costs)(\/|$)/.test(
@@ -95,6 +95,7 @@ describe('the route table', () => {
         ) ||
           /^\/(v1beta\/models|openai)(\/|$)/.test(path) ||
           path === '/v1/mcp/servers/{id}/consent-links' ||
+          path.startsWith('/v1/mcp/logins') ||
           (path === '/v1/mcp/servers/{id}' && method === 'GET'),
       );
     }

@@ -16,6 +16,7 @@ import * as health from './health.ts';
 import * as keys from './keys.ts';
 import * as limits from './limits.ts';
 import * as loginLinks from './login-links.ts';
+import * as mcpLogins from './mcp-logins.ts';
 import * as mcpServers from './mcp-servers.ts';
 import * as memory from './memory.ts';
 import * as messageBatches from './message-batches.ts';
@@ -58,6 +59,7 @@ export const resources = [
   batches,
   agents,
   mcpServers,
+  mcpLogins,
   cookies,
   memory,
   graph,

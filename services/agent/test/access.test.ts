@@ -36,7 +36,11 @@ async function call(route: Route, as: As | null, headers: Record<string, string>
     'browser.cookies.sync': { agent_id: id, cookies: [{ name: 'a', value: 'b', domain: 'a.example' }] },
   };
   const body = bodies[route.id];
-  const path = route.path.replace('{agentID}', id).replace('{id}', serverId).replace('{name}', 'any');
+  const path = route.path
+    .replace('{agentID}', id)
+    .replace('{id}', serverId)
+    .replace('{server_id}', newId())
+    .replace('{name}', 'any');
   return agents.call(route.method, path, {
     as,
     headers,
@@ -75,6 +79,13 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
       [{ ...tenant.acting('ann'), scopes: ['agents.write', 'chat'] }, false],
       [{ role: 'owner' }, false],
     ];
+    const ofLogins: [As, boolean][] = [
+      [tenant.acting('ann'), true],
+      [tenant.bound('ann'), true],
+      [{ ...tenant.bound('ann'), scopes: ['chat'] }, true],
+      [{ ...tenant.acting('ann'), scopes: ['mcp.write', 'cookies.write'] }, false],
+      [{ role: 'owner' }, false],
+    ];
     const ofServers: [As, boolean][] = [
       [tenant.admin, true],
       [{ ...tenant.admin, scopes: ['mcp.write'] }, true],
@@ -102,9 +113,10 @@ describe.each(own.map((route) => [route.id, route] as const))('%s', (_id, route)
     ];
     const ofOthers = route.id.startsWith('mcp.') ? ofServers : ofAgents;
     const ofBrowsers = route.id.startsWith('browser.') ? ofCookies : ofOthers;
-    const callers = route.id === linkRoute ? ofLinks : ofBrowsers;
-    // The server of the request wants no consent.
-    const status = route.id === linkRoute ? 400 : route.response.status;
+    const ofOwn = route.id.startsWith('mcp.logins.') ? ofLogins : ofBrowsers;
+    const callers = route.id === linkRoute ? ofLinks : ofOwn;
+    // The server of the request wants no consent, and the user has no login there.
+    const status = { [linkRoute]: 400, 'mcp.logins.delete': 404 }[route.id] ?? route.response.status;
     for (const [as, allowed] of callers) {
       const answer = await call(route, as);
       if (allowed) expect(answer.status).toBe(status);

@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Agent } from '@gatehouse/contract/agents';
 import type { BrowserCookie, SyncedCookies } from '@gatehouse/contract/cookies';
+import type { McpLogin } from '@gatehouse/contract/mcp-logins';
 import type { WireMcpServer } from '@gatehouse/contract/mcp-servers';
 import { Peer, type CallContext } from '@gatehouse/grpc/client';
 import type { Signer } from '@gatehouse/identity/signer';
@@ -28,7 +29,7 @@ export type AnswerBody = Agent &
   WireMcpServer &
   SyncedCookies & {
     error: ErrorBody['error'];
-    data: (Agent & WireMcpServer & BrowserCookie)[];
+    data: (Agent & WireMcpServer & BrowserCookie & Omit<McpLogin, 'status'>)[];
     has_more: boolean;
     next_cursor: string | null;
   };

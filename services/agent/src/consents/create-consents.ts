@@ -8,9 +8,10 @@ import type { ServerStore } from '../servers/server-store.ts';
 import type { Ground } from '../shared/ground.ts';
 import { consentLinkHandlers, consentPageHandlers } from './consent-handlers.ts';
 import { storeLogin } from './consent-store.ts';
+import { loginHandlers } from './login-handlers.ts';
 import { McpConsents } from './mcp-consents.ts';
 
-/** Consents of users for MCP servers with OAuth. */
+/** Consents of users for MCP servers with OAuth, and the logins that came of them. */
 export function createConsents(
   { log }: Shell,
   options: Ground & {
@@ -30,7 +31,10 @@ export function createConsents(
     ...{ tickets, logins, oauth, registry, log },
   });
   return {
-    handlers: consentLinkHandlers({ servers, tickets, logins, changes, publicUrl }),
+    handlers: {
+      ...consentLinkHandlers({ servers, tickets, logins, changes, publicUrl }),
+      ...loginHandlers({ app, logins, registry, changes }),
+    },
     rawHandlers: consentPageHandlers({ kind, tickets, refusals, publicUrl }),
     parts: [refusals, tickets],
   };

@@ -287,11 +287,12 @@ async function insertLogin(db: Queryable, login: NewLogin, where: string): Promi
   const { id, tenantId, serverId, connectionId, userId, secrets, expiresInS, isRenewable, madeAt } = login;
   await db.query(
     `insert into agent.mcp_logins as known
-       (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, ${times('$7', '$8')}, coalesce($9, clock_timestamp()))
+       (id, tenant_id, server_id, user_id, connection_id, secrets, expires_at, refresh_due_at, created_at, logged_in_at)
+     values ($1, $2, $3, $4, $5, $6, ${times('$7', '$8')}, coalesce($9, clock_timestamp()), clock_timestamp())
      on conflict (server_id, user_id) do update set id = excluded.id, connection_id = excluded.connection_id,
        secrets = excluded.secrets, expires_at = excluded.expires_at, refresh_due_at = excluded.refresh_due_at,
-       created_at = excluded.created_at, lost_at = null, refresh_claim = null, refresh_claimed_until = null, tools = null, tools_expire_at = null
+       created_at = excluded.created_at, logged_in_at = excluded.logged_in_at, lost_at = null, refresh_claim = null,
+       refresh_claimed_until = null, tools = null, tools_expire_at = null
      ${where}`,
     [id, tenantId, serverId, userId, connectionId, secrets, expiresInS, isRenewable, madeAt],
   );

@@ -167,6 +167,11 @@ export class McpRegistry {
     this.#sessions.endAll(connectionId);
   }
 
+  /** Ends what this process keeps of a login that has ended. Other processes close their connections once idle. */
+  forgetLogin({ tenantId, connectionId, id: loginId }: Omit<SessionKey, 'loginId'> & { id: string }): void {
+    this.#sessions.discard({ tenantId, connectionId, loginId });
+  }
+
   async #refresh(server: McpServerHead, user: string | null): Promise<Listed> {
     const signal = AbortSignal.timeout(Math.min(server.timeoutMs, listMs));
     try {
