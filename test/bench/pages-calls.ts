@@ -88,7 +88,8 @@ export const callsOfUser: readonly Call[] = lists('user', {
   'Overview: usage': `/v1/usage/summary?${days()}`,
   'Usage by agent': usage('agent'),
   Traces: '/v1/traces/follow?limit=100',
-  'My data': '/v1/browser/cookies?limit=50',
+  'My data: cookies': '/v1/browser/cookies?limit=50',
+  'My data: logins': '/v1/mcp/logins?limit=50',
 });
 
 export function callsOfOwner(tenant: string): Call[] {

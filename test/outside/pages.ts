@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { sleep } from '@gatehouse/kit/clock';
+import { AuthorizationServer } from '@gatehouse/test/authorization-server';
+import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import type { Page } from 'puppeteer-core';
 import { launchBrowser } from './browser.ts';
 import {
@@ -309,6 +311,42 @@ try {
     await page.keyboard.press('Escape');
     await logOut(page);
     return holdsNothing([...wrong, ...(/less than 10 minutes/.test(shown) ? [] : [shown])]);
+  });
+
+  await check('a user logs in at an MCP server in a tab of its own, and out again', async () => {
+    const login = await AuthorizationServer.start();
+    const mail = await TestMcpServer.start([{ name: 'inbox', run: () => said('Two letters.') }]);
+    login.metadata = { revocation_endpoint: `${login.issuer}/revoke` };
+    login.protect(mail);
+    const server = { name: 'mail', url: mail.url, auth: { type: 'oauth', per_user: true } };
+    await api('/v1/mcp/servers', credentials.admin_key, server);
+    const body = { name: 'Of another user', role: 'user', user_id: 'ida' };
+    const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
+    await logIn(page, made.body.key, '/app/data');
+    await click(page, 'Log in at mail');
+    const link = await page.waitForSelector('main p[role=status] a', patience);
+    const wrong = await faults(page);
+    const opened = browser.waitForTarget((target) => target.url().includes('/consent?ticket='), patience);
+    await link?.click();
+    const tab = await (await opened).page();
+    await (await tab?.waitForSelector('button', patience))?.click();
+    await tab?.waitForFunction(`/Connected/.test(document.body.innerText)`, patience);
+    await tab?.close();
+    await page.bringToFront();
+    // A page without a screen never loses the focus.
+    await page.evaluate(`dispatchEvent(new Event('focus'))`);
+    const shows = (status: string) =>
+      page.waitForFunction(`/${status}/.test(document.querySelector('tbody')?.textContent)`, patience);
+    await shows('logged in');
+    wrong.push(...(await inspect(page, 'logins', ['/app/data'])));
+    await click(page, 'Log out at mail');
+    await (await page.waitForSelector('dialog .danger', patience))?.click();
+    await shows('needs login');
+    await logOut(page);
+    for (let tries = 0; tries < 60 && login.revoked === 0; tries += 1) await sleep(500);
+    await mail.stop();
+    await login.stop();
+    return holdsNothing([...wrong, ...(login.revoked === 1 ? [] : ['no token was revoked'])]);
   });
 
   await check('an owner chooses the order of models, which the address keeps', async () => {

@@ -35,6 +35,8 @@ export class AuthorizationServer {
   expiresIn: unknown = 3_600;
   /** Whether refresh tokens are given. */
   gives = { refresh: true };
+  /** The user who is logged in here, in browsers that come to the authorization endpoint. */
+  person = 'a person';
   /** Replaces members of the metadata. */
   metadata: Record<string, unknown> = {};
   /** The id of a client that registers itself. */
@@ -135,6 +137,10 @@ export class AuthorizationServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
+    if (request.url?.startsWith('/authorize?') === true) {
+      response.writeHead(303, { location: this.consent(this.issuer + request.url, this.person).href }).end();
+      return;
+    }
     switch (`${request.method} ${request.url}`) {
       case 'GET /.well-known/oauth-authorization-server':
         json(response, 200, {

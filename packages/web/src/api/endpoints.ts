@@ -12,6 +12,7 @@ import type { BrowserCookie } from '@gatehouse/contract/cookies';
 import type { ApiKey, CreateApiKey, ownerApiKey } from '@gatehouse/contract/keys';
 import type { Entity, Subgraph, traverseGraph } from '@gatehouse/contract/graph';
 import type { LimitList } from '@gatehouse/contract/limits';
+import type { McpLogin } from '@gatehouse/contract/mcp-logins';
 import type {
   createMcpServer,
   mcpConsentLink,
@@ -109,6 +110,8 @@ export interface Endpoints {
   };
   'GET /v1/browser/cookies': { query: Query<Paged | 'agent_id'>; answer: List<BrowserCookie> };
   'DELETE /v1/browser/cookies': { query: Query<'agent_id' | 'domain'>; answer: unknown };
+  'GET /v1/mcp/logins': { query: Query<Paged>; answer: List<McpLogin> };
+  'DELETE /v1/mcp/logins/{server_id}': { answer: undefined };
   'DELETE /v1/users/{user_id}/data': { answer: UserDataDeletion };
   'GET /v1/users/{user_id}/data/deletions/{id}': { answer: UserDataDeletion };
   'GET /v1/webhooks/endpoints': { query: Query<Paged>; answer: List<WebhookEndpoint> };

@@ -1,14 +1,16 @@
 import { ConfirmedButton } from '../parts/confirmed-button.tsx';
 import { DeleteOwnData } from '../parts/delete-own-data.tsx';
+import { OwnLogins } from '../parts/own-logins.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { Time } from '../parts/time.tsx';
 import { may } from '../shell/rights.ts';
 import { usePerson } from '../shell/session.tsx';
 
-/** The data that a person has given to agents: cookies of sites that agents visit for them, and all of it. */
+/** The data that a person has given to agents: logins, cookies of sites that agents visit for them, and all of it. */
 export function MyData() {
   const person = usePerson();
   const { user_id: user } = person;
+  const mayGiveCookies = may(person, { scope: 'cookies.write' });
   if (user === null)
     return (
       <p class="empty">
@@ -17,8 +19,9 @@ export function MyData() {
     );
   return (
     <>
-      <Cookies />
-      {may(person, { scope: 'memory.write' }) ? <DeleteOwnData user={user} /> : null}
+      {may(person, { scope: 'chat' }) ? <OwnLogins /> : null}
+      {mayGiveCookies ? <Cookies /> : null}
+      {mayGiveCookies && may(person, { scope: 'memory.write' }) ? <DeleteOwnData user={user} /> : null}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { scopesOf, type Role } from '@gatehouse/contract/scopes';
+import { scopesOf, type Role, type Scope } from '@gatehouse/contract/scopes';
 import { listed, pageAt, type Page } from './page.ts';
 
 const person = (role: Role) => ({ role, scopes: [...scopesOf(role)] });
@@ -9,14 +9,20 @@ const pages: readonly Page[] = [
   { path: '/app/keys', title: 'Keys', section: 'Workspace', needs: { scope: 'keys.write' }, component },
   { path: '/app/keys/:id', title: 'Key', section: 'Workspace', needs: { scope: 'keys.write' }, component },
   { path: '/app/chat', title: 'Chat', section: 'Workspace', needs: { scope: 'chat' }, component },
+  {
+    ...{ path: '/app/data', title: 'Data', section: 'Workspace', component },
+    needs: { anyScope: ['cookies.write', 'chat'] },
+  },
   { path: '/app/', title: 'Tenants', section: 'Platform', needs: { role: 'owner' }, component },
 ];
 const titleAt = (path: string, who: Parameters<typeof pageAt>[2]) => pageAt(pages, path, who)?.page.title;
 
 describe('pages', () => {
   it('are those that the session reaches', () => {
-    expect(listed(pages, person('admin')).map(({ title }) => title)).toEqual(['Overview', 'Keys', 'Chat']);
-    expect(listed(pages, person('user')).map(({ title }) => title)).toEqual(['Overview', 'Chat']);
+    expect(listed(pages, person('admin')).map(({ title }) => title)).toEqual([
+      ...['Overview', 'Keys', 'Chat', 'Data'],
+    ]);
+    expect(listed(pages, person('user')).map(({ title }) => title)).toEqual(['Overview', 'Chat', 'Data']);
     expect(listed(pages, person('owner')).map(({ title }) => title)).toEqual(['Tenants']);
   });
 
@@ -27,6 +33,12 @@ describe('pages', () => {
     expect(titleAt('/app/keys/a/b', person('admin'))).toBeUndefined();
     expect(titleAt('/app/keys/', person('admin'))).toBeUndefined();
     expect(pageAt(pages, '/app/keys/a%20b', person('admin'))).toMatchObject({ id: 'a b' });
+  });
+
+  it('may need one of several scopes', () => {
+    const titleFor = (scopes: Scope[]) => titleAt('/app/data', { role: 'user', scopes });
+    expect([titleFor(['chat']), titleFor(['cookies.write'])]).toEqual(['Data', 'Data']);
+    expect([titleFor([]), titleFor(['agents.read'])]).toEqual([undefined, undefined]);
   });
 
   it('begin with the first one for a session without the overview', () => {

@@ -34,6 +34,7 @@ export { sections };
 const admin = { role: 'admin' } as const;
 const owner = { role: 'owner' } as const;
 const analytics = { scope: 'analytics.read' } as const;
+const ownData = { anyScope: ['cookies.write', 'chat'] } as const;
 const webhooks = { scope: 'webhooks.write' } as const;
 
 const mine = [
@@ -43,7 +44,7 @@ const mine = [
   { path: '/app/traces', title: 'Traces', needs: analytics, component: Traces },
   { path: '/app/traces/:id', title: 'Trace', needs: analytics, component: Trace },
   { path: '/app/keys', title: 'Keys', needs: { scope: 'keys.write' }, component: Keys },
-  { path: '/app/data', title: 'My data', needs: { scope: 'cookies.write' }, component: MyData },
+  { path: '/app/data', title: 'My data', needs: ownData, component: MyData },
 ] as const;
 
 const ofTenant = [

@@ -5,12 +5,18 @@ export interface GivenLink {
   expires_at: string;
 }
 
+interface ConsentLinkProps {
+  link: GivenLink | null;
+  /** Called when the person opens it, in a tab of its own. */
+  onOpen?: () => void;
+}
+
 /** A link for the person who consents. */
-export function ConsentLink({ link }: { link: GivenLink | null }) {
+export function ConsentLink({ link, onOpen }: ConsentLinkProps) {
   if (link === null) return null;
   return (
     <p role="status">
-      <a href={link.url} target="_blank" rel="noreferrer">
+      <a href={link.url} target="_blank" rel="noreferrer" onClick={onOpen}>
         Open the page of consent
       </a>
       , until <Time at={link.expires_at} />

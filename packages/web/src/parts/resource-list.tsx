@@ -14,12 +14,15 @@ interface ResourceListProps<Name extends ListName> {
   columns: (reload: () => void) => readonly Column<ItemOf<Name>>[];
   keyOf: (item: ItemOf<Name>) => string;
   empty: ComponentChildren;
+  /** The parameter of the address for the page. Default: `cursor`. A second list of a view has its own. */
+  parameter?: string;
 }
 
 /** A list of the API, page by page: the page is part of the address, so going back leads to the one before. */
 export function ResourceList<Name extends ListName>(props: ResourceListProps<Name>) {
   const { path, query } = useView();
-  const cursor = query.get('cursor') ?? '';
+  const { parameter = 'cursor' } = props;
+  const cursor = query.get(parameter) ?? '';
   const input = { ...props.input, query: { ...props.input.query, limit: '50', cursor } };
   const known = useAnswer(props.name, input);
   return (
@@ -34,9 +37,9 @@ export function ResourceList<Name extends ListName>(props: ResourceListProps<Nam
             empty={cursor === '' ? props.empty : 'There are no more.'}
           />
           <p class="pager">
-            {cursor === '' ? null : <a href={urlWith(path, query, { cursor: '' })}>First page</a>}
+            {cursor === '' ? null : <a href={urlWith(path, query, { [parameter]: '' })}>First page</a>}
             {answer.next_cursor === null || !answer.has_more ? null : (
-              <a href={urlWith(path, query, { cursor: answer.next_cursor })}>Next page</a>
+              <a href={urlWith(path, query, { [parameter]: answer.next_cursor })}>Next page</a>
             )}
           </p>
           {answer.data.length === 0 && cursor === '' ? null : (

@@ -7,10 +7,11 @@ const tones: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = {
     completed: 'good',
     delivered: 'good',
     succeeded: 'good',
+    logged_in: 'good',
   },
   ...{ closed: 'good', accepted: 'good', enabled: 'good', up: 'good', down: 'bad' },
   ...{ error: 'bad', failed: 'bad', revoked: 'bad', suspended: 'bad', open: 'bad', interrupted: 'bad' },
-  ...{ needs_reauth: 'bad', needs_auth: 'bad', needs_review: 'bad', failing: 'bad' },
+  ...{ needs_reauth: 'bad', needs_auth: 'bad', needs_review: 'bad', failing: 'bad', lost: 'bad' },
   ...{
     running: 'busy',
     pending: 'busy',
