@@ -192,3 +192,41 @@ describe('a logout', () => {
     });
   });
 });
+
+describe('a renewal whose ID token is refused', () => {
+  it.each([
+    ['of another person', { sub: 'another person' }],
+    ['issued long ago', { iat: Math.floor(Date.now() / 1_000) - 3_600 }],
+    ['expired', { exp: Math.floor(Date.now() / 1_000) - 3_600 }],
+    ['for another client', { aud: 'another client' }],
+  ])('as %s ends the session, and revokes the new refresh token', async (_name, claims) => {
+    const { browser, sub } = await ground.logIn();
+    const { main } = ground.issuers;
+    main.renewals.set(sub, claims);
+    const [tokens, calls] = [revoked(), main.calls.length];
+    await due(sub);
+    await eventually(() => expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]));
+    // The one before was used up.
+    expect(tokens()).not.toEqual([main.calls[calls]?.get('refresh_token')]);
+    expect(await browser.principal()).toBeUndefined();
+    expect(await loginsOf(sub)).toMatchObject([{ isLookedAt: false }]);
+    expect(await keysOf(sub)).toEqual([{ isRevoked: true }]);
+  });
+
+  it('revokes nothing while the person is logged in elsewhere', async () => {
+    const { sub } = await ground.logIn();
+    const other = await ground.logIn({ sub });
+    const { main } = ground.issuers;
+    const tokens = revoked();
+    const skipped = await counted('revocations', 'main', 'skipped');
+    main.renewals.set(sub, { sub: 'another person' });
+    await ground.tenants.rows(
+      `update tenant.logins set look_at = now()
+       where id = (select id from tenant.logins where sub = $1 order by id limit 1)`,
+      [sub],
+    );
+    await eventually(async () => expect(await counted('revocations', 'main', 'skipped')).toBe(skipped + 1));
+    expect(tokens()).toEqual([]);
+    expect(await other.browser.principal()).toBeDefined();
+  });
+});

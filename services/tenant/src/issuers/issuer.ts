@@ -10,6 +10,7 @@ import {
 import * as client from 'openid-client';
 import type { Claims } from './grants.ts';
 import { guardedFetch } from './guarded-fetch.ts';
+import { idTokenApart } from './id-token-apart.ts';
 import { IssuerError, issuerError } from './issuer-error.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
 import { logoutOf, type IssuerLogout } from './logout-token.ts';
@@ -118,12 +119,14 @@ export class Issuer {
     }
   }
 
-  /** Asks the issuer whether a login stands. Throws {@link IssuerError}. */
+  /** Asks the issuer whether a login stands. {@link claimsOf} checks the ID token. Throws {@link IssuerError}. */
   async renew(refreshToken: string): Promise<RenewedTokens> {
     const { config } = await this.#find();
+    const { fetch, idToken } = idTokenApart(this.#fetch);
     try {
-      const tokens = await client.refreshTokenGrant(config, refreshToken);
-      return { refreshToken: tokens.refresh_token ?? null, idToken: tokens.id_token ?? null };
+      const own = this.#configured(config.serverMetadata(), fetch);
+      const tokens = await client.refreshTokenGrant(own, refreshToken);
+      return { refreshToken: tokens.refresh_token ?? null, idToken: idToken() };
     } catch (error) {
       throw issuerError(error);
     }
@@ -190,8 +193,7 @@ export class Issuer {
   }
 
   async #discover(): Promise<Known> {
-    const { issuer, client_id: clientId, clientSecret } = this.settings;
-    const isInsecure = issuer.startsWith('http:');
+    const { issuer, client_id: clientId } = this.settings;
     const fetched = await client.discovery(
       new URL(issuer),
       clientId,
@@ -199,25 +201,35 @@ export class Issuer {
       client.None(),
       {
         ...{ [client.customFetch]: this.#fetch, timeout: timeoutSeconds },
-        ...(isInsecure && { execute: [overHttp] }),
+        ...(this.#isInsecure && { execute: [overHttp] }),
       },
     );
     const metadata = fetched.serverMetadata();
     if (new URL(metadata.issuer).href !== new URL(issuer).href)
       throw new Error(`the metadata of ${issuer} is that of another issuer`);
     if (metadata.jwks_uri === undefined) throw new Error(`the metadata of ${issuer} names no keys`);
+    const config = this.#configured(metadata, this.#fetch);
+    const findKey = createRemoteJWKSet(new URL(metadata.jwks_uri), { ...keys, [keyFetch]: this.#fetch });
+    return { config, findKey };
+  }
+
+  get #isInsecure(): boolean {
+    return this.settings.issuer.startsWith('http:');
+  }
+
+  #configured(metadata: client.ServerMetadata, fetch: client.CustomFetch): client.Configuration {
+    const { client_id: clientId, clientSecret } = this.settings;
     const config = new client.Configuration(
       metadata,
       clientId,
       { [client.clockTolerance]: toleranceSeconds },
       authenticationOf(clientSecret, metadata.token_endpoint_auth_methods_supported),
     );
-    config[client.customFetch] = this.#fetch;
+    config[client.customFetch] = fetch;
     config.timeout = timeoutSeconds;
     // oxlint-disable-next-line typescript/no-deprecated -- see overHttp
-    if (isInsecure) overHttp(config);
-    const findKey = createRemoteJWKSet(new URL(metadata.jwks_uri), { ...keys, [keyFetch]: this.#fetch });
-    return { config, findKey };
+    if (this.#isInsecure) overHttp(config);
+    return config;
   }
 
   /** The members of a token that the issuer has signed for this client. */

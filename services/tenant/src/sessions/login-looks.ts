@@ -45,6 +45,12 @@ export interface LoginLooksDependencies {
 const atOnce = 4;
 const everyMs = 5_000;
 const overdueAtOnce = 200;
+/** Tokens that the issuer takes after a renewal. The ID token is null where it confirms no more than the login. */
+interface Renewed {
+  refreshToken: string;
+  idToken: string | null;
+}
+
 /** No client caused a look. */
 const from = { clientIp: null, requestId: null };
 
@@ -93,8 +99,10 @@ export class LoginLooks {
     const { log, count } = this.#options;
     const { name } = issuer.settings;
     const fields = { issuer: name, login: login.id };
+    let renewed: Renewed | null = null;
     try {
-      await this.#renew(issuer, login);
+      renewed = await this.#renew(issuer, login);
+      if (renewed !== null) await this.#settle(issuer, login, renewed);
       count(name, 'confirmed');
       return true;
     } catch (error) {
@@ -108,23 +116,26 @@ export class LoginLooks {
       log.info({ ...fields, ...reason }, 'an issuer no longer confirms a login');
       count(name, 'refused');
     }
-    await this.#endRefused(login);
+    await this.#endRefused(issuer, login, renewed);
     return true;
   }
 
   /** In an order in which the next look continues after a crash. */
-  async #endRefused(login: LoginToLookAt): Promise<void> {
-    const { logins, endSessions, revokeKeys } = this.#options;
+  async #endRefused(issuer: Issuer, login: LoginToLookAt, renewed: Renewed | null): Promise<void> {
+    const { logins, endSessions, revokeKeys, revocations } = this.#options;
     // A logout has revoked the token meanwhile: the issuer says nothing about the person.
     if (!(await logins.isClaimed(login))) return;
     await endSessions([login.id]);
     if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
     await logins.endLooks([login.id]);
+    // The issuer still takes it: its ID token was refused here.
+    if (renewed !== null) revocations.revokeLate(issuer, login, renewed.refreshToken);
   }
 
-  async #renew(issuer: Issuer, login: LoginToLookAt): Promise<void> {
-    const { secrets, logins, places, revocations } = this.#options;
-    const { id, iss, sub } = login;
+  /** Gets new tokens, and stores what the next look needs. Null if a logout came first. */
+  async #renew(issuer: Issuer, login: LoginToLookAt): Promise<Renewed | null> {
+    const { secrets, logins, revocations } = this.#options;
+    const { id } = login;
     const old = secrets.open(id, 'refresh_token', login.refreshToken);
     const { refreshToken, idToken } = await issuer.renew(old);
     // First of all: the issuer takes the old one no longer.
@@ -133,8 +144,15 @@ export class LoginLooks {
       !(await logins.keepRefreshToken(login, secrets.seal(id, 'refresh_token', refreshToken)))
     ) {
       revocations.revokeLate(issuer, login, refreshToken);
-      return;
+      return null;
     }
+    return { refreshToken: refreshToken ?? old, idToken };
+  }
+
+  /** Gives the person what the new ID token says. */
+  async #settle(issuer: Issuer, login: LoginToLookAt, { idToken }: Renewed): Promise<void> {
+    const { secrets, logins, places } = this.#options;
+    const { id, iss, sub } = login;
     if (idToken !== null) {
       const claims = await issuer.claimsOf(idToken, sub);
       await places.settle(issuer.settings, { iss, sub }, claims, from);

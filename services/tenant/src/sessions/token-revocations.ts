@@ -41,8 +41,8 @@ export class TokenRevocations {
   }
 
   /**
-   * Revokes a token that has come for a login after its looks had ended, unless others of its person are looked at.
-   * Returns at once.
+   * Revokes a token of a login whose looks have ended, because a logout came first or its ID token was refused. Not if
+   * others of its person are looked at. Returns at once.
    */
   revokeLate(issuer: Issuer, { id, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>, token: string): void {
     this.#begin(id, async () => {
