@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
@@ -118,6 +118,19 @@ describe('the key of a program', () => {
     expect(renewed.body['expires_in']).toBeLessThanOrEqual(300);
     await rotate(300);
     expect(await programs.principalOf(String(renewed.body['access_token']))).toBeUndefined();
+  });
+
+  it('has the seconds that the database counts, whatever the clock of the replica says', async () => {
+    const ada = await programs.person();
+    const now = Date.now.bind(Date);
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 30_000);
+    const { key, seconds } = await programs.keyOf(ada.cookie);
+    const renewed = await programs.renew(key);
+    clock.mockRestore();
+    for (const left of [seconds, Number(renewed.body['expires_in'])]) {
+      expect(left).toBeGreaterThan(7_180);
+      expect(left).toBeLessThanOrEqual(7_200);
+    }
   });
 
   it('gets a new text for the present one, which stays valid for a while', async () => {

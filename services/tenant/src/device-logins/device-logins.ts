@@ -26,6 +26,12 @@ export interface KeyOfProgram extends Credentials {
   confirmedBy: string | null;
 }
 
+/** A key as the program that gets it learns of it. */
+interface GivenKey extends Pick<ApiKey, 'role' | 'scopes'> {
+  /** By the clock of the database, as its end. */
+  expiresInS: number;
+}
+
 export interface DeviceLoginDependencies {
   /** Adds a login; returns the reason if too many wait. */
   insert: (login: NewDeviceLogin) => Promise<TooManyWait | null>;
@@ -41,8 +47,8 @@ export interface DeviceLoginDependencies {
   /** Finds a key by the public half of its text. */
   findKey: (keyId: string) => Promise<KeyOfProgram | null>;
   keys: {
-    issue: (loginId: string, key: NewText & { keyId: string }, from: From) => Promise<ApiKey | null>;
-    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<ApiKey | null>;
+    issue: (loginId: string, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
+    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<GivenKey | null>;
     revoke: (id: string, from: From) => Promise<void>;
   };
   /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
@@ -181,11 +187,11 @@ function tooMany(which: TooManyWait): AppError {
       });
 }
 
-function tokenOf(text: string, { expiresAt, role, scopes }: ApiKey): Token {
+function tokenOf(text: string, { expiresInS, role, scopes }: GivenKey): Token {
   return {
     access_token: text,
     token_type: 'Bearer',
-    expires_in: Math.max(0, Math.floor(((expiresAt?.getTime() ?? 0) - Date.now()) / 1_000)),
+    expires_in: expiresInS,
     scope: effectiveScopes(role, scopes).join(' '),
   };
 }

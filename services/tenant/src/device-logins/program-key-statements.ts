@@ -24,6 +24,14 @@ export interface Confirmation {
   userId: string | null;
 }
 
+/** A key of a program, with the seconds that it has left. */
+export interface ProgramKey extends ApiKey {
+  expiresInS: number;
+}
+
+const programKeyColumns = `${apiKeyColumns},
+  greatest(floor(extract(epoch from api_keys.expires_at - now())), 0)::integer as "expiresInS"`;
+
 export interface NewProgramKey {
   id: string;
   keyId: string;
@@ -81,8 +89,8 @@ export async function insertProgramKey(
   db: Queryable,
   { id, keyId, secretSha256, ttlSeconds }: NewProgramKey,
   { sessionId, clientId }: Pick<Confirmation, 'sessionId' | 'clientId'>,
-): Promise<ApiKey | null> {
-  const { rows } = await db.query<ApiKey>(
+): Promise<ProgramKey | null> {
+  const { rows } = await db.query<ProgramKey>(
     `insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256)
      select $1::uuid, sessions.tenant_id, $2::text, $3::bytea,
@@ -91,7 +99,7 @@ export async function insertProgramKey(
        sessions.key_secret_sha256
      from tenant.sessions join tenant.api_keys parent on parent.id = sessions.key_id
      where sessions.id = $6
-     returning ${apiKeyColumns}`,
+     returning ${programKeyColumns}`,
     [id, keyId, secretSha256, clientId, ttlSeconds, sessionId],
   );
   return rows[0] ?? null;
@@ -135,10 +143,10 @@ export async function renewProgramKey(
   db: Queryable,
   { id, secretSha256, ttlSeconds }: Omit<NewProgramKey, 'keyId'>,
   givenSha256: Buffer,
-): Promise<Changed<ApiKey> | null> {
+): Promise<{ before: ApiKey; after: ProgramKey } | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
-  const { rows } = await db.query<ApiKey>(
+  const { rows } = await db.query<ProgramKey>(
     `update tenant.api_keys set secret_sha256 = $2, previous_secret_sha256 = api_keys.secret_sha256,
        previous_valid_until = now() + make_interval(secs => $3),
        expires_at = least(api_keys.created_at + make_interval(days => $6),
@@ -148,7 +156,7 @@ export async function renewProgramKey(
        and tenant.api_key_status(api_keys) in ('active', 'expiring')
        and (api_keys.secret_sha256 = $5
          or (api_keys.previous_secret_sha256 = $5 and api_keys.previous_valid_until > now()))
-     returning ${apiKeyColumns}`,
+     returning ${programKeyColumns}`,
     [id, secretSha256, renewalOverlapSeconds, ttlSeconds, givenSha256, longestRenewalDays],
   );
   const [after] = rows;

@@ -17,6 +17,7 @@ import {
   wasRenewedLately,
   type Confirmation,
   type NewProgramKey,
+  type ProgramKey,
 } from './program-key-statements.ts';
 
 /** The actor of a change, by the key whose session confirmed that of the program. */
@@ -37,7 +38,7 @@ export class ProgramKeySystemStore {
    * Makes the key of an allowed login, once. Null when it was made, or the login or the key of its session has ended.
    * Throws `tenant_suspended`.
    */
-  async issue(loginId: string, key: NewProgramKey, from: From): Promise<ApiKey | null> {
+  async issue(loginId: string, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
     return withTransaction(this.#pool, async (db) => {
       const confirmation = await takeConfirmation(db, loginId);
       if (confirmation === null) return null;
@@ -54,7 +55,11 @@ export class ProgramKeySystemStore {
    * Renews the key of a program, which has a secret with the hash `givenSha256`. Null when it or the key of the session
    * that confirmed it has ended. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
    */
-  async renew(key: Omit<NewProgramKey, 'keyId'>, givenSha256: Buffer, from: From): Promise<ApiKey | null> {
+  async renew(
+    key: Omit<NewProgramKey, 'keyId'>,
+    givenSha256: Buffer,
+    from: From,
+  ): Promise<ProgramKey | null> {
     return withTransaction(this.#pool, async (db) => {
       // In the order in which a revocation locks them.
       const confirming = await lockConfirmingKey(db, key.id);
