@@ -11,7 +11,7 @@ import { addWebhooks } from './commands/webhooks.ts';
 import { Context, type Surroundings } from './context.ts';
 import type { Operation } from './operations.ts';
 import { forTerminal } from './output.ts';
-import { addResourceCommands, addShared, takeOptionsBefore } from './resource-commands.ts';
+import { addResourceCommands, addShared, addShortForms, takeOptionsBefore } from './resource-commands.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface Cli extends Surroundings {
@@ -71,11 +71,12 @@ function programOf(
   addWebhooks(program, context);
   addApply(program, context);
   addCompletion(program, context);
-  for (const command of withAll(program)) {
-    command.exitOverride().configureOutput({ writeOut: context.surroundings.write, writeErr: writeError });
+  for (const command of withAll(program))
     if (command.description() === '')
       command.description(command.commands.map((part) => part.name()).join(', '));
-  }
+  addShortForms(program, context, operations);
+  for (const command of withAll(program))
+    command.exitOverride().configureOutput({ writeOut: context.surroundings.write, writeErr: writeError });
   return program;
 }
 

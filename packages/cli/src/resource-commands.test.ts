@@ -49,6 +49,35 @@ it.each([
   expect(asked).toEqual([`Bearer ${key} /v1/costs/export?from=${from}T00%3A00%3A00Z`]);
 });
 
+it.each([
+  ['channels list --json', '/v1/channels/instances'],
+  ['channels instances list --json', '/v1/channels/instances'],
+  ['channels get abc --json', '/v1/channels/instances/abc'],
+  ['browser list --json', '/v1/browser/cookies'],
+  ['memory list clerk --json', '/v1/agents/clerk/memory/documents'],
+])('%s asks for %s', async (line, path) => {
+  await person.run(line.split(' '));
+  expect(asked).toEqual([`Bearer one ${path}`]);
+});
+
+it.each(['webhooks list', 'mcp list', 'owner list', 'users delete ada', 'kg upsert clerk'])(
+  '%s could mean several resources, or one that has no list, and is no command',
+  async (line) => {
+    const { code, error } = await person.run(line.split(' '));
+    expect([code, error]).toEqual([2, expect.stringContaining('unknown command')]);
+    expect(asked).toEqual([]);
+  },
+);
+
+it('a group shows its short forms in its help, and completes them', async () => {
+  const { out } = await person.run(['channels', '--help']);
+  expect(out).toMatch(/list \[options\] +short for: channels instances list/);
+  const { out: help } = await person.run(['channels', 'create', '--help']);
+  expect(help).toContain('gatehouse channels instances create --type');
+  const { out: words } = await person.run(['complete-words', '--', 'channels', 'l']);
+  expect(words).toBe('list\n');
+});
+
 it('the profile may stand before any command', async () => {
   const { code, out, error } = await person.run(['--profile', 'third', 'chat', '-m', 'm', 'hello']);
   expect([code, out]).toEqual([2, '']);

@@ -7,6 +7,7 @@ import { download, save } from './download.ts';
 import { parseYaml, readText } from './inputs.ts';
 import type { Operation, Parameter } from './operations.ts';
 import type { Output } from './output.ts';
+import { shortForms } from './short-forms.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Verbs of operations that people know by another name. */
@@ -19,14 +20,30 @@ export function addResourceCommands(
   operations: readonly Operation[],
 ): void {
   for (const operation of operations) {
-    const words = operation.id.split('.');
-    const verb = words.pop() ?? '';
-    let parent = program;
-    for (const word of words) {
-      parent = subcommand(parent, word);
-    }
-    parent.addCommand(commandOf(operation, verbs[verb] ?? verb, context));
+    const { group, verb } = wordsOf(operation);
+    groupCommand(program, group).addCommand(commandOf(operation, verb, context));
   }
+}
+
+/** Adds the commands of {@link shortForms} where the group has no other one of the name: call it after all others. */
+export function addShortForms(program: Command, context: Context, operations: readonly Operation[]): void {
+  for (const { group, operation } of shortForms(operations)) {
+    const { verb } = wordsOf(operation);
+    const parent = groupCommand(program, group.split('.'));
+    if (parent.commands.some((command) => command.name() === verb)) continue;
+    const long = [...wordsOf(operation).group, verb].join(' ');
+    parent.addCommand(commandOf(operation, verb, context).summary(`short for: ${long}`));
+  }
+}
+
+function wordsOf({ id }: Operation): { group: string[]; verb: string } {
+  const group = id.split('.');
+  const verb = group.pop() ?? '';
+  return { group, verb: verbs[verb] ?? verb };
+}
+
+function groupCommand(program: Command, words: readonly string[]): Command {
+  return words.reduce(subcommand, program);
 }
 
 function commandOf(operation: Operation, name: string, context: Context): Command {
