@@ -51,7 +51,7 @@ function fieldOf(item: unknown, name: string): string {
   if (typeof value === 'number') return String(value);
   const isList = Array.isArray(value) && value.every((member) => typeof member !== 'object');
   const text = typeof value === 'string' ? value : isList ? value.join('; ') : JSON.stringify(value);
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /^[=+\-@\t\r\n＝＋－＠]/.test(text) ? `'${text}` : text;
 }
 
 /** The members of an item, at any level, that no column has. */

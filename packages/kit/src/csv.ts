@@ -1,7 +1,13 @@
 /** A number never looks like a formula, and null is an empty field, unlike an empty text. */
 export type Cell = string | number | null;
 
-/** A line of CSV (RFC 4180). Spreadsheets run text that looks like a formula, so it gets an apostrophe. */
+/**
+ * The first characters of text that a spreadsheet may run as a formula (OWASP, CSV injection): some skip a line feed, and
+ * some read the wide forms of East Asian keyboards as the others.
+ */
+const formulaStart = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+
+/** A line of CSV (RFC 4180). Text that looks like a formula gets an apostrophe. */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(field).join(',')}\r\n`;
 }
@@ -13,7 +19,7 @@ export function csvOf(header: readonly string[], rows: readonly (readonly Cell[]
 
 function field(cell: Cell): string {
   if (typeof cell !== 'string') return cell === null ? '' : String(cell);
-  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  const safe = formulaStart.test(cell) ? `'${cell}` : cell;
   return safe === '' || /[",\r\n]/.test(safe) ? `"${withDoubledQuotes(safe)}"` : safe;
 }
 
