@@ -183,12 +183,19 @@ class RouteServer {
     if (rawHandler !== undefined)
       return rawHandler(request, response, { ...call, query: readQuery(request, call.route) });
     const bytes = await this.#readJson(request, response, call);
-    const answer = (): Promise<Reply> => this.#reply(request, bytes, call);
-    const reply = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
+    const answer = (): Promise<Answered> => this.#answered(request, bytes, call);
+    const { status, ...written } = await (isRead(call.route) ? this.#read(response, call, answer) : answer());
+    if (written.text === null) sendNothing(response, written.headers);
+    else sendWritten(response, status, written);
+  }
+
+  /** Writing is part of a read: a long page that waits for its turns counts, and is given up with it. */
+  async #answered(request: IncomingMessage, bytes: Buffer, call: CheckedCall): Promise<Answered> {
+    const reply = await this.#reply(request, bytes, call);
     const status = replyStatus(reply, call.route);
     const headers = { ...reply.headers, [requestIdHeader]: call.requestId };
-    if (status === 204) sendNothing(response, headers);
-    else sendWritten(response, status, await this.#write(request, { ...reply, headers }, call));
+    if (status === 204) return { status, text: null, headers };
+    return { status, ...(await this.#write(request, { ...reply, headers }, call)) };
   }
 
   /** Lists go out as CSV to clients that prefer it, and all else as JSON. */
@@ -208,7 +215,7 @@ class RouteServer {
   }
 
   /** A read of a client that leaves before its turns have come is given up. */
-  #read(response: ServerResponse, call: CheckedCall, answer: () => Promise<Reply>): Promise<Reply> {
+  #read<Result>(response: ServerResponse, call: CheckedCall, answer: () => Promise<Result>): Promise<Result> {
     const left = leaving(response);
     return forCaller(left, () => this.#reads.run(call.principal.tenantId, answer, left));
   }
@@ -266,6 +273,9 @@ class RouteServer {
     sendError(response, toAppError(error), requestId, dialect);
   }
 }
+
+/** A reply as it is sent; without a text for 204. */
+type Answered = { status: number } & (Written | { text: null; headers: Record<string, string> });
 
 /** The routes that list, by their ids. */
 function tablesOf(own: readonly Route[]): ReadonlyMap<string, Table> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { tableOf, type Table } from '@gatehouse/contract/table';
 import { Verifier } from '@gatehouse/identity/verifier';
+import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { createLogger } from '@gatehouse/kit/log';
 import { httpDuration, Registry } from '@gatehouse/kit/metrics';
@@ -32,10 +33,15 @@ beforeAll(async () => {
 });
 afterAll(async () => server.stop());
 
-async function ask(path: string, accept = 'text/csv', method = 'GET'): Promise<Response> {
+async function ask(
+  path: string,
+  accept = 'text/csv',
+  method = 'GET',
+  signal?: AbortSignal,
+): Promise<Response> {
   const assertion = await identity.assertion(makePrincipal({ role: 'admin' }));
   const headers = { 'x-gatehouse-assertion': assertion, accept };
-  return fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers });
+  return fetch(`http://127.0.0.1:${server.port}${path}`, { method, headers, ...(signal && { signal }) });
 }
 
 const key = {
@@ -110,6 +116,32 @@ describe('a list', () => {
     expect(await response.json()).toMatchObject({ error: { code: 'invalid_cursor' } });
   });
 });
+
+it.each(['text/csv', 'application/json'])(
+  'pages as %s are not written for clients that left',
+  async (accept) => {
+    let read = 0;
+    const item = { ...key, name: 'n'.repeat(2_000) };
+    Object.defineProperty(item, 'prefix', { enumerable: true, get: () => String((read += 1)) });
+    const [pages, items] = [40, 2_000];
+    const busy = Promise.withResolvers<undefined>();
+    let begun = 0;
+    answer = () => {
+      if ((begun += 1) === 16) busy.resolve(undefined);
+      return Promise.resolve({ body: { data: Array(items).fill(item), has_more: false, next_cursor: null } });
+    };
+    const leave = new AbortController();
+    const asked = Array.from({ length: pages }, () => ask('/v1/api-keys', accept, 'GET', leave.signal));
+    await busy.promise;
+    leave.abort();
+    await Promise.allSettled(asked);
+    for (let before = -1; before !== read;) {
+      before = read;
+      await sleep(500);
+    }
+    expect(read).toBeLessThan((pages / 2) * items);
+  },
+);
 
 it('what is no list stays JSON', async () => {
   answer = () => Promise.resolve({ body: key });
