@@ -6,6 +6,7 @@ interface Page {
   text: string;
   rows: number;
   next?: string;
+  type?: string;
 }
 
 const names = 'id,name\r\n';
@@ -20,8 +21,9 @@ async function join(
     '/v1/agents?limit=200',
     (url) => {
       read.push(url);
-      const { text = '', rows = 0, next } = pages[url] ?? {};
+      const { text = '', rows = 0, next, type = 'text/csv; charset=utf-8' } = pages[url] ?? {};
       const headers = {
+        'content-type': type,
         'content-disposition': 'attachment; filename="agents.csv"',
         'x-gateway-rows': String(rows),
         ...(next !== undefined && { link: `<${next}>; rel="next"` }),
@@ -57,6 +59,12 @@ describe('a list as a file', () => {
 
   it('that ends with the last page at its bound has no more', async () => {
     expect((await join(two, { rows: 3, bytes: 1_000 })).file).toMatchObject({ rows: 3, hasMore: false });
+  });
+
+  // A service of an older release answers with JSON whatever a client accepts.
+  it.each(Object.keys(two))('is none when a page is not CSV: %s', async (url) => {
+    const page = { text: '{"data":[]}', rows: 0, type: 'application/json' };
+    await expect(join({ ...two, [url]: page })).rejects.toThrow(ApiError);
   });
 
   it('is none when the columns change on the way', async () => {

@@ -43,6 +43,10 @@ export async function joinPages(
   let url: string | undefined = first;
   while (url !== undefined && rows < most.rows && bytes < most.bytes) {
     const response = await read(url);
+    if (response.headers.get('content-type')?.startsWith('text/csv') !== true)
+      throw new ApiError(
+        'The list did not come as CSV, since the gateway is being updated. Try again later.',
+      );
     const page = await downloadOf(response);
     const start = (await page.content.slice(0, longestNames).text()).indexOf('\n') + 1;
     const names = await page.content.slice(0, start).text();
