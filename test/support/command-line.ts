@@ -51,6 +51,7 @@ export class CommandLine {
         out += text;
         onWrite?.(out);
       },
+      isTerminal: false,
       drain: () => Promise.resolve(),
       writeError: (text) => (error += text),
       signal: settings.signal ?? new AbortController().signal,

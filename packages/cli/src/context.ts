@@ -14,6 +14,8 @@ export interface Surroundings {
   environment: Readonly<Record<string, string | undefined>>;
   stdin: Readable;
   write: (text: string) => void;
+  /** Whether standard output is a terminal. */
+  isTerminal: boolean;
   /** Resolves when standard output takes more. */
   drain: () => Promise<void>;
   /** Opens an address in the browser of the person. */

@@ -27,11 +27,13 @@ let file: string;
 let server: Server | undefined;
 let written: string;
 let drains: number;
+let isTerminal: boolean;
 beforeEach(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'download-'));
   file = path.join(folder, 'costs.csv');
   written = '';
   drains = 0;
+  isTerminal = false;
 });
 afterEach(async () => {
   server?.closeAllConnections();
@@ -40,6 +42,9 @@ afterEach(async () => {
 });
 
 const surroundings = {
+  get isTerminal() {
+    return isTerminal;
+  },
   write: (text: string) => {
     written += text;
   },
@@ -75,6 +80,18 @@ it('writes a whole answer to a file, in place of an older one', async () => {
   await from(whole, file);
   expect(await readFile(file, 'utf8')).toBe('day,cost\n2026-11-01,€1\n');
   expect([await readdir(folder), written]).toEqual([['costs.csv'], '']);
+});
+
+it('writes no characters that would steer a terminal, but to others all of them', async () => {
+  const steering: RequestListener = (_request, response) =>
+    response.end('id,name\r\n1,"\u001b]0;mine\u0007\u009b2J\u202eé\ttwo\nlines"\r\n');
+  await from(steering);
+  const shown = 'id,name\n1,"�]0;mine��2J�é\ttwo\nlines"\n';
+  expect(written).toBe('id,name\r\n1,"\u001b]0;mine\u0007\u009b2J\u202eé\ttwo\nlines"\r\n');
+  server?.close();
+  [written, isTerminal] = ['', true];
+  await from(steering);
+  expect(written).toBe(shown);
 });
 
 it.each([undefined, '-'])('writes to standard output as fast as that takes it: %s', async (out) => {

@@ -3,12 +3,13 @@ import type { Stats } from 'node:fs';
 import { lstat, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { UnreachableError, type ApiClient, type ApiRequest } from './api-client.ts';
 import type { Surroundings } from './context.ts';
+import { forTerminal } from './output.ts';
 import { UsageError } from './usage-error.ts';
 
 export interface Target {
   /** The file; standard output if absent or `-`. */
   out: string | undefined;
-  surroundings: Pick<Surroundings, 'write' | 'drain'>;
+  surroundings: Pick<Surroundings, 'write' | 'isTerminal' | 'drain'>;
 }
 
 /** Downloads may hold personal data. */
@@ -35,7 +36,9 @@ export async function save(pieces: Pieces, { out, surroundings }: Target): Promi
   }
   const decoder = new TextDecoder();
   for await (const piece of pieces()) {
-    surroundings.write(decoder.decode(piece, { stream: true }));
+    const text = decoder.decode(piece, { stream: true });
+    // A file and a program get the text as it is; its names may be chosen to steer a terminal.
+    surroundings.write(surroundings.isTerminal ? forTerminal(text.replaceAll('\r\n', '\n')) : text);
     await surroundings.drain();
   }
 }

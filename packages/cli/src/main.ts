@@ -27,6 +27,7 @@ const code = await runCli({
   environment: process.env,
   stdin: process.stdin,
   write: (text) => void process.stdout.write(text),
+  isTerminal: process.stdout.isTTY,
   drain: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },
