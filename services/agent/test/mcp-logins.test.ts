@@ -1,4 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
 import { knownClient } from '@gatehouse/test/authorization-server';
 import { eventually } from '@gatehouse/test/eventually';
@@ -187,9 +190,9 @@ describe('the end of a login', () => {
   });
 
   it.each([
-    ['is away', { revocation_endpoint: 'http://127.0.0.1:1/revoke' }],
-    ['names an address that is not allowed', { revocation_endpoint: 'https://10.0.0.1/revoke' }],
-    ['names none', { revocation_endpoint: undefined }],
+    ['at another port', { revocation_endpoint: 'http://127.0.0.1:1/revoke' }],
+    ['at another address', { revocation_endpoint: 'https://10.0.0.1/revoke' }],
+    ['that is not named', { revocation_endpoint: undefined }],
   ])('does not depend on an endpoint for revocations: one %s', async (_name, metadata) => {
     mcp.login.metadata = metadata;
     const id = await mcp.register(perUser);
@@ -238,6 +241,41 @@ describe('the end of a login', () => {
     expect(await logOut(dates, ann)).toBe(204);
     await eventually(() => expect(revoked()).toHaveLength(4));
     expect(mcp.login.revoked).toBe(2);
+  });
+
+  it('revokes nothing while all users share a login by the client', async () => {
+    await mcp.register({ type: 'oauth', ...knownClient }, { name: 'shared' });
+    const mail = await mcp.register({ ...perUser, ...knownClient });
+    const notes = await mcp.register(perUser, { name: 'notes' });
+    await mcp.connect('shared', 'ann', mcp.tenant.admin);
+    await mcp.connect('mail', 'ann', ann);
+    await mcp.connect('notes', 'ann at notes', ann);
+    expect(await logOut(mail, ann)).toBe(204);
+    // It comes after the one before.
+    expect(await logOut(notes, ann)).toBe(204);
+    await eventually(() => expect(mcp.login.revoked).toBe(1));
+    expect(revoked()).toHaveLength(2);
+  });
+
+  it('gives the tokens to no other server that its metadata name', async () => {
+    const requests: string[] = [];
+    const elsewhere = createServer((request, response) => {
+      requests.push(request.url ?? '');
+      response.end();
+    }).listen(0, '127.0.0.1');
+    await once(elsewhere, 'listening');
+    const { port } = elsewhere.address() as AddressInfo;
+    mcp.login.metadata = { revocation_endpoint: `http://127.0.0.1:${port}/revoke` };
+    const mail = await mcp.register({ ...perUser, ...knownClient });
+    await mcp.connect('mail', 'ann', ann);
+    mcp.login.metadata = { revocation_endpoint: `${mcp.login.issuer}/revoke` };
+    const notes = await mcp.register(perUser, { name: 'notes' });
+    await mcp.connect('notes', 'ann at notes', ann);
+    expect(await logOut(mail, ann)).toBe(204);
+    expect(await logOut(notes, ann)).toBe(204);
+    await eventually(() => expect(mcp.login.revoked).toBe(1));
+    expect(requests).toEqual([]);
+    elsewhere.close();
   });
 
   it('ends a consent that is under way, whose tokens are revoked', async () => {

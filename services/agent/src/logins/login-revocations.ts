@@ -23,7 +23,7 @@ export interface LoginRevocationsOptions {
 }
 
 /** Revocations of one tenant; a server that hangs delays no other tenant, and what waits in vain is left out. */
-const inFlight = { perKey: 2, slots: 16, maxWaiting: 50 };
+const inFlight = { perKey: 2, slots: 16, maxWaiting: 1_000 };
 
 /** Revokes the tokens of logins that users have ended (RFC 7009), as far as their authorization servers take that. */
 export class LoginRevocations {

@@ -238,7 +238,10 @@ export class LoginStore implements LoginRecord, UserLists {
     });
   }
 
-  /** Whether a user has a login at a server, or at another one by the same client of the tenant. */
+  /**
+   * Whether a user has a login at a server, or at another one by the same client of the tenant. So does one that all users
+   * share, since it may be with the account of this one.
+   */
   async isGrantInUse(
     { tenantId, serverId, userId }: Omit<LoginOf, 'connectionId'>,
     clientId: string,
@@ -246,7 +249,7 @@ export class LoginStore implements LoginRecord, UserLists {
     return withTenant(this.#pool, tenantId, async (db) => {
       const { rows } = await db.query(
         `select from agent.mcp_logins as l join agent.mcp_servers as s on s.id = l.server_id
-         where l.tenant_id = $1 and l.user_id = $2 and l.lost_at is null
+         where l.tenant_id = $1 and l.user_id in ($2, '') and l.lost_at is null
            and (l.server_id = $3 or s.auth ->> 'clientId' = $4) limit 1`,
         [tenantId, userId, serverId, clientId],
       );

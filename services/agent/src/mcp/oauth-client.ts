@@ -24,7 +24,7 @@ import { egressFetch } from './egress-fetch.ts';
 import { mcpFailure, McpFailure } from './failure.ts';
 import type { AuthSecrets, PublicAuth } from './mcp-server.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
-import { smallJsonFetch } from './small-json.ts';
+import { smallJsonFetch, statusFetch } from './small-json.ts';
 import {
   keepingMetadata,
   revocationEndpointOf,
@@ -235,13 +235,14 @@ export class OAuthClient {
 
   /** Revokes a token (RFC 7009). False if the authorization server has no endpoint for it. Throws `McpFailure`. */
   revoke(tenantId: string, binding: OAuthBinding, token: RevokedToken): Promise<boolean> {
-    return this.#step(tenantId, async (fetchFn) => {
+    const revoked = async (fetchFn: Fetch): Promise<boolean> => {
       const request = revocationRequest(binding, token);
       if (request === null) return false;
       const { ok, status } = await fetchFn(request.url, request.init);
       if (!ok) throw new McpFailure(status >= 500 ? 'unreachable' : 'invalid');
       return true;
-    });
+    };
+    return this.#step(tenantId, revoked, statusFetch);
   }
 
   /** The part of the metadata that is kept. Its endpoints are under the guard, also the one that only browsers open. */
@@ -317,9 +318,13 @@ export class OAuthClient {
     };
   }
 
-  async #step<Result>(tenantId: string, work: (fetchFn: Fetch) => Promise<Result>): Promise<Result> {
+  async #step<Result>(
+    tenantId: string,
+    work: (fetchFn: Fetch) => Promise<Result>,
+    read = smallJsonFetch,
+  ): Promise<Result> {
     const limit = AbortSignal.timeout(stepMs);
-    const send = smallJsonFetch(
+    const send = read(
       egressFetch({ egress: this.#options.egress, tenantId, timeoutMs: requestMs, maxBytes }),
     );
     try {

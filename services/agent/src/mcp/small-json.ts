@@ -18,3 +18,12 @@ export function smallJsonFetch(send: Fetch): Fetch {
     return new Response(body, { status, headers });
   };
 }
+
+/** `fetch` whose responses have a status alone, whatever their body is. */
+export function statusFetch(send: Fetch): Fetch {
+  return async (input, init) => {
+    const { status, body } = await send(input, init);
+    await body?.cancel();
+    return new Response(null, { status });
+  };
+}

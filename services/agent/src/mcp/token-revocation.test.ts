@@ -48,12 +48,17 @@ it.each<
   expect(requestOf({ revocation_endpoint: url, ...more }, client)).toEqual({ url, form, authorization });
 });
 
-it.each([[undefined], [null], [5], ['no url'], [`https://login.example/${'x'.repeat(3_000)}`]])(
-  'an endpoint that is none gets no request: %s',
-  (revocation_endpoint) => {
-    expect(requestOf({ revocation_endpoint }, open)).toBeNull();
-  },
-);
+it.each([
+  [undefined],
+  [null],
+  [5],
+  ['no url'],
+  [`https://login.example/${'x'.repeat(3_000)}`],
+  ['https://elsewhere.example/revoke'],
+  ['https://login.example:444/revoke'],
+])('an endpoint that is none gets no request: %s', (revocation_endpoint) => {
+  expect(requestOf({ revocation_endpoint }, open)).toBeNull();
+});
 
 it('a binding from before has no endpoint', () => {
   const terms = { metadata: endpoints, resource: null, scope: null, redirectUrl: '' };
@@ -61,6 +66,10 @@ it('a binding from before has no endpoint', () => {
 });
 
 it('no token goes to another machine in the clear', () => {
-  expect(() => requestOf({ revocation_endpoint: 'http://login.example/revoke' }, open)).toThrow();
-  expect(requestOf({ revocation_endpoint: 'http://127.0.0.1/revoke' }, open)).not.toBeNull();
+  const at = (origin: string): object => ({
+    token_endpoint: `${origin}/token`,
+    revocation_endpoint: `${origin}/revoke`,
+  });
+  expect(() => requestOf({ ...at('http://login.example') }, open)).toThrow();
+  expect(requestOf({ ...at('http://127.0.0.1') }, open)).not.toBeNull();
 });

@@ -24,14 +24,20 @@ export function keepingMetadata(send: Fetch): { fetchFn: Fetch; kept: () => obje
   return { fetchFn, kept: () => kept };
 }
 
-/** The endpoint of the metadata; null without a usable one, since logins need none. */
+/**
+ * The endpoint of the metadata; null without a usable one, since logins need none. It gets refresh tokens and the secret of
+ * the client, so it must have the origin that gives tokens: the metadata of a hostile server may name an honest one for all
+ * else.
+ */
 export function revocationEndpointOf(metadata: object): RevocationEndpoint | null {
   const {
     revocation_endpoint: url,
+    token_endpoint: tokenUrl,
     revocation_endpoint_auth_methods_supported: own,
     token_endpoint_auth_methods_supported: ofTokens,
   } = metadata as Record<string, unknown>;
   if (typeof url !== 'string' || url.length > most.chars || !URL.canParse(url)) return null;
+  if (new URL(url).origin !== new URL(String(tokenUrl)).origin) return null;
   const methods = [own ?? ofTokens ?? []].flat().filter((method) => typeof method === 'string');
   return { url, methods: methods.slice(0, most.methods).map((method) => method.slice(0, most.chars)) };
 }
