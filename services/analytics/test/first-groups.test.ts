@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Dimension } from '@gatehouse/contract/usage';
 import { newId } from '@gatehouse/kit/ids';
+import { withTenantSnapshot } from '@gatehouse/pg/pool';
 import { Client } from 'pg';
+import { readFirstGroups } from '../src/usage/first-groups-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { measures, totalsKey } from '../src/usage/usage-statements.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
@@ -87,5 +89,15 @@ describe('groups of very many runs', () => {
     expect(summary.groups.map(({ key, requests }) => ({ key, requests }))).toEqual(await expected(groupBy));
     expect(summary.truncated).toBe(truncated);
     expect(summary.totals.requests).toBe(12_000_000);
+  });
+
+  it('that take too long end in an error of their own', async () => {
+    const request: SummaryRequest = {
+      ...{ period, filter: noFilter, groupBy: ['agent', 'user'], timezone, figures: 'costs' },
+    };
+    const groups = withTenantSnapshot(fixture.reading, tenantId, (db) =>
+      readFirstGroups(db, tenantId, request, { most: 10_001, requests: 12_000_000, mostMs: 0 }),
+    );
+    await expect(groups).rejects.toMatchObject({ code: 'query_timeout' });
   });
 });

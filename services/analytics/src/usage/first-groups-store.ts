@@ -1,3 +1,5 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { queryTimedOut } from '@gatehouse/pg/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { endOfSlice, firstTimes, firstValues, type FirstKeys } from './first-groups.ts';
@@ -15,6 +17,8 @@ const longMs = 2 * 86_400_000;
 const runsPerGroup = 5;
 /** The share of further runs for groups with more of them than those so far. */
 const spare = 1.2;
+/** No statement for further groups begins later, so that a summary ends as those with one statement do. */
+const longestMs = 5_000;
 
 /**
  * The first groups of a summary with so many `requests`, as of the snapshot of `db`. A tenant with a thousand agents and a
@@ -25,8 +29,9 @@ export async function readFirstGroups(
   db: Queryable,
   tenantId: string,
   request: SummaryRequest,
-  { most, requests }: { most: number; requests: number },
+  { most, requests, mostMs = longestMs }: { most: number; requests: number; mostMs?: number },
 ): Promise<Omit<Sums, 'total'>> {
+  const until = monotonicMs() + mostMs;
   if (requests <= fewRuns || !(await isLong(db, tenantId, request)))
     return readSums(db, tenantId, request, { totals: false, groups: most });
   const keys = await readFirstKeys(db, tenantId, request, { most, requests });
@@ -34,6 +39,7 @@ export async function readFirstGroups(
   let isCut = false;
   let runs = 0;
   for (let from = 0; from < keys.requests.length && groups.length < most && !isCut;) {
+    if (monotonicMs() > until) throw queryTimedOut(new Error(`the first groups took more than ${mostMs} ms`));
     const wanted = most - groups.length;
     const perGroup = groups.length === 0 ? runsPerGroup : (runs / groups.length) * spare;
     const to = endOfSlice(keys.requests, from, wanted * perGroup);
