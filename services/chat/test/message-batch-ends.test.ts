@@ -57,20 +57,28 @@ describe('replicas', () => {
     const requests = numbers(1_000).flatMap((n) => messageRequests([n], { max_tokens: (Number(n) % 7) + 1 }));
     const { id } = await client.messages.batches.create({ requests });
     const others = [await harness.startReplica({ batchPace }), await harness.startReplica({ batchPace })];
-    // Long enough for another one to come.
-    simulator.messageBatches.answersAfter = (name) => (name.endsWith('/results') ? sleep(100) : null);
+    const taken = Promise.withResolvers<undefined>();
+    simulator.messageBatches.answersAfter = (name) =>
+      name.endsWith('/results') ? taken.promise.then(() => sleep(100)) : null;
     simulator.messageBatches.finish();
     const leases = new Set<unknown>();
-    for (let n = 0; n < 60; n += 1) {
-      // As if the one that has it had stood still.
+    // As if the one that has it had stood still.
+    const giveAway = async (): Promise<void> => {
       const rows = await harness.rows(
         'update chat.batches set due_at = now() where id = $1 and ended_at is null returning lease_id',
         [messageRunOf(id)],
       );
-      for (const { lease_id: leaseId } of rows) leases.add(leaseId);
+      for (const { lease_id: leaseId } of rows) if (leaseId !== null) leases.add(leaseId);
+    };
+    await eventually(async () => {
+      await giveAway();
+      expect(leases.size).toBeGreaterThan(1);
+    }, 30_000);
+    taken.resolve(undefined);
+    for (let n = 0; n < 60; n += 1) {
+      await giveAway();
       await sleep(20);
     }
-    expect(leases.size).toBeGreaterThan(1);
     await others[0]?.stop();
     await endedBatch(client, id);
     await others[1]?.stop();
