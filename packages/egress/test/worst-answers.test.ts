@@ -65,10 +65,14 @@ it.each(['headers', 'pieces'])(
     });
     try {
       await sleep(1_000);
-      const start = performance.now();
-      expect(await call('b', good, 'good')).toBe(2 ** 20);
-      // In the order of their arrival: 2 s and more.
-      expect(performance.now() - start).toBeLessThan(1_000);
+      // The best of five, since the machine may stall. In the order of their arrival each takes 2 s and more.
+      const times: number[] = [];
+      for (let count = 0; count < 5; count += 1) {
+        const start = performance.now();
+        expect(await call('b', good, 'good', 10 * timeoutMs)).toBe(2 ** 20);
+        times.push(performance.now() - start);
+      }
+      expect(Math.min(...times)).toBeLessThan(1_000);
     } finally {
       isOver = true;
       await Promise.all(attacks);
