@@ -7,11 +7,11 @@ import { figure, print } from './table.ts';
  * `docs/operators/size.md` has the results. Usage: `node test/bench/growth.ts`.
  */
 
-const chat = { group: 250, entry: 10, bytes: 1_000 };
+const chat = { group: 350, entry: 10, bytes: 1_000 };
 /** Microseconds of CPU, and bytes in the write-ahead log, for each run. */
-const analytics = { run: 70, bytes: 3_500 };
+const analytics = { run: 60, bytes: 3_500 };
 /** Microseconds of CPU of all processes of Gatehouse together, for each run that is no stream. */
-const processes = 350;
+const processes = 400;
 
 /** A start or an end may wait for so long, at the 99th percentile. */
 const longestWaitMs = 20;
