@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
+import { availableParallelism, cpus } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { stringify } from 'yaml';
 import { Children } from './children.ts';
 import { startGateway, type Gateway } from './contest.ts';
+import { makeFolder } from './folder.ts';
 import { pin } from './processes.ts';
 
 interface Ground {
@@ -24,9 +25,7 @@ export async function withGateway(
   { provider: script, catalogue, load, sharesOneCore }: Ground,
   measure: (gateway: Gateway) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-  // PostgreSQL runs as a user of its own when we are root, and has to get in.
-  await chmod(folder, 0o755);
+  const { folder, remove } = await makeFolder();
   const children = new Children();
   try {
     console.log(
@@ -45,7 +44,7 @@ export async function withGateway(
     await measure(gateway);
   } finally {
     await children.stop();
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 

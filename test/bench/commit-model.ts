@@ -1,3 +1,5 @@
+import { Random } from '@gatehouse/test/random';
+
 /** The costs of what chat writes for runs. */
 export interface CommitCosts {
   /** CPU time of PostgreSQL for each group, in microseconds: the statement and its commit. */
@@ -36,7 +38,7 @@ interface Group {
 export class CommitModel {
   readonly #costs: CommitCosts;
   readonly #machine: Machine;
-  readonly #random = randomNumbers(1);
+  readonly #random = new Random(1);
   readonly #queues: number[][];
   readonly #isBusy: boolean[];
   /** When each core is free. */
@@ -62,10 +64,10 @@ export class CommitModel {
       const readyAt = isFlushing ? [] : this.#working.map((group) => group.readyAt);
       const now = Math.min(nextAt, this.#flushEndsAt, ...readyAt);
       if (now === nextAt) {
-        const replica = Math.floor(this.#random() * this.#queues.length);
+        const replica = Math.floor(this.#random.next() * this.#queues.length);
         this.#queues[replica]?.push(now);
         this.#begin(replica, now);
-        nextAt = now - (Math.log(1 - this.#random()) * 1_000) / perSecond;
+        nextAt = now - (Math.log(1 - this.#random.next()) * 1_000) / perSecond;
         left -= 1;
       } else if (now === this.#flushEndsAt) {
         this.#endFlush(now);
@@ -105,15 +107,4 @@ export class CommitModel {
       this.#begin(replica, now);
     }
   }
-}
-
-/** Numbers between 0 and 1, the same each time (mulberry32). */
-export function randomNumbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { startPostgres } from '@gatehouse/local/postgres';
 import { migrate } from '@gatehouse/pg/migrate';
+import { makeFolder } from './folder.ts';
 
 export interface BenchDatabase {
   /** As superuser. */
@@ -19,9 +19,7 @@ export async function withDatabase(
   service: string,
   measure: (database: BenchDatabase) => Promise<void>,
 ): Promise<void> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-  // PostgreSQL runs as a user of its own when we are root, and has to get in.
-  await chmod(folder, 0o755);
+  const { folder, remove } = await makeFolder();
   const postgres = await startPostgres({
     dataDirectory: path.join(folder, 'postgres'),
     port: await freePort(),
@@ -40,7 +38,7 @@ export async function withDatabase(
     await measure({ adminUrl, url, pid: postgres.pid });
   } finally {
     await postgres.stop();
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 

@@ -1,4 +1,5 @@
-import { CommitModel, randomNumbers, type Machine } from './commit-model.ts';
+import { Random } from '@gatehouse/test/random';
+import { CommitModel, type Machine } from './commit-model.ts';
 import { percentile } from './database.ts';
 import { figure, print } from './table.ts';
 
@@ -45,11 +46,11 @@ function mostRuns(machine: Machine): number {
 /** How much more than the mean the fullest database has, if tenants are spread by the hash of their id. */
 function fullest(count: number): number {
   const ratios = Array.from({ length: 200 }, (_, seed) => {
-    const random = randomNumbers(seed);
+    const random = new Random(seed);
     const loads = Array.from({ length: count }, () => 0);
     // The second tenant has half of the first one's runs, the third a third (Zipf).
     for (let place = 1; place <= tenants; place += 1) {
-      const at = Math.floor(random() * count);
+      const at = Math.floor(random.next() * count);
       loads[at] = (loads[at] ?? 0) + 1 / place;
     }
     return (Math.max(...loads) * count) / loads.reduce((sum, load) => sum + load, 0);

@@ -1,11 +1,11 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { queryLocal } from '@gatehouse/test/local-database';
 import { checkOut } from './base.ts';
 import { Children } from './children.ts';
 import { openContest, type Contest, type Gateway, type Process } from './contest.ts';
+import { makeFolder } from './folder.ts';
 import { frontier } from './frontier.ts';
 import { limitedTenant, pairsOf } from './limited.ts';
 import {
@@ -262,9 +262,7 @@ async function gatewayAlone({ watched }: Contest, { target, credentials }: Gatew
   ]);
 }
 
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
+const { folder, remove } = await makeFolder();
 const children = new Children();
 let other: Awaited<ReturnType<typeof checkOut>> | null = null;
 try {
@@ -278,5 +276,5 @@ try {
 } finally {
   await children.stop();
   await other?.remove();
-  await rm(folder, { recursive: true, force: true });
+  await remove();
 }

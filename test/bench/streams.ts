@@ -1,10 +1,10 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, tmpdir } from 'node:os';
+import { availableParallelism, cpus } from 'node:os';
 import path from 'node:path';
 import { isGateway } from './alone.ts';
 import { Children } from './children.ts';
 import { openContest, type Contest } from './contest.ts';
 import { percentile } from './database.ts';
+import { makeFolder } from './folder.ts';
 import { closedLoop, pacedStreams, type Target } from './load.ts';
 import { cpuMs } from './processes.ts';
 import { figure, print } from './table.ts';
@@ -54,9 +54,7 @@ async function row(target: Target, pid: number, streams: number): Promise<string
   ];
 }
 
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
+const { folder, remove } = await makeFolder();
 const children = new Children();
 try {
   console.log(
@@ -66,5 +64,5 @@ try {
   await measure(await openContest({ children, folder, size: 'one', sharesOneCore: true, revisions }));
 } finally {
   await children.stop();
-  await rm(folder, { recursive: true, force: true });
+  await remove();
 }

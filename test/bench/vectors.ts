@@ -1,5 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import path from 'node:path';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
@@ -16,6 +15,7 @@ import { indexOnly } from '@gatehouse/service-memory/store/scopes/index-only';
 import { HalfVectorStore } from '@gatehouse/service-memory/store/search/half-vector-store';
 import { readClosest, readVectorScopes } from '@gatehouse/service-memory/store/search/vector-statements';
 import { Client } from 'pg';
+import { makeFolder } from './folder.ts';
 
 /**
  * Semantic search among 100,000 passages of one agent, beside 1,000 agents with a few: by sketches, by pgvector, and by
@@ -37,9 +37,7 @@ const binaries = process.env['TEST_PGVECTOR'];
 if (binaries === undefined) throw new Error('TEST_PGVECTOR names no folder');
 const random = process.env['RANDOM'] === '1';
 
-const folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-bench-'));
-// PostgreSQL runs as a user of its own when we are root, and has to get in.
-await chmod(folder, 0o755);
+const { folder, remove } = await makeFolder();
 const postgres = await startPostgres({
   dataDirectory: path.join(folder, 'postgres'),
   port: await freePort(),
@@ -92,7 +90,7 @@ try {
 } finally {
   await admin.end();
   await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
+  await remove();
 }
 
 function randomVector(): Float32Array {

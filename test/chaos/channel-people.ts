@@ -3,7 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { channelLines, type ChannelLine, type Heard, type MadeChannel, type Said } from './channel-lines.ts';
 import type { ChaosSystem } from './chaos-system.ts';
-import type { Random } from './random.ts';
+import type { Random } from '@gatehouse/test/random';
 
 /** A turn under way in a process that dies is taken up again half a minute later. */
 const answeredWithinMs = 180_000;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ChannelPeople, ChannelProviders, untilRunsEnded, type People } from './channel-people.ts';
 import { ChaosSystem } from './chaos-system.ts';
 import { killSome } from './killing.ts';
-import { Random } from './random.ts';
+import { Random } from '@gatehouse/test/random';
 import { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /** Two replicas of webhook and of chat: what senders and people send, while nothing and while everything is killed. */

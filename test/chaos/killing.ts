@@ -1,6 +1,6 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { ChaosSystem } from './chaos-system.ts';
-import type { Random } from './random.ts';
+import type { Random } from '@gatehouse/test/random';
 
 /** Kills one process after another, each when the last one runs again; returns how many. */
 export async function killSome(

@@ -10,7 +10,7 @@ import { auditRuns, allArrived } from './audit.ts';
 import type { ChaosSystem } from './chaos-system.ts';
 import { Follower } from './follower.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
-import { Random } from './random.ts';
+import { Random } from '@gatehouse/test/random';
 import { UsageSystem } from './usage-system.ts';
 
 /** At least: requests go on until everything was killed. */

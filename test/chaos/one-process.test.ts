@@ -6,7 +6,7 @@ import { ChaosSystem } from './chaos-system.ts';
 import { GatewayClient, type CompletionCall, type Outcome } from './gateway-client.ts';
 import { killSome } from './killing.ts';
 import { flood } from './limited-system.ts';
-import { Random } from './random.ts';
+import { Random } from '@gatehouse/test/random';
 
 /** All services in one process, or in each of three: what holds for separate processes holds for them. */
 

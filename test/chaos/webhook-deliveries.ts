@@ -4,7 +4,7 @@ import { Receiver } from '@gatehouse/test/receiver';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 import { signed } from '@gatehouse/test/webhook-senders';
 import type { ChaosSystem } from './chaos-system.ts';
-import type { Random } from './random.ts';
+import type { Random } from '@gatehouse/test/random';
 
 const deliveries = Number(process.env['CHAOS_DELIVERIES'] ?? 700);
 const senders = 12;
