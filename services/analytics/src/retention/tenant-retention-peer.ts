@@ -1,7 +1,6 @@
-import { isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
-import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { readTenantSettings } from '../shared/tenant-settings-peer.ts';
 import { unknownTenantDays } from './trace-ages.ts';
 
 /** How long tenants keep their traces. */
@@ -16,16 +15,11 @@ export class TenantRetention {
    * The current retention in days; null during an outage of the tenant service. Throws its other errors. Never cached,
    * not even during an outage: an outdated answer could delete traces that the tenant has just decided to keep.
    */
-  async daysOf(tenantId: string): Promise<number | null> {
-    try {
-      const request = { tenantId, omitLimitedKeys: true };
-      const settings = await this.#peer.call('getTenantSettings', request, { deadlineMs: 2_000 });
+  daysOf(tenantId: string): Promise<number | null> {
+    return readTenantSettings(this.#peer, tenantId, {
       // A tenant service of an earlier release does not send the field.
-      return settings.retentionDays >= 1 ? settings.retentionDays : null;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return unknownTenantDays;
-      if (isOutage(error)) return null;
-      throw error;
-    }
+      read: ({ retentionDays }) => (retentionDays >= 1 ? retentionDays : null),
+      ofDeleted: unknownTenantDays,
+    });
   }
 }

@@ -1,7 +1,6 @@
-import { isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
-import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
+import { readTenantSettings } from '../shared/tenant-settings-peer.ts';
 
 /** The time zones of tenants. */
 export class TenantZones {
@@ -12,16 +11,11 @@ export class TenantZones {
   }
 
   /** UTC for a deleted tenant; null during an outage of the tenant service. Throws its other errors. */
-  async zoneOf(tenantId: string): Promise<string | null> {
-    try {
-      const request = { tenantId, omitLimitedKeys: true };
-      const { timezone } = await this.#peer.call('getTenantSettings', request, { deadlineMs: 2_000 });
+  zoneOf(tenantId: string): Promise<string | null> {
+    return readTenantSettings(this.#peer, tenantId, {
       // A tenant service of the previous release does not send the field.
-      return timezone === '' ? 'UTC' : timezone;
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'not_found') return 'UTC';
-      if (isOutage(error)) return null;
-      throw error;
-    }
+      read: ({ timezone }) => (timezone === '' ? 'UTC' : timezone),
+      ofDeleted: 'UTC',
+    });
   }
 }
