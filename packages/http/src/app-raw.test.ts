@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { AppError, type ErrorBody } from '@gatehouse/kit/errors';
-import { createLogger } from '@gatehouse/kit/log';
-import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { testIdentity } from '@gatehouse/test/identity';
+import { appParts } from '../test/app-parts.ts';
 import { createApp, type RawHandler } from './app.ts';
 import { HttpServer } from './server.ts';
 
@@ -28,10 +26,7 @@ beforeAll(async () => {
       ...Object.fromEntries((passing ?? []).map(({ id }) => [id, raw])),
       'embeddings.create': () => Promise.reject(new AppError('not_found', 'No.')),
     },
-    verifier: await Verifier.create(identity.publicKeys),
-    log: createLogger('test', 'silent'),
-    duration: httpDuration(new Registry()),
-    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
+    ...(await appParts(identity)),
   });
   server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
   await server.start();

@@ -1,11 +1,9 @@
 import { expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
-import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { testIdentity } from '@gatehouse/test/identity';
 import { eventually } from '@gatehouse/test/eventually';
+import { appParts } from '../test/app-parts.ts';
 import { createApp } from './app.ts';
 import type { Reply } from './reply.ts';
 import { HttpServer } from './server.ts';
@@ -24,10 +22,7 @@ it('16 reads of a tenant are worked on at once, while its writes and the reads o
     handlers: Object.fromEntries(
       routes.filter(({ service }) => service === 'agent').map(({ id }) => [id, handler]),
     ),
-    verifier: await Verifier.create(identity.publicKeys),
-    log: createLogger('test', 'silent'),
-    duration: httpDuration(new Registry()),
-    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
+    ...(await appParts(identity)),
   });
   const server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
   await server.start();

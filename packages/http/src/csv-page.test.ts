@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { tableOf, type Table } from '@gatehouse/contract/table';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
-import { createLogger } from '@gatehouse/kit/log';
-import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { appParts } from '../test/app-parts.ts';
 import { createApp, type Handler } from './app.ts';
 import { csvPage, prefersCsv } from './csv-page.ts';
 import { HttpServer } from './server.ts';
@@ -23,10 +21,7 @@ beforeAll(async () => {
   const app = createApp({
     service: 'tenant',
     handlers: Object.fromEntries(own.map(({ id }) => [id, (call) => answer(call)])),
-    verifier: await Verifier.create(identity.publicKeys),
-    log: createLogger('test', 'silent'),
-    duration: httpDuration(new Registry()),
-    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
+    ...(await appParts(identity)),
   });
   server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
   await server.start();

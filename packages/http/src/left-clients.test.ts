@@ -1,14 +1,12 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
-import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { SharedCalls } from '@gatehouse/kit/shared-calls';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity } from '@gatehouse/test/identity';
+import { appParts } from '../test/app-parts.ts';
 import { createApp, type Handler } from './app.ts';
 import { HttpServer } from './server.ts';
 
@@ -37,10 +35,7 @@ beforeAll(async () => {
   const app = createApp({
     service: 'agent',
     handlers: Object.fromEntries(own.map(({ id }) => [id, handlers[id] ?? other])),
-    verifier: await Verifier.create(identity.publicKeys),
-    log: createLogger('test', 'silent'),
-    duration: httpDuration(new Registry()),
-    idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
+    ...(await appParts(identity)),
   });
   server = new HttpServer(app, { host: '127.0.0.1', port: 0, drainTimeoutMs: 100 });
   await server.start();

@@ -3,13 +3,11 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
-import { Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
-import { createLogger } from '@gatehouse/kit/log';
-import { httpDuration, Registry } from '@gatehouse/kit/metrics';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import type { SpanRecord } from '@gatehouse/kit/tracing';
 import { testIdentity } from '@gatehouse/test/identity';
+import { appParts } from '../test/app-parts.ts';
 import { createApp, type Handler } from './app.ts';
 import { requestSpan } from './request-span.ts';
 
@@ -67,11 +65,8 @@ describe('the span of a request', () => {
     const app = createApp({
       service: 'agent',
       handlers,
-      verifier: await Verifier.create(identity.publicKeys),
-      log: createLogger('test', 'silent'),
-      duration: httpDuration(new Registry()),
+      ...(await appParts(identity)),
       tracer: { record: (span) => void spans.push(span), stop: () => Promise.resolve() },
-      idempotency: { once: () => Promise.reject(new Error('no request here has a key')) },
     });
     const assertion = await identity.assertion();
     await serving(app, async (url) => {
