@@ -13,8 +13,9 @@ import { GatewayClient, type CompletionCall, type Outcome } from './gateway-clie
 import { Random } from '@gatehouse/test/random';
 import { UsageSystem } from './usage-system.ts';
 
-/** At least: requests go on until everything was killed. */
+/** At least: requests go on until everything was killed, each client then at a pace that leaves time to processes that start. */
 const runs = Number(process.env['LEDGER_RUNS'] ?? 2_000);
+const paceMs = 1_000;
 /** A client waits this long after a refusal: a process that was killed is away for a moment. */
 const refusedPaceMs = 200;
 const clients = 48;
@@ -123,6 +124,7 @@ describeKafka(`the ledger with Kafka${obstacle === undefined ? '' : ` (skipped: 
       const outcome = await client.complete(call);
       outcomes.push({ ...outcome, client, call });
       if (outcome.status >= 500) await sleep(refusedPaceMs);
+      if (state.left <= 0) await sleep(paceMs);
     }
   }
 

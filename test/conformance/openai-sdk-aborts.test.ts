@@ -94,10 +94,7 @@ describe('a client that leaves', () => {
   it.each([false, true])('while its agent is looked up calls no provider (stream: %s)', async (stream) => {
     const id = newId();
     const held = gateway.rows('agent', holdAgents);
-    await eventually(
-      async () => expect(await gateway.rows('agent', agentLocks, [true])).toHaveLength(1),
-      5_000,
-    );
+    await eventually(async () => expect(await gateway.rows('agent', agentLocks, [true])).toHaveLength(1));
     const leave = new AbortController();
     const answer = errorOf(
       client.chat.completions.create(
@@ -105,10 +102,7 @@ describe('a client that leaves', () => {
         { signal: leave.signal, headers: { 'x-request-id': id } },
       ),
     );
-    await eventually(
-      async () => expect(await gateway.rows('agent', agentLocks, [false])).not.toEqual([]),
-      5_000,
-    );
+    await eventually(async () => expect(await gateway.rows('agent', agentLocks, [false])).not.toEqual([]));
     leave.abort();
     expect(await answer).toBeInstanceOf(APIUserAbortError);
     await held;

@@ -62,7 +62,7 @@ describe('an agent with memory', () => {
       const spans = await spansOf(answer.headers.get('x-run-id'));
       return spans?.find(({ kind }) => kind === 'memory')?.memory?.passages ?? 0;
     };
-    await eventually(async () => expect(await passagesFor('ada')).toBeGreaterThan(0), 10_000);
+    await eventually(async () => expect(await passagesFor('ada')).toBeGreaterThan(0));
     expect(await passagesFor('grace')).toBe(0);
   });
 });

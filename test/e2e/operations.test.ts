@@ -329,7 +329,7 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
       return [totals, total, data.map(({ id }) => id)];
     };
     let before: unknown[] = [];
-    await eventually(async () => (before = await entries()), 20_000);
+    await eventually(async () => (before = await entries()));
 
     for (const lost of [true, false]) {
       await gateway.stopMember('analytics-1');

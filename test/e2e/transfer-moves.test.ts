@@ -110,9 +110,8 @@ async function closing(): Promise<string> {
   expect(begun.status).toBe(202);
   const closed =
     'select 1 from webhook.endpoints as e, webhook.channel_instances as i where e.closed and i.closed and e.id = $1 and i.id = $2';
-  await eventually(
-    async () => expect(await gateway.rows('webhook', closed, [endpoint, made.channel])).toHaveLength(1),
-    20_000,
+  await eventually(async () =>
+    expect(await gateway.rows('webhook', closed, [endpoint, made.channel])).toHaveLength(1),
   );
   return begun.body.id;
 }
@@ -300,10 +299,7 @@ it('take nothing along of a user whose data are deleted meanwhile', async () => 
       (await gateway.call(`/v1/users/${id}/data`, { key: source.adminKey, method: 'DELETE' })).status,
     ).toBe(202);
   const noted = 'select 1 from webhook.deleted_users where tenant_id = $1';
-  await eventually(
-    async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(2),
-    20_000,
-  );
+  await eventually(async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(2));
   // As if they had been brought to the target before.
   await gateway.rows('webhook', `update webhook.calls set user_id = 'ann' where user_id = 'bob'`);
   await release();
@@ -326,10 +322,7 @@ it('take along none of very many calls of a user whose data are deleted meanwhil
   const gone = await gateway.call('/v1/users/ann/data', { key: source.adminKey, method: 'DELETE' });
   expect(gone.status).toBe(202);
   const noted = 'select 1 from webhook.deleted_users where tenant_id = $1';
-  await eventually(
-    async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(1),
-    20_000,
-  );
+  await eventually(async () => expect(await gateway.rows('webhook', noted, [source.id])).toHaveLength(1));
   await release();
   expect(await ended(transfer)).toMatchObject({ status: 'completed' });
   expect(await rowsOf(target)).toMatchObject({ calls: 1 });

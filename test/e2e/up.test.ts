@@ -195,7 +195,7 @@ describe('make up', () => {
     system.signal('edge-2', 'SIGSTOP');
     await system.stop('SIGKILL');
     const gone = services.filter(({ name }) => name !== 'edge-2');
-    await eventually(() => expect(survivors(gone)).toEqual([]), 15_000);
+    await eventually(() => expect(survivors(gone)).toEqual([]));
     await rm(path.join(folder, 'credentials.json'));
     const models = path.join(folder, 'models.yaml');
     await writeFile(models, otherCatalogue);

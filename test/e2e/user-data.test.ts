@@ -61,14 +61,14 @@ describe('a user whose data are deleted while memory is down', () => {
     await eventually(async () => {
       const traces = await gateway.call('/v1/traces/follow?user_id=ann-4711', { key: tenant.adminKey });
       expect((traces.body as { traces: unknown[] }).traces).toHaveLength(1);
-    }, 5_000);
+    });
 
     await gateway.stopMember('memory-1');
     const id = await forget('ann-4711');
     await eventually(async () => {
       const failed = `select from tenant_jobs.job where name = 'forget_user_in_memory' and retry_count > 0`;
       expect(await gateway.rows('tenant', failed)).toHaveLength(1);
-    }, 5_000);
+    });
     expect((await deletion('ann-4711', id)).body).toMatchObject({
       status: 'running',
       services: [{ service: 'memory', status: 'running', counts: {} }, {}, {}, {}, {}],
@@ -113,7 +113,7 @@ describe('an agent that is deleted while memory is down', () => {
       const now = await used();
       expect(now).toEqual(expect.any(Number));
       return Number(now);
-    }, 5_000);
+    });
     await gateway.stopMember('memory-1');
     expect(await used()).toBeNull();
     const deleted = await gateway.call('/v1/agents/archive', { key: tenant.adminKey, method: 'DELETE' });
@@ -121,7 +121,7 @@ describe('an agent that is deleted while memory is down', () => {
     await gateway.stopMember('agent-1');
     await gateway.startMember('memory-1');
     await gateway.startMember('agent-1');
-    await eventually(async () => expect(await used()).toBe(before - 2), 20_000);
+    await eventually(async () => expect(await used()).toBe(before - 2));
     expect(await tablesOf('memory', 'axolotl')).toEqual([]);
     await eventually(async () =>
       expect(await gateway.rows('agent', 'select from agent_jobs.job')).toEqual([]),

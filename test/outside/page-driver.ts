@@ -20,8 +20,9 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 export const textOf = (page: Page, selector: string): Promise<string> =>
   page.$eval(selector, (element) => String((element as { textContent: string | null }).textContent));
 
-/** The element whose accessible name it is. */
+/** The element whose accessible name it is, once no answer that comes moves it. */
 export async function click(page: Page, name: string): Promise<void> {
+  await answered(page);
   const element = await page.waitForSelector(`::-p-aria([name="${name}"][role="button"])`, patience);
   await element?.click();
 }
@@ -34,6 +35,13 @@ export async function fill(page: Page, label: string, value: string): Promise<vo
 export async function choose(page: Page, label: string, value: string): Promise<void> {
   const field = await page.waitForSelector(`::-p-aria([name="${label}"][role="combobox"])`, patience);
   await field?.select(value);
+}
+
+/** Logs in also if a check before has failed while another person was logged in. */
+export async function logInAnew(page: Page, key: string, target: string): Promise<void> {
+  const context = page.browserContext();
+  await context.deleteCookie(...(await context.cookies()));
+  await logIn(page, key, target);
 }
 
 export async function logIn(page: Page, key: string, target: string): Promise<void> {
@@ -52,6 +60,10 @@ export async function logOut(page: Page): Promise<void> {
 /** Waits until a view has its answers. */
 export async function settle(page: Page): Promise<void> {
   await page.waitForSelector('main h1', patience);
+  await answered(page);
+}
+
+async function answered(page: Page): Promise<void> {
   await page.waitForFunction(`document.querySelector('[aria-busy=true]') === null`, patience);
 }
 

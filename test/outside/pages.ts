@@ -13,7 +13,7 @@ import {
   faults,
   fill,
   holdsNothing,
-  logIn,
+  logInAnew,
   logOut,
   origin,
   patience,
@@ -68,7 +68,7 @@ try {
   let secret = '';
 
   await check('a link into the pages leads through the login back to it', async () => {
-    await logIn(page, credentials.admin_key, '/app/keys?from=link');
+    await logInAnew(page, credentials.admin_key, '/app/keys?from=link');
     return mustHold(page.url() === `${origin}/app/keys?from=link`, page.url());
   });
 
@@ -282,7 +282,7 @@ try {
   });
 
   await check('no page of a user has a fault by axe, and none is of an admin', async () => {
-    await logIn(page, credentials.user_key, '/app/');
+    await logInAnew(page, credentials.user_key, '/app/');
     const paths = await listedPages(page);
     const foreign = paths.filter((target) => /costs|users|sessions|audit|keys/.test(target));
     const wrong = await inspect(page, 'user', paths);
@@ -293,7 +293,7 @@ try {
   await check('a user has all of their data deleted, and sees how far that is', async () => {
     const body = { name: 'Of a user', role: 'user', user_id: 'grace' };
     const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
-    await logIn(page, made.body.key, '/app/data');
+    await logInAnew(page, made.body.key, '/app/data');
     await click(page, 'Delete all of your data');
     await page.waitForSelector('dialog .danger', patience);
     const wrong = await faults(page);
@@ -313,16 +313,16 @@ try {
     return holdsNothing([...wrong, ...(/less than 10 minutes/.test(shown) ? [] : [shown])]);
   });
 
+  const login = await AuthorizationServer.start();
+  const mail = await TestMcpServer.start([{ name: 'inbox', run: () => said('Two letters.') }]);
   await check('a user logs in at an MCP server in a tab of its own, and out again', async () => {
-    const login = await AuthorizationServer.start();
-    const mail = await TestMcpServer.start([{ name: 'inbox', run: () => said('Two letters.') }]);
     login.metadata = { revocation_endpoint: `${login.issuer}/revoke` };
     login.protect(mail);
     const server = { name: 'mail', url: mail.url, auth: { type: 'oauth', per_user: true } };
     await api('/v1/mcp/servers', credentials.admin_key, server);
     const body = { name: 'Of another user', role: 'user', user_id: 'ida' };
     const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
-    await logIn(page, made.body.key, '/app/data');
+    await logInAnew(page, made.body.key, '/app/data');
     await click(page, 'Log in at mail');
     const link = await page.waitForSelector('main p[role=status] a', patience);
     const wrong = await faults(page);
@@ -344,13 +344,13 @@ try {
     await shows('needs login');
     await logOut(page);
     for (let tries = 0; tries < 60 && login.revoked === 0; tries += 1) await sleep(500);
-    await mail.stop();
-    await login.stop();
     return holdsNothing([...wrong, ...(login.revoked === 1 ? [] : ['no token was revoked'])]);
   });
+  await mail.stop();
+  await login.stop();
 
   await check('an owner chooses the order of models, which the address keeps', async () => {
-    await logIn(page, credentials.owner_key, '/app/models');
+    await logInAnew(page, credentials.owner_key, '/app/models');
     await settle(page);
     const shown = (): Promise<string[]> =>
       page.$$eval('tbody td:first-child', (cells) =>
@@ -371,7 +371,7 @@ try {
   });
 
   await check('no page of an owner has a fault by axe', async () => {
-    await logIn(page, credentials.owner_key, '/app/');
+    await logInAnew(page, credentials.owner_key, '/app/');
     const wrong = await inspect(page, 'owner', await listedPages(page));
     await logOut(page);
     return holdsNothing(wrong);

@@ -63,10 +63,13 @@ if ! start_gateway; then
 fi
 export GATEHOUSE_STATE=$folder/state
 
-# Runs a step. What it prints and its exit status stay in files until `count` reads them.
+# Longer than any step takes, with the installation of its tools, on a machine at half its speed.
+step_seconds=900
+
+# Runs a step. What it prints and its exit status stay in files until `count` reads them. One that hangs is ended.
 run_step() {
   local name=${1%.sh}
-  bash "$1" >"$folder/$name.out" 2>&1
+  timeout --kill-after=10 "$step_seconds" bash "$1" >"$folder/$name.out" 2>&1
   printf '%s' $? >"$folder/$name.status"
 }
 

@@ -25,7 +25,7 @@ export function describeStarting(name: string, started: () => Started): void {
     const service = await create(way.url);
     const starting = service.start();
     starting.catch(() => undefined);
-    await eventually(async () => expect(await readiness(service)).toBe(503), 5_000);
+    await eventually(async () => expect(await readiness(service)).toBe(503));
     return { way, service, starting };
   }
 

@@ -196,7 +196,7 @@ describe('a peer', () => {
     await first.stop();
     await expect(ask(lasting)).rejects.toMatchObject({ code: 'service_unavailable' });
     const second = await serve(port);
-    await eventually(async () => expect(await ask(lasting)).toEqual(settings), 10_000);
+    await eventually(async () => expect(await ask(lasting)).toEqual(settings));
     await second.stop();
   });
 

@@ -41,7 +41,7 @@ it('a failure of memory is repeated', async () => {
   await eventually(async () => {
     await noJobs();
     expect(agents.memory.callsFor(id)).toBe(2);
-  }, 8_000);
+  });
 });
 
 it('an agent can be deleted while memory is down, and a restart of the agent service forgets nothing', async () => {
@@ -57,5 +57,5 @@ it('an agent can be deleted while memory is down, and a restart of the agent ser
   await eventually(async () => {
     await noJobs();
     expect(agents.memory.callsFor(id)).toBe(1);
-  }, 8_000);
+  });
 });

@@ -184,7 +184,7 @@ describe('batches under way', () => {
     expect(error).toMatchObject({ status: 429, code: 'rate_limit_exceeded' });
     expect(error.message).toContain('7200 tokens');
     harness.simulator.batches.finish('completed');
-    await eventually(() => asking(4_000), 10_000);
+    await eventually(() => asking(4_000));
   });
 });
 

@@ -66,7 +66,7 @@ describe('replicas', () => {
     expect(ends).toHaveLength(1);
     const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
     expect(ends[0]).toMatchObject({ input_tokens: input, output_tokens: output, cost_pico: String(cost) });
-    await eventually(() => expect(charged(harness, tenantId)).toBe(cost), 10_000);
+    await eventually(() => expect(charged(harness, tenantId)).toBe(cost));
     expect((await client.files.list()).data).toHaveLength(2);
   });
 
@@ -112,7 +112,7 @@ describe('replicas', () => {
     await loseBatch(harness, runOf(batch.id));
     const found = (): Promise<unknown[]> =>
       harness.rows('select provider_batch_id as id from chat.batches where id = $1', [runOf(batch.id)]);
-    await eventually(async () => expect(await found()).toEqual([{ id: there?.id }]), 10_000);
+    await eventually(async () => expect(await found()).toEqual([{ id: there?.id }]));
   });
 
   it('that stop give the batch that they work on to others at once', async () => {
@@ -157,7 +157,7 @@ describe('the deletion of a user', () => {
     expect((await client.batches.list()).data).toEqual([]);
     expect((await client.files.list()).data).toEqual([]);
     const [there] = [...harness.simulator.batches.batches.values()];
-    await eventually(() => expect(there?.status).toBe('cancelling'), 5_000);
+    await eventually(() => expect(there?.status).toBe('cancelling'));
     harness.simulator.batches.finish('cancelled', 1);
     const run = await harness.endedRun(runOf(batch.id));
     expect(run).toMatchObject({ status: 'cancelled', user_id: null });
@@ -168,7 +168,7 @@ describe('the deletion of a user', () => {
         expect(await harness.rows(`select 1 from chat.${table} where tenant_id = $1`, [tenantId])).toEqual(
           [],
         );
-    }, 5_000);
+    });
   });
 });
 
@@ -185,7 +185,7 @@ describe('a budget', () => {
     await ended(client, batch.id);
     const { input, output } = harness.simulator.batches.usage;
     const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
-    await eventually(() => expect(charged(harness, tenantId)).toBe(cost), 10_000);
+    await eventually(() => expect(charged(harness, tenantId)).toBe(cost));
   });
 
   it('that is spent refuses a batch, and one that the provider refuses costs it nothing', async () => {
@@ -208,7 +208,7 @@ describe('a budget', () => {
     expect((await refusal(client.batches.create(batch))).status).toBe(400);
     expect(await harness.rows('select 1 from chat.batches where tenant_id = $1', [tenantId])).toEqual([]);
     const settled = (): number => harness.settlements.filter((each) => each.tenantId === tenantId).length;
-    await eventually(() => expect(settled()).toBeGreaterThan(0), 10_000);
-    await eventually(() => expect(charged(harness, tenantId)).toBe(0n), 10_000);
+    await eventually(() => expect(settled()).toBeGreaterThan(0));
+    await eventually(() => expect(charged(harness, tenantId)).toBe(0n));
   });
 });

@@ -50,7 +50,7 @@ describe('a repeated start of a batch', () => {
     expect(await refusal(sdk.batches.create(other, keyed(key)))).toMatchObject(reused);
     await ended(sdk, first.data.id);
     const run = await harness.endedRun(runOf(first.data.id));
-    await eventually(() => expect(String(charged(harness, tenantId))).toBe(run.cost_pico), 10_000);
+    await eventually(() => expect(String(charged(harness, tenantId))).toBe(run.cost_pico));
     expect((await sdk.batches.list()).data).toHaveLength(1);
   });
 
@@ -85,7 +85,7 @@ describe('a repeated start of a batch', () => {
     // It was not stored as an answer.
     expect(await refusal(start())).toMatchObject(inProgress);
     await harness.rows('update chat.batches set due_at = now() where id = $1', [runOf(id)]);
-    const again = await eventually(start, 10_000);
+    const again = await eventually(start);
     expect(again).toMatchObject({ id, input_file_id: fileId, metadata: { night: 'yes' } });
     expect(harness.simulator.batches.batches.size).toBe(1);
     const replayed = await sdk.batches.create(asked(fileId), keyed(key)).withResponse();

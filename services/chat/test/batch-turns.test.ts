@@ -57,10 +57,8 @@ async function deleted(tenantId: string): Promise<void> {
   const client = sdkFor(harness, { tenantId });
   const { id } = await uploaded(client, linesOf([{ id: 'a' }]));
   await client.files.delete(id);
-  await eventually(
-    async () =>
-      expect(await harness.rows('select 1 from chat.files where tenant_id = $1', [tenantId])).toEqual([]),
-    8_000,
+  await eventually(async () =>
+    expect(await harness.rows('select 1 from chat.files where tenant_id = $1', [tenantId])).toEqual([]),
   );
 }
 

@@ -85,8 +85,8 @@ describe('a file whose answer was lost', () => {
       await uploaded(client, linesOf([{ id: 'b' }])),
     ];
     await loseAnswer(lost.id);
-    await eventually(() => expect(filesThere().size).toBe(1), 10_000);
-    await eventually(async () => expect(await rowsOf(tenantId)).toHaveLength(1), 10_000);
+    await eventually(() => expect(filesThere().size).toBe(1));
+    await eventually(async () => expect(await rowsOf(tenantId)).toHaveLength(1));
     expect((await client.files.retrieve(other.id)).id).toBe(other.id);
     expect((await client.files.content(other.id)).status).toBe(200);
   });
@@ -97,9 +97,9 @@ describe('a file whose answer was lost', () => {
     filesThere().clear();
     await loseAnswer(id);
     const tried = () => harness.rows('select tries from chat.files where tenant_id = $1', [tenantId]);
-    await eventually(async () => expect(await tried()).toEqual([{ tries: 1 }]), 10_000);
+    await eventually(async () => expect(await tried()).toEqual([{ tries: 1 }]));
     await harness.rows('update chat.files set due_at = now() where tenant_id = $1', [tenantId]);
-    await eventually(async () => expect(await tried()).toEqual([]), 10_000);
+    await eventually(async () => expect(await tried()).toEqual([]));
   });
 
   it('by an error of the provider is not left there', async () => {
@@ -112,8 +112,8 @@ describe('a file whose answer was lost', () => {
     harness.simulator.batches.answersAfter = () => null;
     // The minute in which the provider may still be busy with it.
     await harness.rows('update chat.files set due_at = now() where tenant_id = $1', [tenantId]);
-    await eventually(() => expect(filesThere().size).toBe(0), 10_000);
-    await eventually(async () => expect(await rowsOf(tenantId)).toEqual([]), 10_000);
+    await eventually(() => expect(filesThere().size).toBe(0));
+    await eventually(async () => expect(await rowsOf(tenantId)).toEqual([]));
   });
 });
 
@@ -128,6 +128,6 @@ it('a file of a user who is deleted while it is uploaded is not shown', async ()
   await tenant.call('forgetUser', request, { deadlineMs: 5_000 });
   answer();
   expect((await upload).status).toBe(503);
-  await eventually(() => expect(filesThere().size).toBe(0), 10_000);
+  await eventually(() => expect(filesThere().size).toBe(0));
   expect((await client.files.list()).data).toEqual([]);
 });

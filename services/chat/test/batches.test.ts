@@ -245,7 +245,7 @@ describe('a file', () => {
     const { id } = await uploaded(client, linesOf([{ id: 'a' }]));
     expect(await client.files.delete(id)).toEqual({ id, object: 'file', deleted: true });
     expect(await refusal(client.files.retrieve(id))).toMatchObject({ status: 404, code: 'not_found' });
-    await eventually(() => expect(harness.simulator.batches.files.size).toBe(0), 5_000);
+    await eventually(() => expect(harness.simulator.batches.files.size).toBe(0));
     await eventually(async () =>
       expect(await harness.rows('select 1 from chat.files where deleted_at is not null')).toEqual([]),
     );

@@ -39,7 +39,7 @@ const ask = (model: string, fields: object = {}): Promise<Response> =>
   harness.post('/v1/chat/completions', chat('hi', { model, ...fields }));
 const statusOf = async (model: string): Promise<number> => (await harness.get(`/v1/models/${model}`)).status;
 const isThere = (model: string, status = 200): Promise<void> =>
-  eventually(async () => expect(await statusOf(model)).toBe(status), 20_000);
+  eventually(async () => expect(await statusOf(model)).toBe(status));
 const failuresIn = async (): Promise<number> => {
   const line = (await harness.metrics()).split('\n').find((text) => text.startsWith(failures));
   return Number(line?.split(' ').at(-1));
@@ -115,7 +115,7 @@ it('a wrong change leaves the catalogue as it is, and is named in log, metric an
   );
   const statuses = await underLoad(async () => {
     await write(wrong);
-    await eventually(async () => expect(await failuresIn()).toBe(counted + 1), 20_000);
+    await eventually(async () => expect(await failuresIn()).toBe(counted + 1));
     // Some more readings of the same content.
     await new Promise((resolve) => setTimeout(resolve, 500));
   });
@@ -127,7 +127,7 @@ it('a wrong change leaves the catalogue as it is, and is named in log, metric an
     const found = harness.alertsOf(null, 'catalogue.invalid').find(({ data }) => data['problem_count'] === 2);
     if (found === undefined) throw new Error('no event yet');
     return found;
-  }, 20_000);
+  });
   expect(event.data).toEqual({ digest: expect.any(String), problems, problem_count: 2 });
   await write(withModels({ id: 'mended', provider: 'simulator' }));
   await isThere('mended');
@@ -151,7 +151,7 @@ describe('a file', () => {
     const before = reported().length;
     const aside = `${harness.modelsFile}.aside`;
     await rename(harness.modelsFile, aside);
-    await eventually(() => expect(reported().length).toBe(before + 1), 20_000);
+    await eventually(() => expect(reported().length).toBe(before + 1));
     expect(reported().at(-1)?.problems).toEqual([`${harness.modelsFile} can't be read: ENOENT`]);
     expect(await statusOf('whole')).toBe(200);
     await writeFile(aside, JSON.stringify(withModels({ id: 'back', provider: 'simulator' })));
@@ -162,7 +162,7 @@ describe('a file', () => {
   it('that is no YAML is reported without its text', async () => {
     const before = reported().length;
     await writeFile(harness.modelsFile, 'models:\n  - {id: "s3cr3t"\nproviders: s3cr3t');
-    await eventually(() => expect(reported().length).toBe(before + 1), 20_000);
+    await eventually(() => expect(reported().length).toBe(before + 1));
     expect(reported().at(-1)?.problems?.join()).toMatch(/is not valid YAML: .* at line \d+, column \d+$/);
     expect(JSON.stringify(reported())).not.toContain('s3cr3t');
   });
@@ -200,7 +200,7 @@ it('keeps connections and breakers of a provider that has not changed', async ()
       .some(
         (line) => line.includes('breaker_open{') && line.includes('model="refusing"') && line.endsWith(' 1'),
       );
-  await eventually(async () => expect(await isOpen()).toBe(true), 20_000);
+  await eventually(async () => expect(await isOpen()).toBe(true));
   await write(withModels({ id: 'one-more', provider: 'simulator' }));
   await isThere('one-more');
   expect(await isOpen()).toBe(true);

@@ -243,7 +243,7 @@ export class ChatHarness {
       const [run] = await this.endedRuns('run_id = $1', [id]);
       if (run === undefined) throw new Error(`run ${id ?? 'null'} has not ended`);
       return run;
-    }, 5_000);
+    });
   }
 
   /** The same of those that wait in the outbox, which all do while there is no analytics service. */

@@ -333,7 +333,7 @@ describe('a start that the database writes after the client was refused', () => 
         expect(await endOf(row.run)).toBeNull();
         await held;
       });
-      await eventually(() => expect(recorder.openRuns).toEqual([]), 15_000);
+      await eventually(() => expect(recorder.openRuns).toEqual([]));
       await leaveOrphans(pool, instance.id);
       const { orphans } = await findOrphans(pool, newId(), [], 1_000);
       expect(orphans.map(({ run }) => run.run_id)).not.toContain(row.run.run_id);

@@ -213,7 +213,7 @@ describe('an agent with memory', () => {
       expect(await traceOf(response)).toMatchObject({ outcome: 'unavailable' });
     }
     await harness.memory.start();
-    await eventually(async () => expect(await traceOf(await ask())).toMatchObject({ outcome: 'ok' }), 15_000);
+    await eventually(async () => expect(await traceOf(await ask())).toMatchObject({ outcome: 'ok' }));
   });
 
   it('is shown in the metrics', async () => {
@@ -277,7 +277,7 @@ describe('a finished turn', () => {
       await gate.promise;
     };
     await ofAda();
-    await eventually(() => expect(calls).toBe(2), 5_000);
+    await eventually(() => expect(calls).toBe(2));
     expect(harness.memory.turns).toEqual([]);
     gate.resolve(undefined);
     await eventually(() => expect(harness.memory.turns).toHaveLength(1));

@@ -89,7 +89,7 @@ describe('replicas', () => {
     expect(ends).toHaveLength(1);
     const cost = costOf({ input, output });
     expect(ends[0]).toMatchObject({ input_tokens: input, output_tokens: output, cost_pico: String(cost) });
-    await eventually(() => expect(charged(harness, tenantId)).toBe(cost), 10_000);
+    await eventually(() => expect(charged(harness, tenantId)).toBe(cost));
   });
 
   it('find a batch whose answer was lost by its results, among others with as many requests', async () => {
@@ -115,7 +115,7 @@ describe('replicas', () => {
     expect(await rowOf(id)).toMatchObject([{ provider_batch_id: row?.['provider_batch_id'] }]);
     const results = await resultsOf(client, id);
     expect(results.map(({ custom_id: name }) => name)).toEqual(['a', 'b']);
-    await eventually(() => expect(charged(harness, tenantId)).toBe(costOf(usageOf(results))), 10_000);
+    await eventually(() => expect(charged(harness, tenantId)).toBe(costOf(usageOf(results))));
     expect(await harness.endedRuns('run_id = $1', [messageRunOf(id)])).toHaveLength(1);
   });
 
@@ -125,11 +125,11 @@ describe('replicas', () => {
     harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
     const client = sdk({ tenantId });
     const { id } = await begun(client, ['a']);
-    await eventually(() => expect(charged(harness, tenantId)).toBeGreaterThan(0n), 10_000);
+    await eventually(() => expect(charged(harness, tenantId)).toBeGreaterThan(0n));
     simulator.messageBatches.batches.clear();
     await lose(id);
-    await eventually(async () => expect(await rowOf(id)).toEqual([]), 10_000);
-    await eventually(() => expect(charged(harness, tenantId)).toBe(0n), 10_000);
+    await eventually(async () => expect(await rowOf(id)).toEqual([]));
+    await eventually(() => expect(charged(harness, tenantId)).toBe(0n));
   });
 
   it("give up a batch whose results can't be read, with an estimate", async () => {
@@ -176,7 +176,7 @@ describe('a repeated start', () => {
     await lose(id);
     expect(await anthropicRefusal(start())).toMatchObject({ status: 409, code: 'idempotency_in_progress' });
     simulator.messageBatches.finish();
-    expect(await eventually(start, 10_000)).toMatchObject({ id });
+    expect(await eventually(start)).toMatchObject({ id });
     expect(simulator.messageBatches.batches.size).toBe(1);
   });
 
@@ -195,7 +195,7 @@ describe('a repeated start', () => {
     expect(await anthropicRefusal(start())).toMatchObject({ status: 409, code: 'idempotency_in_progress' });
     await harness.rows('update chat.batches set due_at = now() where provider_batch_id is null');
     simulator.messageBatches.finish();
-    const { id } = await eventually(start, 10_000);
+    const { id } = await eventually(start);
     expect((await endedBatch(client, id)).request_counts.succeeded).toBe(1);
     expect(simulator.messageBatches.batches.size).toBe(1);
   });
@@ -212,7 +212,7 @@ describe('the deletion of a user', () => {
     await tenant.call('forgetUser', request, { deadlineMs: 5_000 });
     expect((await client.messages.batches.list()).data).toEqual([]);
     const [there] = [...simulator.messageBatches.batches.values()];
-    await eventually(() => expect(there?.object.processing_status).toBe('canceling'), 5_000);
+    await eventually(() => expect(there?.object.processing_status).toBe('canceling'));
     simulator.messageBatches.finish('canceled', 1);
     const run = await harness.endedRun(messageRunOf(id));
     expect(run).toMatchObject({ status: 'cancelled', user_id: null });
@@ -223,7 +223,7 @@ describe('the deletion of a user', () => {
         expect(await harness.rows(`select 1 from chat.${table} where tenant_id = $1`, [tenantId])).toEqual(
           [],
         );
-    }, 10_000);
+    });
   });
 });
 
@@ -243,8 +243,8 @@ describe('a budget', () => {
     expect((await anthropicRefusal(begun(client, ['a']))).status).toBe(400);
     expect(await harness.rows('select 1 from chat.batches where tenant_id = $1', [tenantId])).toEqual([]);
     const settled = (): number => harness.settlements.filter((each) => each.tenantId === tenantId).length;
-    await eventually(() => expect(settled()).toBeGreaterThan(0), 10_000);
-    await eventually(() => expect(charged(harness, tenantId)).toBe(0n), 10_000);
+    await eventually(() => expect(settled()).toBeGreaterThan(0));
+    await eventually(() => expect(charged(harness, tenantId)).toBe(0n));
   });
 
   it('holds the answers that a beta may lift beyond the limit of the model', async () => {
@@ -312,13 +312,13 @@ describe('bounds', () => {
     const leaving = new AbortController();
     const { batches } = sdk({ tenantId }).messages;
     const left = batches.create({ requests }, { signal: leaving.signal }).catch(() => 'left');
-    await eventually(() => expect(simulator.messageBatches.batches.size).toBe(1), 10_000);
+    await eventually(() => expect(simulator.messageBatches.batches.size).toBe(1));
     leaving.abort();
     expect(await left).toBe('left');
     await sleep(500);
     expect(await held()).toBeGreaterThan(length);
     answer.resolve(undefined);
-    await eventually(async () => expect(await held()).toBe(0), 10_000);
+    await eventually(async () => expect(await held()).toBe(0));
   });
 
   it('hold for the starts of a minute', async () => {

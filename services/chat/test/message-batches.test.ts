@@ -65,7 +65,7 @@ describe('a batch of messages', () => {
       ...{ id: begun.id, type: 'message_batch_deleted' },
     });
     expect(await anthropicRefusal(client.messages.batches.retrieve(begun.id))).toMatchObject({ status: 404 });
-    await eventually(() => expect([...simulator.messageBatches.batches.keys()]).toHaveLength(2), 5_000);
+    await eventually(() => expect([...simulator.messageBatches.batches.keys()]).toHaveLength(2));
     await eventually(async () =>
       expect(
         await harness.rows('select 1 from chat.batches where id = $1', [messageRunOf(begun.id)]),

@@ -26,7 +26,7 @@ const failing = async (runId: string): Promise<unknown> =>
 /** Waits until answers to some more requests have come. */
 async function someMore(): Promise<void> {
   const asked = simulator.requests.length;
-  await eventually(() => expect(simulator.requests.length).toBeGreaterThan(asked + 3), 10_000);
+  await eventually(() => expect(simulator.requests.length).toBeGreaterThan(asked + 3));
 }
 
 describe.each(batchApis)('a batch of %s', (_name, start) => {
@@ -34,7 +34,7 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     const { runId, there, shown, finish, end } = await start({ harness, simulator });
     const before = await shown();
     there.answersInstead = () => ({ message: 'maintenance' });
-    await eventually(async () => expect(await failing(runId)).toEqual(expect.anything()), 10_000);
+    await eventually(async () => expect(await failing(runId)).toEqual(expect.anything()));
     await someMore();
     expect(await shown()).toMatchObject({ id: (before as { id: string }).id });
     expect(await shown()).not.toHaveProperty('message');
@@ -61,10 +61,7 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     await loseBatch(harness, runId, '4 days');
     const row = async (): Promise<Record<string, unknown> | undefined> =>
       (await harness.rows('select provider_batch_id, ended_at from chat.batches where id = $1', [runId]))[0];
-    await eventually(
-      async () => expect((await row())?.['provider_batch_id']).toEqual(expect.anything()),
-      10_000,
-    );
+    await eventually(async () => expect((await row())?.['provider_batch_id']).toEqual(expect.anything()));
     await someMore();
     expect(await row()).toMatchObject({ ended_at: null });
   });
@@ -78,10 +75,10 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
       asked += 1;
       return asked === 1 ? late.promise : never.promise;
     };
-    await eventually(() => expect(asked).toBe(1), 10_000);
+    await eventually(() => expect(asked).toBe(1));
     await cancel();
     late.resolve(undefined);
-    await eventually(() => expect(asked).toBe(2), 10_000);
+    await eventually(() => expect(asked).toBe(2));
     expect(JSON.stringify(await shown())).toMatch(/"cancell?ing"/);
     never.resolve(undefined);
   });
@@ -95,7 +92,7 @@ describe.each(batchApis)('a batch of %s', (_name, start) => {
     finish((results) => results);
     there.answersInstead = () => answer;
     await loseBatch(harness, runId);
-    await eventually(async () => expect(await failing(runId)).toEqual(expect.anything()), 10_000);
+    await eventually(async () => expect(await failing(runId)).toEqual(expect.anything()));
     await someMore();
     expect(await failing(runId)).toEqual(expect.anything());
     there.answersInstead = () => null;

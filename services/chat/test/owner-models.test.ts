@@ -57,7 +57,7 @@ it('shows the owner each deployment with its price, and calls without one over a
   await eventually(async () => {
     const all = (await models()).flatMap(({ deployments }) => deployments);
     expect(all.reduce((sum, { calls }) => sum + calls, 0)).toBe(24);
-  }, 15_000);
+  });
   const [priced, open, listed] = await models();
   expect(priced).toEqual({
     ...{ id: 'priced', aliases: ['small'], fallbacks: ['listed'] },

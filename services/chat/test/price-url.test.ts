@@ -88,11 +88,11 @@ async function versionAt(url = harness.url) {
   await response.arrayBuffer();
   return (await harness.endedRun(response.headers.get('x-run-id'))).price_version;
 }
-const becomes = (version: string) => eventually(async () => expect(await versionAt()).toBe(version), 20_000);
+const becomes = (version: string) => eventually(async () => expect(await versionAt()).toBe(version));
 
 it('a list behind a URL is fetched when the process starts, and again where it has changed', async () => {
   expect(await versionAt()).toBe('v1');
-  await eventually(() => expect(lists.statuses.slice(-2)).toEqual([304, 304]), 20_000);
+  await eventually(() => expect(lists.statuses.slice(-2)).toEqual([304, 304]));
   lists.put('v2');
   await becomes('v2');
   expect(lists.statuses.filter((status) => status === 200)).toHaveLength(2);
@@ -104,7 +104,7 @@ it('a list with a wrong signature, too large, or missing is reported, and the on
   const name = `${lists.url}/moved.json`;
   lists.put('v3', false);
   const reported = async (problem: string) => {
-    await eventually(() => expect(reports()).toContain(problem), 20_000);
+    await eventually(() => expect(reports()).toContain(problem));
     expect(await versionAt()).toBe('v2');
   };
   await reported(`${name}.sig is no signature of ${name} by the public_key`);
@@ -116,7 +116,7 @@ it('a list with a wrong signature, too large, or missing is reported, and the on
   await eventually(() => {
     const events = harness.alertsOf(null, 'catalogue.invalid').flatMap(({ data }) => data['problems']);
     expect(events).toContain(`${name} can't be fetched: The host could not be reached.`);
-  }, 20_000);
+  });
   expect(await harness.metrics()).toMatch(/gatehouse_catalogue_reload_failures_total\S* 3\n/);
   expect(JSON.stringify([lines, harness.alertsOf(null, 'catalogue.invalid')])).not.toContain('s3cr3t');
 });
@@ -132,8 +132,5 @@ it('a replica that starts meanwhile charges by the list that others use, and wit
   await lists.start();
   lists.put('v4');
   await becomes('v4');
-  await eventually(
-    async () => expect(await versionAt(`http://127.0.0.1:${replica.httpPort}`)).toBe('v4'),
-    20_000,
-  );
+  await eventually(async () => expect(await versionAt(`http://127.0.0.1:${replica.httpPort}`)).toBe('v4'));
 });

@@ -57,7 +57,7 @@ it('shows the owner the calls, breakers and keys of each deployment over all rep
   expect(await ask('own-x')).toBe(200);
   await eventually(async () => {
     expect((await deployments()).map(({ calls }) => calls)).toEqual([6, 1, 24]);
-  }, 15_000);
+  });
   const [pool, pattern, down] = await deployments();
   expect(pool).toMatchObject({
     ...{ provider: 'pool', upstream_model: 'pool', models: ['pool', 'same'], breaker: 'closed', errors: {} },
@@ -79,7 +79,7 @@ it('shows which keys rest and until when, and no other role', async () => {
   await eventually(async () => {
     const [pool] = await deployments();
     expect(pool?.keys.map(({ status }) => status)).toEqual(['resting', 'failing', 'active']);
-  }, 15_000);
+  });
   const [pool] = await deployments();
   const rests = (pool?.keys ?? []).map(({ rests_until: until }) =>
     until === null ? null : Date.parse(until) - Date.now(),

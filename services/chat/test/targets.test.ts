@@ -174,7 +174,7 @@ describe('models and embeddings', () => {
       const { status } = await harness.get('/v1/models', { tenantId, role: 'user', userId });
       statuses.push(status);
     });
-    await eventually(() => expect(harness.agentListCalls).toBe(2), 10_000);
+    await eventually(() => expect(harness.agentListCalls).toBe(2));
     expect((await harness.get('/v1/models/small')).status).toBe(200);
     gate.resolve(undefined);
     await Promise.all(answers);

@@ -63,7 +63,7 @@ it('a deletion survives the death of the process that works on it', async () => 
     return { counts: { documents: 2n }, completed: true };
   };
   const { body } = await service.call('DELETE', '/v1/users/ann/data', { as: tenant.admin, port });
-  await eventually(() => expect(service.others.callsFor('ann')).toHaveLength(participants.length), 5_000);
+  await eventually(() => expect(service.others.callsFor('ann')).toHaveLength(participants.length));
   child.kill('SIGKILL');
   await once(child, 'exit');
   // A process counts as lost after 15 s without a heartbeat.

@@ -231,7 +231,7 @@ describe('an event', () => {
     await notify(expiring());
     await eventually(async () => expect((await get(id)).last_delivery?.status).toBe('pending'));
     await patch(id, { url: receiver.url(`/moved${path}`) });
-    await eventually(() => expect(receiver.at(`/moved${path}`)).toHaveLength(1), 15_000);
+    await eventually(() => expect(receiver.at(`/moved${path}`)).toHaveLength(1));
   });
 
   it('may be accepted by agent, chat and tenant only', async () => {

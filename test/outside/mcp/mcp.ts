@@ -56,7 +56,7 @@ const everything = spawn(
 );
 try {
   const url = `http://127.0.0.1:${port}/mcp`;
-  await eventually(() => fetch(url, { method: 'GET' }), 20_000);
+  await eventually(() => fetch(url, { method: 'GET' }));
   interface Server {
     status: string;
     tools: { name: string }[];

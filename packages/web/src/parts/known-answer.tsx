@@ -11,7 +11,7 @@ interface KnownAnswerProps<Answer> {
 export function KnownAnswer<Answer>({ known, children }: KnownAnswerProps<Answer>) {
   const { answer, error, isLoading, reload } = known;
   return (
-    <div aria-busy={isLoading}>
+    <div class={answer === null && isLoading ? 'awaited' : ''} aria-busy={isLoading}>
       {error === null ? null : (
         <>
           <Problem error={error} />

@@ -189,7 +189,7 @@ describe('a replica’s leases of a tenant’s limits', () => {
     await eventually(() => expect(source.asks.length).toBeGreaterThan(1), 2_000);
     expect(source.left).toBe(0n);
     source.fails = false;
-    await eventually(() => expect(source.left).toBe(1n), 15_000);
+    await eventually(() => expect(source.left).toBe(1n));
     await limits.stop();
   });
 
