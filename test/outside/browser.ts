@@ -1,4 +1,6 @@
-import puppeteer, { type Browser } from 'puppeteer-core';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import puppeteer, { type Browser, type Page } from 'puppeteer-core';
 import { setting } from './step.ts';
 
 /** Chromium, which reaches this machine only. */
@@ -12,4 +14,12 @@ export function launchBrowser(): Promise<Browser> {
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.*',
     ],
   });
+}
+
+/** Keeps a picture in the folder that `SCREENSHOTS` names; none without, since hundreds of them take a minute. */
+export async function picture(page: Page, file: string): Promise<void> {
+  const folder = process.env['SCREENSHOTS'];
+  if (folder === undefined) return;
+  await mkdir(folder, { recursive: true });
+  await page.screenshot({ path: path.join(folder, file), ...(file.endsWith('.webp') && { quality: 80 }) });
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Credentials } from '@gatehouse/local/credentials';
 import type { ElementHandle, Page } from 'puppeteer-core';
-import { launchBrowser } from './browser.ts';
+import { launchBrowser, picture } from './browser.ts';
 import { PageWatch } from './page-watch.ts';
 import { check, mustHold, setting } from './step.ts';
 
@@ -11,7 +11,6 @@ import { check, mustHold, setting } from './step.ts';
 const state = setting('GATEHOUSE_STATE');
 const credentials = JSON.parse(readFileSync(path.join(state, 'credentials.json'), 'utf8')) as Credentials;
 const { origin } = new URL(credentials.url);
-const screenshots = process.env['SCREENSHOTS'] ?? state;
 
 /** The block of an operation, opened. */
 async function open(page: Page, method: string, route: string): Promise<ElementHandle> {
@@ -44,9 +43,9 @@ async function execute(block: ElementHandle): Promise<Shown> {
   };
 }
 
-async function picture(page: Page, block: ElementHandle, file: string): Promise<void> {
+async function pictureOf(page: Page, block: ElementHandle, file: string): Promise<void> {
   await (await block.$('.live-responses-table'))?.scrollIntoView();
-  await page.screenshot({ path: path.join(screenshots, file) });
+  await picture(page, file);
 }
 
 async function authorise(page: Page, key: string): Promise<void> {
@@ -59,8 +58,9 @@ async function authorise(page: Page, key: string): Promise<void> {
 const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
-  // So high that the console draws all operations: it leaves out those that are not in view.
-  await page.setViewport({ width: 1280, height: 30_000 });
+  // So high that the console draws all operations: it leaves out those that are not in view. Coarse, if no picture is kept.
+  const deviceScaleFactor = process.env['SCREENSHOTS'] === undefined ? 0.1 : 1;
+  await page.setViewport({ width: 1280, height: 30_000, deviceScaleFactor });
   // Chromium logs every 403, expected or not.
   const watch = new PageWatch(page, origin, /status of 403/);
   await watch.start(page);
@@ -69,7 +69,7 @@ try {
   await check('the console shows the operations of the document', async () => {
     await page.waitForSelector('.opblock');
     const shown = (await page.$$('.opblock')).length;
-    await page.screenshot({ path: path.join(screenshots, 'console.png') });
+    await picture(page, 'console.png');
     return mustHold(shown > 20, `it shows ${shown}`);
   });
 
@@ -89,7 +89,7 @@ try {
     const messages = [{ role: 'user', content: 'Say the word portcullis.' }];
     await body?.type(JSON.stringify({ model: `agent:${credentials.agent_key}`, messages, stream: true }));
     const { status, text } = await execute(block);
-    await picture(page, block, 'console-stream.png');
+    await pictureOf(page, block, 'console-stream.png');
     const spoken = await textOf(block, '.stream-text p');
     return mustHold(
       status.startsWith('200') && spoken.includes('Say the word portcullis.') && text.includes('[DONE]'),
@@ -100,7 +100,7 @@ try {
   await check('an owner’s path is refused', async () => {
     const block = await open(page, 'get', '/internal/v1/owner/tenants');
     const { status, text } = await execute(block);
-    await picture(page, block, 'console-refused.png');
+    await pictureOf(page, block, 'console-refused.png');
     return mustHold(status.startsWith('403') && text.includes('relay_forbidden'), `${status} ${text}`);
   });
 

@@ -12,7 +12,6 @@ export const credentials = JSON.parse(
   readFileSync(path.join(state, 'credentials.json'), 'utf8'),
 ) as Credentials;
 export const { origin } = new URL(credentials.url);
-export const screenshots = process.env['SCREENSHOTS'] ?? state;
 export const patience = { timeout: 60_000 };
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
@@ -86,11 +85,12 @@ export function shownUsd(amount: string): string {
   return `$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.replace(/0+$/, '').padEnd(2, '0')}`;
 }
 
-/** The faults of the view by axe: WCAG 2.2 AA, and its best practices. */
-export async function faults(page: Page): Promise<string[]> {
+/** The faults of the view by axe: WCAG 2.2 AA, and its best practices; or those alone that depend on the colours. */
+export async function faults(page: Page, rules: 'all' | 'colours' = 'all'): Promise<string[]> {
   await page.evaluate(axe);
+  const only = rules === 'all' ? '' : `, runOnly: ['color-contrast', 'link-in-text-block']`;
   const found: unknown = await page.evaluate(
-    `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+    `axe.run({ resultTypes: ['violations']${only} }).then(({ violations }) =>
        violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')))`,
   );
   return Array.isArray(found) ? found.map(String) : ['axe returned nothing'];

@@ -1,19 +1,8 @@
-import path from 'node:path';
 import { queryLocal } from '@gatehouse/test/local-database';
 import { makeTenant } from '@gatehouse/test/tenants';
 import type { Page } from 'puppeteer-core';
-import { launchBrowser } from './browser.ts';
-import {
-  api,
-  credentials,
-  holdsNothing,
-  logIn,
-  logOut,
-  origin,
-  screenshots,
-  settle,
-  shownUsd,
-} from './page-driver.ts';
+import { launchBrowser, picture } from './browser.ts';
+import { api, credentials, holdsNothing, logIn, logOut, origin, settle, shownUsd } from './page-driver.ts';
 import { check, setting } from './step.ts';
 
 /**
@@ -123,7 +112,7 @@ async function oddDays(page: Page): Promise<string[]> {
 async function takePicture(page: Page): Promise<void> {
   await page.goto(`${origin}/app/costs?period=30d&by=day&and=model`);
   await settle(page);
-  await page.screenshot({ path: path.join(screenshots, 'costs.webp'), quality: 80 });
+  await picture(page, 'costs.webp');
 }
 
 const browser = await launchBrowser();

@@ -1,10 +1,8 @@
-import { mkdir } from 'node:fs/promises';
-import path from 'node:path';
 import { sleep } from '@gatehouse/kit/clock';
 import { AuthorizationServer } from '@gatehouse/test/authorization-server';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import type { Page } from 'puppeteer-core';
-import { launchBrowser } from './browser.ts';
+import { launchBrowser, picture } from './browser.ts';
 import {
   api,
   choose,
@@ -17,7 +15,6 @@ import {
   logOut,
   origin,
   patience,
-  screenshots,
   settle,
   shownUsd,
   textOf,
@@ -47,17 +44,15 @@ async function inspect(page: Page, role: string, paths: readonly string[]): Prom
         const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
         if (Number(overflow) > 0) wrong.push(`${target} is ${String(overflow)} px too wide at ${width}`);
         if (scheme === 'light' || width === widths.desktop)
-          await page.screenshot({
-            path: path.join(screenshots, `pages-${name}-${scheme}-${device}.png`),
-          });
+          await picture(page, `pages-${name}-${scheme}-${device}.png`);
       }
-      wrong.push(...(await faults(page)).map((fault) => `${target} (${scheme}): ${fault}`));
+      const found = await faults(page, scheme === 'light' ? 'all' : 'colours');
+      wrong.push(...found.map((fault) => `${target} (${scheme}): ${fault}`));
     }
   }
   return wrong;
 }
 
-await mkdir(screenshots, { recursive: true });
 const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
@@ -82,7 +77,7 @@ try {
     const programs = ['curl', 'OpenAI SDK', 'Claude Code', 'Codex'].filter(
       (program) => !shown.includes(program),
     );
-    await page.screenshot({ path: path.join(screenshots, 'pages-new-key.png') });
+    await picture(page, 'pages-new-key.png');
     const wrong = [...(await faults(page)), ...programs];
     await page.keyboard.press('Escape');
     await page.waitForFunction(`document.querySelector('dialog') === null`, patience);
@@ -119,10 +114,10 @@ try {
     );
     const shown = await textOf(page, '.conversation');
     const wrong = await faults(page);
-    await page.screenshot({ path: path.join(screenshots, 'pages-playground.png') });
+    await picture(page, 'pages-playground.png');
     await page.evaluate(`document.querySelector('.conversation a').click()`);
     await page.waitForSelector('.waterfall', patience);
-    await page.screenshot({ path: path.join(screenshots, 'pages-trace.png') });
+    await picture(page, 'pages-trace.png');
     return holdsNothing([
       ...wrong,
       ...(await faults(page)),
@@ -216,7 +211,7 @@ try {
     await page.goto(`${origin}/app/graph/${credentials.agent_key}?start=Gate`);
     await page.waitForSelector('.graph circle', patience);
     const shown = [(await page.$$('.graph circle')).length, (await page.$$('.graph line')).length];
-    await page.screenshot({ path: path.join(screenshots, 'pages-graph.png') });
+    await picture(page, 'pages-graph.png');
     return holdsNothing([...(await faults(page)), ...(shown.join() === '3,2' ? [] : [shown.join()])]);
   });
 
@@ -297,7 +292,7 @@ try {
     await click(page, 'Delete all of your data');
     await page.waitForSelector('dialog .danger', patience);
     const wrong = await faults(page);
-    await page.screenshot({ path: path.join(screenshots, 'pages-delete-own-data.png') });
+    await picture(page, 'pages-delete-own-data.png');
     await (await page.$('dialog .danger'))?.click();
     await page.waitForFunction(
       `/: completed/.test(document.querySelector('caption')?.textContent ?? '')`,

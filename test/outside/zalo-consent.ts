@@ -1,11 +1,10 @@
-import path from 'node:path';
 import { freePort } from '@gatehouse/local/ports';
 import { ProviderServer, ZaloAccount } from '@gatehouse/test/channel-providers';
 import { eventually } from '@gatehouse/test/eventually';
 import { LocalSystem, makeStateFolder } from '@gatehouse/test/local-system';
 import { makeTenant } from '@gatehouse/test/tenants';
 import type { Page } from 'puppeteer-core';
-import { launchBrowser } from './browser.ts';
+import { launchBrowser, picture } from './browser.ts';
 import { check, mustHold } from './step.ts';
 
 /** A step of `make test-outside` (55-zalo-consent.sh): see test/outside/README.md. */
@@ -17,7 +16,6 @@ const zalo = await ProviderServer.start((call) => account.answer(call));
 const { folder, remove } = await makeStateFolder();
 const port = await freePort();
 const gateway = `http://127.0.0.1:${port}`;
-const screenshots = process.env['SCREENSHOTS'] ?? folder;
 const local = new LocalSystem(folder, {
   ...{ PORT: String(port), LOG_LEVEL: 'error', GATEHOUSE_REPLICAS: 'webhook=2', PUBLIC_URL: gateway },
   ...{ ZALO_API_URL: zalo.url, ZALO_OAUTH_URL: zalo.url },
@@ -67,7 +65,7 @@ try {
     });
     await check('the page names the tenant, the channel and who asks', async () => {
       await page.goto(url);
-      await page.screenshot({ path: path.join(screenshots, 'consent.png') });
+      await picture(page, 'consent.png');
       const text = await textOf(page);
       const wanted = [slug, 'Support <b>on Zalo</b>', 'key '];
       return mustHold(
@@ -86,7 +84,7 @@ try {
         if (answered !== id) throw new Error('webhook is not reachable');
       });
       await Promise.all([page.waitForNavigation(), page.click('a')]);
-      await page.screenshot({ path: path.join(screenshots, 'consent-end.png') });
+      await picture(page, 'consent-end.png');
       const text = await textOf(page);
       const { status } = await call('GET', instance);
       return mustHold(text.startsWith('Connected') && status === 'connected', `${text} ${status}`);
