@@ -48,7 +48,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const { registry } = servers;
   const tools = createTools({ ...ground, registry, webFetch: web.webFetch });
   const transfers = createTransfers(shell, ground);
-  const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.store });
+  const forgetting = createForgetting({ cookies: cookies.cookies, logins: logins.logins });
   const { parts, ...served } = joined([
     ...[agents, { parts: [idempotency] }, servers, web, { parts: [egress] }],
     ...[logins, consents, secrets, cookies, transfers],

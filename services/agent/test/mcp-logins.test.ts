@@ -327,3 +327,38 @@ describe('the end of a login', () => {
     expect(await statusesOf(ann)).toEqual({ mail: 'needs_login' });
   });
 });
+
+describe('logins that end with others', () => {
+  it.each<[string, (id: string) => Promise<unknown>]>([
+    ['their server is deleted', (id) => change('DELETE', id)],
+    ['their server moves', (id) => change('PATCH', id, { url: `${mcp.server.url}?moved` })],
+    ['the data of their users are deleted', () => Promise.all([forget('ann'), forget('bob')])],
+  ])('are revoked when %s', async (_when, end) => {
+    const id = await mcp.register(perUser);
+    await mcp.register(perUser, { name: 'notes' });
+    await mcp.connect('mail', 'ann', ann);
+    await mcp.connect('mail', 'bob', bob);
+    await mcp.connect('notes', 'cyd', mcp.tenant.bound('cyd'));
+    await end(id);
+    await eventually(() => expect(mcp.login.revoked).toBe(2));
+    const users = mcp.login.tokens.map((token) =>
+      mcp.login.userOf({ headers: { authorization: `Bearer ${token}` } }),
+    );
+    expect(users.filter((user) => user !== null)).toEqual(['cyd']);
+  });
+
+  const change = async (method: string, id: string, body?: object): Promise<void> => {
+    const { status } = await mcp.agents.call(method, `/v1/mcp/servers/${id}`, { as: mcp.tenant.admin, body });
+    expect([200, 204]).toContain(status);
+  };
+
+  const forget = async (userId: string): Promise<void> => {
+    const request = {
+      ...{ tenantId: mcp.tenant.id, userId, deletionId: newId() },
+      requestedAtMs: BigInt(Date.now() + 1_000),
+    };
+    const tenantService = await mcp.agents.participant('tenant');
+    const { counts } = await tenantService.call('forgetUser', request, { deadlineMs: 30_000 });
+    expect(counts).toEqual({ cookies: 0n, mcp_logins: 1n });
+  };
+});

@@ -11,7 +11,7 @@ import { actingUserOf } from '../shared/acting-user.ts';
 import {
   deleteLogin,
   listServersWithLogin,
-  type EndedLogin,
+  type OwnEndedLogin,
   type ServerWithLogin,
 } from './own-login-store.ts';
 
@@ -46,17 +46,15 @@ export function loginHandlers({
     'mcp.logins.delete': async (call: Call) => {
       const { userId } = actingUserOf(call, ofUser);
       const serverId = resourceId({ id: call.params['server_id'] ?? '' }, what);
-      const ended: EndedLogin[] = [];
+      const ended: OwnEndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
         const login = found(await deleteLogin(db, { userId, serverId }), what);
         ended.push(login);
         const before = { name: login.serverName, user_id: userId };
         return { changes: [{ action: 'mcp_server.disconnected', id: serverId, before, after: null }] };
       });
-      for (const login of ended) {
-        registry.forgetLogin(login);
-        logins.ended(login);
-      }
+      for (const login of ended) registry.forgetLogin(login);
+      logins.ended(ended);
       return reply;
     },
   };

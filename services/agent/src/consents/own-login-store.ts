@@ -1,5 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { EndedLogin } from '../logins/login.ts';
 
 /** A user of a tenant. */
 export interface LoginUser {
@@ -21,11 +22,7 @@ export interface ServerWithLogin {
 }
 
 /** A login that its user has ended. */
-export interface EndedLogin extends LoginUser {
-  id: string;
-  serverId: string;
-  /** Encrypted. */
-  secrets: Buffer;
+export interface OwnEndedLogin extends EndedLogin {
   serverName: string;
   connectionId: string;
 }
@@ -64,14 +61,14 @@ export async function listServersWithLogin(
 export async function deleteLogin(
   db: Queryable,
   { userId, serverId }: { userId: string; serverId: string },
-): Promise<EndedLogin | null> {
+): Promise<OwnEndedLogin | null> {
   // A consent, or the deletion of the server, locks it first, too.
   await db.query('select from agent.mcp_servers where id = $1 for key share', [serverId]);
   await db.query(`delete from agent.consent_tickets where subject_id = $1 and asked_by ->> 'user_id' = $2`, [
     serverId,
     userId,
   ]);
-  const { rows } = await db.query<EndedLogin>(
+  const { rows } = await db.query<OwnEndedLogin>(
     `delete from agent.mcp_logins as l using agent.mcp_servers as s
      where l.server_id = $1 and l.user_id = $2 and s.id = l.server_id
      returning l.id, l.tenant_id as "tenantId", l.server_id as "serverId", l.user_id as "userId", l.secrets,

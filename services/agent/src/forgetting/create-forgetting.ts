@@ -1,6 +1,6 @@
 import type { Participation } from '@gatehouse/shell/participant';
 import type { CookieStore } from '../cookies/cookie-store.ts';
-import type { LoginStore } from '../logins/login-store.ts';
+import type { Logins } from '../logins/logins.ts';
 
 const batch = 500;
 
@@ -10,7 +10,7 @@ export function createForgetting({
   logins,
 }: {
   cookies: CookieStore;
-  logins: LoginStore;
+  logins: Logins;
 }): Pick<Participation, 'forgetUser'> {
   return {
     async forgetUser({ tenantId, userId, requestedAt: before }) {

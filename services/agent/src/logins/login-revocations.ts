@@ -22,8 +22,10 @@ export interface LoginRevocationsOptions {
   log: Logger;
 }
 
-/** Revocations of one tenant; a server that hangs delays no other tenant, and what waits in vain is left out. */
-const inFlight = { perKey: 2, slots: 16, maxWaiting: 1_000 };
+/** Those of one tenant that wait; further ones are left out. */
+export const maxRevocations = 1_000;
+/** A server that hangs delays no other tenant, and what waits in vain is left out. */
+const inFlight = { perKey: 2, slots: 16, maxWaiting: maxRevocations, maxWaitingOfAll: 10 * maxRevocations };
 
 /** Revokes the tokens of logins that users have ended (RFC 7009), as far as their authorization servers take that. */
 export class LoginRevocations {

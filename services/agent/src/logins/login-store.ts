@@ -10,7 +10,16 @@ import type { McpTool } from '../mcp/mcp-tool.ts';
 import { changedToolAlerts } from '../mcp/tool-changes.ts';
 import { goodSecondsOf, type ListHead, type ListTexts } from '../mcp/tool-lists.ts';
 import { acceptance, reviewed, type AcceptedTool } from '../mcp/tool-review.ts';
-import { ownerOf, type Login, type LoginList, type LoginOf, type LoginRef, type NewLogin } from './login.ts';
+import {
+  ownerOf,
+  type EndedLogin,
+  type Login,
+  type LoginList,
+  type LoginOf,
+  type LoginRef,
+  type NewLogin,
+} from './login.ts';
+import { maxRevocations } from './login-revocations.ts';
 import type { LoginRecord } from './logins.ts';
 
 /** Tokens are refreshed after this part of their time. */
@@ -18,7 +27,8 @@ const refreshAfter = 0.9;
 /** How long a replica may take for a refresh, after which another one may begin. */
 const claimS = 60;
 
-const columns = `id, tenant_id as "tenantId", server_id as "serverId", user_id as "userId", secrets,
+const ended = 'id, tenant_id as "tenantId", server_id as "serverId", user_id as "userId", secrets';
+const columns = `${ended},
   coalesce(expires_at <= clock_timestamp(), false) as "isExpired",
   coalesce(refresh_due_at <= clock_timestamp(), false) as "isRefreshDue",
   lost_at is not null as "isLost"`;
@@ -259,23 +269,24 @@ export class LoginStore implements LoginRecord, UserLists {
 
   /**
    * Removes up to `limit` logins of a user, and the links that were made for the user, so that a consent under way
-   * stores nothing afterwards. Returns how many logins were removed.
+   * stores nothing afterwards. Returns the logins.
    */
   async forget(
     { tenantId, userId, before }: { tenantId: string; userId: string; before: Date },
     limit: number,
-  ): Promise<number> {
+  ): Promise<EndedLogin[]> {
     return withTenant(this.#pool, tenantId, async (db) => {
       await db.query(
         `delete from agent.consent_tickets where tenant_id = $1 and asked_by ->> 'user_id' = $2 and created_at <= $3`,
         [tenantId, userId, before],
       );
-      const { rowCount } = await db.query(
+      const { rows } = await db.query<EndedLogin>(
         `delete from agent.mcp_logins where id = any (array(
-           select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))`,
+           select id from agent.mcp_logins where tenant_id = $1 and user_id = $2 and created_at <= $3 limit $4))
+         returning ${ended}`,
         [tenantId, userId, before, limit],
       );
-      return rowCount ?? 0;
+      return rows;
     });
   }
 }
@@ -313,15 +324,22 @@ export async function hasLogin(
   return rows.length > 0;
 }
 
-/** Deletes the logins of a server that are for another connection. */
-export async function deleteOldLogins(
+/**
+ * Deletes the logins of a server that are for another connection; all if it is null. Returns as many of them as may wait
+ * to be revoked.
+ */
+export async function deleteLoginsBut(
   db: Queryable,
-  { id, connectionId }: { id: string; connectionId: string },
-): Promise<void> {
-  await db.query('delete from agent.mcp_logins where server_id = $1 and connection_id <> $2', [
-    id,
-    connectionId,
-  ]);
+  serverId: string,
+  connectionId: string | null,
+): Promise<EndedLogin[]> {
+  const { rows } = await db.query<EndedLogin>(
+    `with ended as (
+       delete from agent.mcp_logins where server_id = $1 and connection_id is distinct from $2 returning ${ended})
+     select id, "tenantId", "serverId", "userId", secrets from ended limit ${maxRevocations}`,
+    [serverId, connectionId],
+  );
+  return rows;
 }
 
 /** Raises the alert that a user has to log in again. A login that all users share shows in the status of the server. */

@@ -16,6 +16,9 @@ export interface Login {
   isLost: boolean;
 }
 
+/** A login that is no longer stored, whose tokens may be revoked. */
+export type EndedLogin = Pick<Login, 'id' | 'tenantId' | 'serverId' | 'userId' | 'secrets'>;
+
 /** The key of a login. */
 export interface LoginOf {
   tenantId: string;

@@ -15,7 +15,7 @@ import {
 } from '../mcp/oauth-client.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { GivenTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
-import type { Login, LoginOf, LoginRef, NewLogin } from './login.ts';
+import type { EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
 import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
@@ -44,6 +44,8 @@ export interface LoginRecord {
   lose(login: Login, claim: string): Promise<void>;
   /** Forgets that the gateway is registered, because the authorization server has. */
   forgetClient(server: Pick<Login, 'tenantId' | 'serverId'>): Promise<void>;
+  /** Removes up to `limit` logins of a user that were there `before`, and returns them. */
+  forget(deletion: { tenantId: string; userId: string; before: Date }, limit: number): Promise<EndedLogin[]>;
   /** Replaces secrets of a server that have not changed meanwhile. */
   replaceSecrets(
     server: McpServerHead,
@@ -152,9 +154,16 @@ export class Logins {
     return this.#made(owner, { binding, grant: 'authorization_code' }, tokens);
   }
 
-  /** Revokes the tokens of a login that its user has ended. Returns at once. */
-  ended(login: Pick<Login, 'id' | 'secrets'> & TokenOwner): void {
-    this.#options.revocations.revoke(login, () => this.#open(login));
+  /** Revokes the tokens of logins that are no longer stored. Returns at once. */
+  ended(logins: readonly EndedLogin[]): void {
+    for (const login of logins) this.#options.revocations.revoke(login, () => this.#open(login));
+  }
+
+  /** Removes up to `limit` logins of a user, whose tokens are then revoked. Returns how many. */
+  async forget(deletion: Parameters<LoginRecord['forget']>[0], limit: number): Promise<number> {
+    const forgotten = await this.#options.store.forget(deletion, limit);
+    this.ended(forgotten);
+    return forgotten.length;
   }
 
   /** Revokes the tokens of a consent that came too late. Returns at once. */

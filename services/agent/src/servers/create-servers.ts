@@ -1,5 +1,6 @@
 import { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { Logins } from '../logins/logins.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { observeMcp } from '../mcp/mcp-metrics.ts';
 import { McpRegistry, type McpRegistryOptions, type UserLists } from '../mcp/mcp-registry.ts';
@@ -19,18 +20,19 @@ export function createServers(
       /** The lists of servers where each user has a login. */
       store: UserLists;
       accessOf: McpRegistryOptions['accessOf'];
+      logins: Logins;
     };
   },
 ) {
-  const { app, egress, guard, changes, raise, logins } = options;
-  const { oauth, serverSecrets: secrets, store: lists, accessOf } = logins;
+  const { app, egress, guard, changes, raise } = options;
+  const { oauth, serverSecrets: secrets, store: lists, accessOf, logins } = options.logins;
   const servers = new ServerStore(app, raise);
   const registry = new McpRegistry({ egress, record: servers, accessOf, lists, log });
   observeMcp(metrics, registry);
   const verification = new Verification(registry, oauth);
   return {
     handlers: serverHandlers({
-      ...{ servers, registry, lists, verification, guard, secrets, changes },
+      ...{ servers, registry, lists, verification, guard, secrets, logins, changes },
       counts: new MinuteCounts(app, 'agent'),
     }),
     parts: [registry],

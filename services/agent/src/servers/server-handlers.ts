@@ -17,7 +17,9 @@ import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { z } from 'zod';
-import { deleteOldLogins, hasLogin } from '../logins/login-store.ts';
+import { deleteLoginsBut, hasLogin } from '../logins/login-store.ts';
+import type { EndedLogin } from '../logins/login.ts';
+import type { Logins } from '../logins/logins.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
@@ -53,6 +55,7 @@ export interface ServerDependencies {
   verification: Verification;
   guard: Guard;
   secrets: ServerSecrets;
+  logins: Logins;
   changes: Changes;
   counts: MinuteCounts;
 }
@@ -62,7 +65,7 @@ const connections = 'mcp_connections';
 
 /** `/v1/mcp/servers*` */
 export function serverHandlers(dependencies: ServerDependencies): Record<string, Handler> {
-  const { servers, registry, lists, guard, changes, counts } = dependencies;
+  const { servers, registry, lists, guard, logins, changes, counts } = dependencies;
   return {
     'mcp.servers.list': async (call: List) => {
       const { limit, cursor } = call.query;
@@ -88,17 +91,19 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       const { body } = call;
       const isOther = connectsDifferently(known, body) || (body.enabled === true && !known.enabled);
       if (isOther || known.status === 'pending') await counts.count(tenantId, connections);
+      let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
         const before = found(await lockMcpServer(db, id), what);
         const isConsented = await hasLogin(db, before);
         const after = await updateMcpServer(db, id, patched({ before, isConsented }, body, dependencies));
-        await deleteOldLogins(db, after);
+        ended = await deleteLoginsBut(db, id, after.connectionId);
         const [old, shown] = [showServer(before), showServer(after)];
         return {
           body: shown,
           changes: [{ action: 'mcp_server.updated', id, before: old, after: shown }],
         };
       });
+      logins.ended(ended);
       if (connectsDifferently(known, body)) registry.forget(known);
       if ((reply.body as WireMcpServer).status !== 'pending') return reply;
       const stored = found(await servers.find(tenantId, id), what);
@@ -111,11 +116,14 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
     'mcp.servers.delete': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = found(await servers.find(tenantId, id), what);
+      let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
         const before = showServer(found(await lockMcpServer(db, id), what));
+        ended = await deleteLoginsBut(db, id, null);
         await deleteMcpServer(db, id);
         return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
       });
+      logins.ended(ended);
       registry.forget(server);
       return reply;
     },
