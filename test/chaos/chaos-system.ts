@@ -2,9 +2,11 @@ import { readFile } from 'node:fs/promises';
 import type { Credentials } from '@gatehouse/local/credentials';
 import { sleep } from '@gatehouse/kit/clock';
 import { freePort } from '@gatehouse/local/ports';
+import type { Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
-import { queryLocal } from '@gatehouse/test/local-database';
+import { localDatabaseUrl } from '@gatehouse/test/local-database';
 import { LocalSystem } from '@gatehouse/test/local-system';
+import { openPool } from '@gatehouse/test/query';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { makeTenant, type TenantAccess } from '@gatehouse/test/tenants';
 import { makeUsedStateFolder } from '@gatehouse/test/used-state';
@@ -23,17 +25,22 @@ export class ChaosSystem {
   readonly credentials: Credentials;
   /** With the demo tenant's user key. */
   readonly client: GatewayClient;
+  readonly #database: Pool;
   readonly #remove: () => Promise<void>;
   readonly #startedAt = performance.now();
   readonly #marks: string[] = [];
 
   private constructor(
-    parts: Pick<ChaosSystem, 'local' | 'simulator' | 'credentials'> & { remove: () => Promise<void> },
+    parts: Pick<ChaosSystem, 'local' | 'simulator' | 'credentials'> & {
+      database: Pool;
+      remove: () => Promise<void>;
+    },
   ) {
     this.local = parts.local;
     this.simulator = parts.simulator;
     this.credentials = parts.credentials;
     this.client = new GatewayClient(parts.credentials.url, parts.credentials.user_key);
+    this.#database = parts.database;
     this.#remove = parts.remove;
   }
 
@@ -56,9 +63,11 @@ export class ChaosSystem {
     });
     try {
       const credentials = await local.ready();
+      const database = openPool(await localDatabaseUrl(folder));
+      const chaos = new ChaosSystem({ local, simulator, credentials, database, remove });
       // Deletes dead instances of the run before on its state.
-      await queryLocal(folder, 'delete from chat.instances where dead_at is not null');
-      return new ChaosSystem({ local, simulator, credentials, remove });
+      await chaos.rows('delete from chat.instances where dead_at is not null');
+      return chaos;
     } catch (error) {
       await local.stop().catch(() => undefined);
       await simulator.close();
@@ -69,6 +78,7 @@ export class ChaosSystem {
 
   async stop(): Promise<void> {
     await this.local.stop();
+    await this.#database.end();
     await this.simulator.close();
     await this.#remove();
   }
@@ -80,7 +90,7 @@ export class ChaosSystem {
 
   /** Rows of the system's database as the superuser sees them. */
   async rows<Row extends object>(sql: string, values?: unknown[]): Promise<Row[]> {
-    return queryLocal<Row>(this.local.stateFolder, sql, values);
+    return (await this.#database.query<Row>(sql, values)).rows;
   }
 
   /** The highest resident memory that a process had since it started, in MiB. */

@@ -1,4 +1,4 @@
-import { Client } from 'pg';
+import { Client, Pool } from 'pg';
 
 const connectTimeoutMs = 5_000;
 
@@ -17,4 +17,16 @@ export async function query<Row extends object>(
   } finally {
     await client.end();
   }
+}
+
+/**
+ * A pool for tests that send many statements: a new connection for each costs more than most statements do. Lost
+ * connections are replaced. The caller ends it.
+ */
+export function openPool(url: string): Pool {
+  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs });
+  // If a connection is lost, its statement fails too.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
