@@ -57,7 +57,7 @@ function startTrickle(): Trickle {
   let tick = 0;
   const timer = setInterval(() => {
     tick += 1;
-    const provider = { chunks: 20, chunk_delay_ms: 50, delay_ms: (tick % 5) * 100 };
+    const provider = { chunks: 5, chunk_delay_ms: 200, delay_ms: (tick % 5) * 100 };
     if (tick % 5 === 0) trickle.unknown.push(chaos.client.complete({ key: unknownKey(), provider }));
     else trickle.known.push(ask({ stream: tick % 2 === 0, provider }));
   }, 100);
@@ -121,8 +121,9 @@ export function hungPostgres(of: () => ChaosSystem): void {
           const before = await auditSoFar(chaos);
           const deadBefore = await deadInstances();
           const { userKey: newKey } = await chaos.makeTenant();
-          const trickle = startTrickle();
           await untilAllJudge();
+          const trickle = startTrickle();
+          await chaos.within(20_000, 'the trickle is answered', async () => trickle.answered >= 20);
 
           await signalPostgres(chaos, 'SIGSTOP');
           const hungAt = performance.now();

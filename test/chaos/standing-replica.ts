@@ -186,7 +186,8 @@ export function standingReplica(of: () => ChaosSystem): void {
           const inHand = Array.from({ length: 60 }, (_, index) =>
             chaos.client.complete({
               stream: index % 3 !== 0,
-              provider: index % 3 === 0 ? { delay_ms: 6_000 } : { chunks: 100, chunk_delay_ms: 60 + index },
+              provider:
+                index % 3 === 0 ? { delay_ms: 6_000 } : { chunks: 25, chunk_delay_ms: 240 + 4 * index },
             }),
           );
           await chaos.within(20_000, 'the provider has all requests', async () => {

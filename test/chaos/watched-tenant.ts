@@ -54,7 +54,7 @@ export class WatchedTenant {
       this.#client.complete({
         stream: true,
         user: users[index % users.length] ?? '',
-        provider: { chunks: 250, chunk_delay_ms: 100 + index },
+        provider: { chunks: 100, chunk_delay_ms: 250 + 2 * index },
       }),
     );
   }
