@@ -211,6 +211,13 @@ module.exports = {
       'requests are forwarded by proxy/ of the edge',
     ),
     only('kafkajs', `^(packages/events)/|node_modules|${tests}`, 'events go through packages/events'),
+    {
+      name: 'kafkajs-loads-with-its-first-client',
+      comment: 'processes without Kafka start without its 143 files',
+      severity: 'error',
+      from: { path: '^packages/', pathNot: tests },
+      to: { path: 'node_modules/kafkajs/', dynamic: false, dependencyTypesNot: ['type-only'] },
+    },
     only('pg-boss', `^(packages/jobs)/|node_modules|${tests}`, 'background jobs go through packages/jobs'),
     only(
       'jose',

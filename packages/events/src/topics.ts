@@ -14,7 +14,8 @@ const retentionMs = 14 * 24 * 3_600_000;
  * broker.
  */
 export async function createTopic({ brokers, topic }: KafkaPlace, log: Logger): Promise<void> {
-  const admin = kafkaClient('gatehouse-migrate', brokers, log).admin();
+  const kafka = await kafkaClient('gatehouse-migrate', brokers, log);
+  const admin = kafka.admin();
   await admin.connect();
   try {
     await admin.createTopics({
