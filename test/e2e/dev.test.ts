@@ -46,8 +46,8 @@ describe('make dev', () => {
 
   it('restarts every service that loads the file of a package, and no other', async () => {
     const before = system.processes();
-    await touch('packages/secrets/src/key-ring.ts');
-    const names = ['tenant-1', 'agent-1', 'memory-1', 'chat-1', 'webhook-1'];
+    await touch('packages/identity/src/key-text.ts');
+    const names = ['tenant-1', 'edge-1'];
     for (const name of names) await system.waitForOutput(new RegExp(`${name} runs again`));
     expect(replaced(before, system.processes())).toEqual(names);
   });

@@ -156,21 +156,11 @@ describe('make up', () => {
     expect(system.output).toMatch(/^gatehouse-1 .* stopping /m);
   });
 
-  it('runs several processes with all services, whose limits and keys are those of one', async () => {
-    const port = await freePort(2);
-    const second = await restart({ PORT: String(port), GATEHOUSE_REPLICAS: 'all=2' });
-    const names = system.processes().map(({ name }) => name);
-    expect(names).toEqual(['postgres', 'simulator', 'gatehouse-1', 'gatehouse-2']);
-    expect(second.url).toBe(`http://127.0.0.1:${port}`);
-    expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
-    expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
-  });
-
   it('continues with the same keys, on another port and with more processes', async () => {
     const port = await freePort(2);
     const second = await restart({
       PORT: String(port),
-      GATEHOUSE_REPLICAS: 'edge=2,chat=2',
+      GATEHOUSE_REPLICAS: 'edge=2,analytics=2',
       DRAIN_TIMEOUT_MS: '1000',
     });
     expect(second).toEqual({ ...first, url: `http://127.0.0.1:${port}` });
@@ -178,8 +168,8 @@ describe('make up', () => {
     expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
     const names = system.processes().map(({ name }) => name);
     expect(names).toEqual([
-      ...['postgres', 'simulator', 'tenant-1', 'agent-1', 'analytics-1', 'memory-1'],
-      ...['chat-1', 'chat-2', 'webhook-1', 'edge-1', 'edge-2'],
+      ...['postgres', 'simulator', 'tenant-1', 'agent-1', 'analytics-1', 'analytics-2', 'memory-1'],
+      ...['chat-1', 'webhook-1', 'edge-1', 'edge-2'],
     ]);
   });
 
@@ -199,7 +189,10 @@ describe('make up', () => {
     await rm(path.join(folder, 'credentials.json'));
     const models = path.join(folder, 'models.yaml');
     await writeFile(models, otherCatalogue);
-    const third = await restart({ GATEHOUSE_MODELS: models });
+    const port = await freePort(2);
+    const settings = { PORT: String(port), GATEHOUSE_REPLICAS: 'all=2' };
+    const third = await restart({ ...settings, GATEHOUSE_MODELS: models });
+    expect(third.url).toBe(`http://127.0.0.1:${port}`);
     expect(survivors(services)).toEqual([]);
     // The keys were lost with the file, the tenant was not.
     expect(third.tenant_id).toBe(first.tenant_id);
@@ -207,17 +200,26 @@ describe('make up', () => {
     expect((await readdir(folder)).filter((file) => file.includes('draft'))).toEqual([]);
   });
 
-  it('gives the demo agent a model of the catalogue when its own has left it', async () => {
+  it('runs several processes with all services, whose limits and keys are those of one', async () => {
+    const names = system.processes().map(({ name }) => name);
+    expect(names).toEqual(['postgres', 'simulator', 'gatehouse-1', 'gatehouse-2']);
+    const { url } = await system.credentials();
+    const port = Number(new URL(url).port);
+    expect((await get(`http://127.0.0.1:${port + 1}/v1/whoami`, first.user_key)).status).toBe(200);
+  });
+
+  it('gives the demo agent a model of the catalogue when its own has left it, and stops', async () => {
     const { url, user_key, agent_key } = await system.credentials();
     const agent = await get(`${url}/v1/agents/${agent_key}`, user_key);
     expect(agent.body).toMatchObject({ model: 'other-model' });
     expect(await runCurlLine()).toMatchObject({ object: 'chat.completion' });
+    expect(await system.stop('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 });
 
 describe('make up, interrupted', () => {
   it('while it starts: stops what it has started and ends without an error', async () => {
-    const { folder, remove } = await makeStateFolder();
+    const { folder, remove } = await makeUsedStateFolder();
     const system = new LocalSystem(folder, { PORT: String(await freePort()) });
     await system.waitForOutput(/bundled simulator/);
     const processes = system.processes();
@@ -238,8 +240,8 @@ describe('make up refuses to start', () => {
 
   afterAll(() => remove());
 
-  async function refusal(settings: Record<string, string>): Promise<string> {
-    const system = new LocalSystem(folder, settings);
+  async function refusal(settings: Record<string, string>, state = folder): Promise<string> {
+    const system = new LocalSystem(state, settings);
     expect(await system.exited).toEqual({ code: 1, signal: null });
     return system.output;
   }
@@ -273,12 +275,15 @@ describe('make up refuses to start', () => {
   });
 
   it('with a catalogue that is wrong, and leaves no process', async () => {
-    const models = path.join(folder, 'models.yaml');
+    const used = await makeUsedStateFolder();
+    const models = path.join(used.folder, 'models.yaml');
     await writeFile(models, 'providers: []\nmodels: []\n');
-    const output = await refusal({ PORT: String(await freePort()), GATEHOUSE_MODELS: models });
+    const settings = { PORT: String(await freePort()), GATEHOUSE_MODELS: models };
+    const output = await refusal(settings, used.folder);
     expect(output).toMatch(/gatehouse-1 failed to start: it exited with code 1; see its log above\.\n/);
     expect(output).toContain('The model catalogue is wrong');
-    expect(await serversIn(path.join(folder, 'postgres'))).toEqual([]);
+    expect(await serversIn(path.join(used.folder, 'postgres'))).toEqual([]);
+    await used.remove();
   });
 });
 
