@@ -7,7 +7,9 @@ import { WebhookDeliveries } from './webhook-deliveries.ts';
 
 /** Two replicas of webhook and of chat: what senders and people send, while nothing and while everything is killed. */
 
-const messages = Number(process.env['CHAOS_MESSAGES'] ?? 1_000);
+const messages = Number(process.env['CHAOS_MESSAGES'] ?? 250);
+/** The provider takes so long, so that each kill meets turns and calls under way. */
+const answerMs = 1_500;
 const kills = 6;
 
 let chaos: ChaosSystem;
@@ -19,6 +21,8 @@ beforeAll(async () => {
   providers = await ChannelProviders.start();
   chaos = await ChaosSystem.start({
     ...{ GATEHOUSE_REPLICAS: 'webhook=2,chat=2', EGRESS_ALLOW: '127.0.0.1', LOG_LEVEL: 'error' },
+    // Each connection reads the catalogue of the database and plans statements for itself.
+    DATABASE_POOL: '4',
     ...providers.settings,
   });
   people = await ChannelPeople.prepare(chaos, providers, new Random(18));
@@ -35,9 +39,9 @@ describe('people who write by channels of all types, with repeats, out of order,
     'are answered exactly once when nothing is killed',
     () =>
       chaos.explain(async () => {
-        const some: People = [100, 120];
-        people.trouble(0.1);
-        const all = await people.write(some, 10, 300);
+        const some: People = [100, 112];
+        people.trouble(0.2);
+        const all = await people.write(some, 8, 300);
         await people.untilAnswered();
         people.expectOrder(all, some);
         await people.expectRuns(all);
@@ -53,13 +57,14 @@ describe('kill -9 of webhook and chat, two replicas each, while people write, an
     () =>
       chaos.explain(async () => {
         const some: People = [1, 26];
-        people.trouble(0.02);
+        people.trouble(0.08);
+        chaos.simulator.setFault({ delay_ms: answerMs });
         const random = new Random(17);
         const state = { over: false };
         const names = ['webhook-1', 'webhook-2', 'chat-1', 'chat-2'];
         const killing = killSome(chaos, { random, state, kills, names });
         const [all] = await Promise.all([
-          people.write(some, messages / (some[1] - some[0]), 900),
+          people.write(some, messages / (some[1] - some[0]), 3_600),
           webhooks.send(random),
         ]);
         state.over = true;

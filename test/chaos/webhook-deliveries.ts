@@ -6,10 +6,10 @@ import { signed } from '@gatehouse/test/webhook-senders';
 import type { ChaosSystem } from './chaos-system.ts';
 import type { Random } from '@gatehouse/test/random';
 
-const deliveries = Number(process.env['CHAOS_DELIVERIES'] ?? 700);
+const deliveries = Number(process.env['CHAOS_DELIVERIES'] ?? 150);
 const senders = 12;
 /** So that the load lasts for several kills. */
-const paceMs = 250;
+const paceMs = 1_200;
 /** A delivery under way in a process that dies is sent again half a minute later. */
 const deliveredWithinMs = 180_000;
 
