@@ -1,3 +1,4 @@
+import { sleep } from '@gatehouse/kit/clock';
 import { partitionCount } from '@gatehouse/events/partitions';
 import { eventually } from '@gatehouse/test/eventually';
 import type { ChaosSystem } from './chaos-system.ts';
@@ -106,11 +107,15 @@ function complaintsAbout(row: RunRow, requests: number): string[] {
 /** Whether every run has its end and has arrived at analytics, as far as can be said now. */
 export async function allArrived(chaos: Records): Promise<boolean> {
   const [chat] = await chaos.rows<{ waiting: number; at: Date }>(
-    `select ((select count(*) from chat.runs_under_way) + (select count(*) from chat.outbox)
-             + (select count(*) from chat.logged_runs where ending is not null))::integer as waiting,
+    `select ((select count(*) from chat.open_runs) + (select count(*) from chat.outbox)
+             + (select count(*) from chat.logged_runs where not ended or ending is not null))::integer as waiting,
             clock_timestamp() as at`,
   );
-  if (chat === undefined || chat.waiting > 0) return false;
+  if (chat === undefined || chat.waiting > 0) {
+    // The log of a dead replica takes PostgreSQL up to half a second to read as runs.
+    await sleep(1_000);
+    return false;
+  }
   // Published events may not have arrived yet. Watermarks report arrival, once a second.
   return eventually(
     async () => {

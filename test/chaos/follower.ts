@@ -2,7 +2,7 @@ import { tracePage, type Trace } from '@gatehouse/contract/traces';
 import { sleep } from '@gatehouse/kit/clock';
 import type { z } from 'zod';
 
-const pollMs = 50;
+const pollMs = 250;
 
 /** A client that polls `traces/follow` all the time and keeps what it received. */
 export class Follower {
