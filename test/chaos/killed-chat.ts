@@ -7,17 +7,17 @@ import type { Outcome } from './gateway-client.ts';
 
 const streams = 200;
 /** Between two requests of a client that makes one after the other. */
-const paceMs = 20;
+const paceMs = 100;
 /** Reaping is due within 30 s; two busy cores get half as much again. */
 const reapedWithinMs = 45_000;
 
 /** Some end before the kill, most in its middle however long all take to begin, and some have not begun to answer. */
 const fates = [
   { chunks: 20, chunk_delay_ms: 50 },
-  { chunks: 600, chunk_delay_ms: 100 },
-  { chunks: 300, chunk_delay_ms: 200 },
-  { chunks: 600, chunk_delay_ms: 100 },
-  { chunks: 600, chunk_delay_ms: 100, delay_ms: 60_000 },
+  { chunks: 150, chunk_delay_ms: 400 },
+  { chunks: 120, chunk_delay_ms: 500 },
+  { chunks: 150, chunk_delay_ms: 400 },
+  { chunks: 150, chunk_delay_ms: 400, delay_ms: 60_000 },
 ];
 
 /** Sends unary requests one after the other until `state.over`. */

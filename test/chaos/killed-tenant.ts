@@ -14,7 +14,7 @@ async function kill(chaos: ChaosSystem, names: readonly string[]): Promise<void>
   });
 }
 
-/** Waits until twenty more requests are made, a second's worth, and the last of them is answered. */
+/** Waits until twenty more requests are made, two seconds' worth, and the last of them is answered. */
 async function twentyMore(chaos: ChaosSystem, requests: readonly Promise<Outcome>[]): Promise<void> {
   const { length } = requests;
   await chaos.within(10_000, 'twenty more requests', async () => requests.length >= length + 20);
@@ -41,8 +41,8 @@ export function killedTenant(of: () => ChaosSystem): void {
           tick += 1;
           const model = tick % 2 === 0 ? agent : 'gpt-4.1-mini';
           known.push(chaos.client.complete({ model, stream: tick % 3 === 0, provider }));
-          if (tick % 4 === 0) unknown.push(chaos.client.complete({ key: unknownKey() }));
-        }, 50);
+          if (tick % 2 === 0) unknown.push(chaos.client.complete({ key: unknownKey() }));
+        }, 100);
         await twentyMore(chaos, known);
         for (const victims of [['tenant-1'], ['agent-1'], ['tenant-1', 'agent-1']]) {
           await kill(chaos, victims);
