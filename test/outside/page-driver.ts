@@ -37,7 +37,7 @@ export async function choose(page: Page, label: string, value: string): Promise<
 }
 
 /** Logs in also if a check before has failed while another person was logged in. */
-export async function logInAnew(page: Page, key: string, target: string): Promise<void> {
+export async function logInAfresh(page: Page, key: string, target: string): Promise<void> {
   const context = page.browserContext();
   await context.deleteCookie(...(await context.cookies()));
   await logIn(page, key, target);

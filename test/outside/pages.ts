@@ -11,7 +11,7 @@ import {
   faults,
   fill,
   holdsNothing,
-  logInAnew,
+  logInAfresh,
   logOut,
   origin,
   patience,
@@ -63,7 +63,7 @@ try {
   let secret = '';
 
   await check('a link into the pages leads through the login back to it', async () => {
-    await logInAnew(page, credentials.admin_key, '/app/keys?from=link');
+    await logInAfresh(page, credentials.admin_key, '/app/keys?from=link');
     return mustHold(page.url() === `${origin}/app/keys?from=link`, page.url());
   });
 
@@ -277,7 +277,7 @@ try {
   });
 
   await check('no page of a user has a fault by axe, and none is of an admin', async () => {
-    await logInAnew(page, credentials.user_key, '/app/');
+    await logInAfresh(page, credentials.user_key, '/app/');
     const paths = await listedPages(page);
     const foreign = paths.filter((target) => /costs|users|sessions|audit|keys/.test(target));
     const wrong = await inspect(page, 'user', paths);
@@ -288,7 +288,7 @@ try {
   await check('a user has all of their data deleted, and sees how far that is', async () => {
     const body = { name: 'Of a user', role: 'user', user_id: 'grace' };
     const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
-    await logInAnew(page, made.body.key, '/app/data');
+    await logInAfresh(page, made.body.key, '/app/data');
     await click(page, 'Delete all of your data');
     await page.waitForSelector('dialog .danger', patience);
     const wrong = await faults(page);
@@ -317,7 +317,7 @@ try {
     await api('/v1/mcp/servers', credentials.admin_key, server);
     const body = { name: 'Of another user', role: 'user', user_id: 'ida' };
     const made = await api<{ key: string }>('/v1/api-keys', credentials.admin_key, body);
-    await logInAnew(page, made.body.key, '/app/data');
+    await logInAfresh(page, made.body.key, '/app/data');
     await click(page, 'Log in at mail');
     const link = await page.waitForSelector('main p[role=status] a', patience);
     const wrong = await faults(page);
@@ -345,7 +345,7 @@ try {
   await login.stop();
 
   await check('an owner chooses the order of models, which the address keeps', async () => {
-    await logInAnew(page, credentials.owner_key, '/app/models');
+    await logInAfresh(page, credentials.owner_key, '/app/models');
     await settle(page);
     const shown = (): Promise<string[]> =>
       page.$$eval('tbody td:first-child', (cells) =>
@@ -366,7 +366,7 @@ try {
   });
 
   await check('no page of an owner has a fault by axe', async () => {
-    await logInAnew(page, credentials.owner_key, '/app/');
+    await logInAfresh(page, credentials.owner_key, '/app/');
     const wrong = await inspect(page, 'owner', await listedPages(page));
     await logOut(page);
     return holdsNothing(wrong);

@@ -253,8 +253,8 @@ describe('the end of a login', () => {
     expect(await logOut(mail, ann)).toBe(204);
     // It comes after the one before.
     expect(await logOut(notes, ann)).toBe(204);
-    await eventually(() => expect(mcp.login.revoked).toBe(1));
-    expect(revoked()).toHaveLength(2);
+    await eventually(() => expect(revoked()).toHaveLength(2));
+    expect(mcp.login.revoked).toBe(1);
   });
 
   it('gives the tokens to no other server that its metadata name', async () => {
