@@ -101,6 +101,21 @@ describe('events of committed ends', () => {
     expect(publisher.isOpen).toBe(true);
   });
 
+  it('are published again after the one that was to show whether they arrive had waited for too long', async () => {
+    const sink = new Sink();
+    await open(sink);
+    sink.away = true;
+    publisher.push(rowOf());
+    await eventually(() => expect(log.spilled.size).toBe(1));
+    sink.away = false;
+    await eventually(() => expect(publisher.isOpen).toBe(true));
+    // As in a process that was paused.
+    publisher.push({ ...rowOf(), since: monotonicMs() - 60_000 });
+    await eventually(() => expect(log.spilled.size).toBe(2));
+    await untilOpen();
+    expect(log.published.size).toBe(0);
+  });
+
   it('wait in bounded number while the sink hangs', async () => {
     const sink = new Sink();
     await open(sink);

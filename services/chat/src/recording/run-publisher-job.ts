@@ -115,7 +115,11 @@ export class RunPublisher {
   async #publish(sink: EventSink): Promise<number> {
     const rows = this.#takeRows();
     const events = rows.flatMap((row) => row.events.map(written));
-    if (events.length === 0) return 0;
+    if (events.length === 0) {
+      // All that waited may have gone to the outbox, the row that probes as well.
+      this.#size = sizeOf(this.#queue);
+      return 0;
+    }
     try {
       for (const batch of inBatches(events, ({ json }) => json.length, limits))
         await sink.publish(byPartition(batch));
