@@ -143,9 +143,11 @@ describe('the events of a stream in AWS’s encoding', () => {
     let longest = 0;
     let events = 0;
     for (let from = 0; from < bytes.length; from += 1_000) {
-      const began = performance.now();
+      // On a busy machine, others take the processor from this thread for longer.
+      const began = process.threadCpuUsage();
       events += splitter.push(bytes.subarray(from, from + 1_000)).length;
-      longest = Math.max(longest, performance.now() - began);
+      const { user, system } = process.threadCpuUsage(began);
+      longest = Math.max(longest, (user + system) / 1_000);
     }
     expect(events).toBe(1);
     expect(longest).toBeLessThan(500);
