@@ -305,8 +305,9 @@ it.each(rounds)(
     chaos.explain(async () => {
       const moves: Held[] = [];
       const grounds = await takeGrounds(points[service].length);
-      for (const [index, ground] of grounds.entries()) {
-        const point = points[service][index] ?? 'closing';
+      for (const [index, point] of points[service].entries()) {
+        const ground = grounds[index];
+        if (ground === undefined) throw new Error('there is no ground');
         const how = { mode: modeOf(point), phase: phaseOf(point) };
         const before = await inventory(ground.source);
         moves.push({ ...how, ground, before, ...(await prepare(ground, how.mode)) });

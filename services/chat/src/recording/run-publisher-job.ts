@@ -115,11 +115,13 @@ export class RunPublisher {
   async #publish(sink: EventSink): Promise<number> {
     const rows = this.#takeRows();
     const events = rows.flatMap((row) => row.events.map(written));
-    if (events.length === 0) {
-      // All that waited may have gone to the outbox, the row that probes as well.
-      this.#size = sizeOf(this.#queue);
-      return 0;
-    }
+    if (events.length > 0) await this.#send(sink, rows, events);
+    // All that was taken has gone, to the sink or to the outbox.
+    this.#size = sizeOf(this.#queue);
+    return events.length;
+  }
+
+  async #send(sink: EventSink, rows: readonly PublishedRow[], events: readonly Written[]): Promise<void> {
     try {
       for (const batch of inBatches(events, ({ json }) => json.length, limits))
         await sink.publish(byPartition(batch));
@@ -135,8 +137,6 @@ export class RunPublisher {
       this.#state = 'closed';
       for (const row of [...rows, ...this.#queue.splice(0)]) row.log.spill(row);
     }
-    this.#size = sizeOf(this.#queue);
-    return events.length;
   }
 
   /** Rows that waited for too long go to the outbox instead, where deletions of users find them. */
