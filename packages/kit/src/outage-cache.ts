@@ -66,6 +66,11 @@ export class OutageCache<Value> {
     return this.#calls.get(key, () => this.#load(key, load));
   }
 
+  /** Whether the last answer for the key was one that may be used during an outage, however old it is. */
+  knows(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
   /** Whether any entry could be used during an outage. */
   get coversOutage(): boolean {
     const oldest = monotonicMs() - this.#options.outageMs;

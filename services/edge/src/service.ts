@@ -1,8 +1,10 @@
 import type { PaceOptions } from '@gatehouse/http/pace-check';
+import { wideNetworkOf } from '@gatehouse/kit/client-network';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { Authenticator } from './auth/authenticator.ts';
+import { clientIp } from './auth/client-ip.ts';
 import { KeyPeer } from './auth/key-peer.ts';
 import { SessionReader } from './auth/session-reader.ts';
 import type { EdgeConfig } from './config.ts';
@@ -23,7 +25,11 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   const shell = await Shell.create('edge', config, overrides);
   const { log, signer, tracer } = shell;
   const keys = new KeyPeer(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
-  const authenticator = new Authenticator(keys);
+  const isTrustedProxy = config.TRUSTED_PROXIES;
+  const authenticator = new Authenticator({
+    source: keys,
+    networkOf: (request) => wideNetworkOf(clientIp(request, isTrustedProxy) ?? ''),
+  });
   shell.require('tenant', () => authenticator.ready);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
   const gateway = new Gateway({
@@ -31,7 +37,7 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
     sessions: new SessionReader(config.PUBLIC_URL),
     signer,
     forwarder,
-    isTrustedProxy: config.TRUSTED_PROXIES,
+    isTrustedProxy,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
     accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer }),
     log,

@@ -10,6 +10,7 @@ import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
 import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
+import { lookupConnections } from './keys/lookup.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { createSessions } from './sessions/create-sessions.ts';
@@ -23,7 +24,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, settings, lease } = createPools(shell, {
+  const { system, app, settings, lease, lookups } = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -31,6 +32,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       app: { role: 'tenant_app', max: forTenants(half) },
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },
+      lookups: { role: 'tenant_system', max: lookupConnections },
     },
   });
   const { participants, systems, memory, chat, raise } = createPeers(shell, config);
@@ -41,8 +43,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
-  const keys = createKeys(shell, { app, system, changes, raise, isTenant });
-  const sessions = createSessions(shell, { config, app, system, changes, recordChange });
+  const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
+  const sessions = createSessions(shell, { config, app, system, lookups, changes, recordChange });
   const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system, recordChange });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });

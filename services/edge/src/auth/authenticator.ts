@@ -1,8 +1,10 @@
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import type { Principal } from '@gatehouse/identity/principal';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { KeyReader, type CarriedKey } from './key-reader.ts';
 import { invalidSession, type CarriedSession } from './session-reader.ts';
 
@@ -18,23 +20,36 @@ export interface RequestIds {
 /** The service that has the keys and sessions. */
 export interface KeySource {
   readonly reachable: boolean;
-  checkKey(key: CarriedKey, ids: RequestIds): Promise<Checked>;
-  checkSession(session: CarriedSession, ids: RequestIds): Promise<Checked>;
+  /** `known`: whether it has accepted the key before; likewise below. */
+  checkKey(key: CarriedKey, known: boolean, ids: RequestIds): Promise<Checked>;
+  checkSession(session: CarriedSession, known: boolean, ids: RequestIds): Promise<Checked>;
   isOutage(error: unknown): boolean;
+}
+
+export interface AuthenticatorOptions {
+  source: KeySource;
+  /** The network of the client, for turns at look-ups. */
+  networkOf: (request: IncomingMessage) => string;
 }
 
 /**
  * Authenticates API keys and sessions with the tenant service. Results are cached for 3 s, so that a revocation takes
  * effect within 5 s. During an outage of the tenant service or its database, those authenticated in the last 5 min stay
  * valid and others get 503, never 401.
+ *
+ * Clients can make up any number of texts of keys. So networks take turns at look-ups of what was not accepted before,
+ * and a known key never waits for these.
  */
 export class Authenticator {
   readonly #source: KeySource;
+  readonly #networkOf: AuthenticatorOptions['networkOf'];
   readonly #keys = new KeyReader();
   readonly #cache: OutageCache<Checked>;
+  readonly #turns = new FairQueue(turnsOfNetworks);
 
-  constructor(source: KeySource) {
+  constructor({ source, networkOf }: AuthenticatorOptions) {
     this.#source = source;
+    this.#networkOf = networkOf;
     this.#cache = new OutageCache<Checked>({
       max: 50_000,
       freshMs: 3_000,
@@ -49,28 +64,58 @@ export class Authenticator {
     return this.#source.reachable || this.#cache.coversOutage;
   }
 
-  /**
-   * The principal behind an `Authorization` header that came over `connection`. Throws `invalid_api_key`,
-   * `tenant_suspended` or a 503.
-   */
+  /** The principal behind an `Authorization` header. Throws `invalid_api_key`, `tenant_suspended`, 429 or a 503. */
   async authenticate(
     authorization: string | undefined,
-    connection: Socket,
+    request: IncomingMessage,
     ids: RequestIds,
   ): Promise<Principal> {
-    const key = this.#keys.read(authorization, connection);
+    const key = this.#keys.read(authorization, request.socket);
     if (key === null) throw invalidKey();
     const checked =
       this.#cache.peek(key.fingerprint) ??
-      (await this.#cache.get(key.fingerprint, () => this.#source.checkKey(key, ids)));
+      (await this.#lookUp(key.fingerprint, request, (known) => this.#source.checkKey(key, known, ids)));
     return principalOf(checked, invalidKey);
   }
 
-  /** The principal behind a session. Throws `invalid_session`, `tenant_suspended` or a 503. */
-  async authenticateSession(session: CarriedSession, ids: RequestIds): Promise<Principal> {
-    const check = (): Promise<Checked> => this.#source.checkSession(session, ids);
-    return principalOf(await this.#cache.get(session.fingerprint, check), invalidSession);
+  /** The principal behind a session. Throws `invalid_session`, `tenant_suspended`, 429 or a 503. */
+  async authenticateSession(
+    session: CarriedSession,
+    request: IncomingMessage,
+    ids: RequestIds,
+  ): Promise<Principal> {
+    const check = (known: boolean): Promise<Checked> => this.#source.checkSession(session, known, ids);
+    return principalOf(await this.#lookUp(session.fingerprint, request, check), invalidSession);
   }
+
+  #lookUp(
+    fingerprint: string,
+    request: IncomingMessage,
+    check: (known: boolean) => Promise<Checked>,
+  ): Promise<Checked> {
+    const network = (): string => this.#networkOf(request);
+    return this.#cache.get(fingerprint, () =>
+      this.#cache.knows(fingerprint) ? check(true) : this.#turns.run(network(), () => check(false)),
+    );
+  }
+}
+
+/** At 5 ms each, a network has 6,000 look-ups a second, and all together 25,000. */
+const turnsOfNetworks = {
+  ...{ slots: 128, perKey: 32, maxWaiting: 1_000, maxWaitingOfAll: 2_000 },
+  longestWait: { ms: 2_000, error: tooManyLookups },
+  tooMany: tooManyLookups,
+};
+
+/** 503: a client with a good key can repeat its request, and no limit of its own is reached. */
+function tooManyLookups(): AppError {
+  return new AppError(
+    'service_unavailable',
+    'Too many unknown API keys are being checked. Try again in 1 s.',
+    {
+      headers: retryAfterHeaders(1_000),
+    },
+  );
 }
 
 function principalOf(checked: Checked, invalid: () => AppError): Principal {

@@ -21,16 +21,24 @@ export class KeyPeer implements KeySource {
     return this.#peer.reachable;
   }
 
-  async checkKey({ keyId, secretSha256 }: CarriedKey, { requestId, trace }: RequestIds): Promise<Checked> {
+  async checkKey(
+    { keyId, secretSha256 }: CarriedKey,
+    known: boolean,
+    { requestId, trace }: RequestIds,
+  ): Promise<Checked> {
     const { result } = await this.#peer
-      .call('authenticate', { keyId, secretSha256 }, { deadlineMs, requestId, trace })
+      .call('authenticate', { keyId, secretSha256, known }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
     return result?.$case === 'key' ? toChecked(result.value) : null;
   }
 
-  async checkSession({ tokenSha256 }: CarriedSession, { requestId, trace }: RequestIds): Promise<Checked> {
+  async checkSession(
+    { tokenSha256 }: CarriedSession,
+    known: boolean,
+    { requestId, trace }: RequestIds,
+  ): Promise<Checked> {
     const { key } = await this.#peer
-      .call('authenticateSession', { tokenSha256 }, { deadlineMs, requestId, trace })
+      .call('authenticateSession', { tokenSha256, known }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
     return key === undefined ? null : toChecked(key);
   }

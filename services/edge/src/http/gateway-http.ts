@@ -131,15 +131,15 @@ export class Gateway {
 
   /** The principal of the key or session that a request carries. */
   #authenticate(
-    { socket }: IncomingMessage,
+    request: IncomingMessage,
     target: Target,
     { authorization, entry }: { authorization: string | undefined; entry: AccessEntry },
   ): Promise<Principal> {
     const { authenticator, sessions } = this.#options;
     const session = sessions.read(target, authorization !== undefined);
-    if (session !== null) return authenticator.authenticateSession(session, entry);
+    if (session !== null) return authenticator.authenticateSession(session, request, entry);
     if (target.route.access.kind === 'session') throw invalidSession();
-    return authenticator.authenticate(authorization, socket, entry);
+    return authenticator.authenticate(authorization, request, entry);
   }
 
   /** Finds what a request asks for, itself or through the relay. */

@@ -52,8 +52,9 @@ export class ApiKeySystemStore {
 
   /** One query, by the public half of the texts of keys. */
   async findToAuthenticate(keyIds: readonly string[]): Promise<KeyToAuthenticate[]> {
-    const { rows } = await this.#pool.query<KeyToAuthenticate>(
-      `select
+    const { rows } = await this.#pool.query<KeyToAuthenticate>({
+      name: 'find_keys_to_authenticate',
+      text: `select
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
          k.user_id as "userId", k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
@@ -62,8 +63,8 @@ export class ApiKeySystemStore {
          coalesce(k.last_used_at < now() - interval '1 minute', true) as "lastUseIsStale"
        from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
        where k.key_id = any($1)`,
-      [keyIds],
-    );
+      values: [keyIds],
+    });
     return rows;
   }
 

@@ -8,10 +8,11 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { judge, type Verdict } from './authentication.ts';
 import { effectiveScopes } from './key-rules.ts';
 import type { LastUse } from './last-use.ts';
-import type { ApiKeySystemStore, KeyToAuthenticate } from './api-key-system-store.ts';
+import type { KeyToAuthenticate } from './api-key-system-store.ts';
+import type { Lookup } from './lookup.ts';
 
 export interface AuthenticateDependencies {
-  apiKeys: ApiKeySystemStore;
+  find: Lookup<KeyToAuthenticate>;
   lastUse: LastUse;
 }
 
@@ -20,13 +21,13 @@ export interface AuthenticateDependencies {
  * the key could not be checked. The answer carries the tenant's status: the edge decides whether the tenant may act.
  */
 export function authenticate({
-  apiKeys,
+  find,
   lastUse,
 }: AuthenticateDependencies): Rpc<AuthenticateRequest, AuthenticateResponse> {
   return {
     callers: ['edge'],
-    handle: async ({ keyId, secretSha256 }) => {
-      const [key = null] = isKeyId(keyId) ? await apiKeys.findToAuthenticate([keyId]) : [];
+    handle: async ({ keyId, secretSha256, known }) => {
+      const key = isKeyId(keyId) ? await find(keyId, known) : null;
       const verdict = judge(key, secretSha256);
       if (key === null || verdict !== 'accepted') {
         return { result: { $case: 'rejection', value: rejectionOf(verdict) } };

@@ -8,12 +8,15 @@ import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
 import { LastUse } from './last-use.ts';
+import { createLookup } from './lookup.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import { whoamiHandlers } from './whoami-handlers.ts';
 
 export interface KeysOptions {
   app: Pool;
   system: Pool;
+  /** For look-ups of keys and sessions alone. */
+  lookups: Pool;
   changes: Changes;
   raise: RaiseAlert;
   isTenant: (id: string) => Promise<boolean>;
@@ -22,8 +25,13 @@ export interface KeysOptions {
 const expiring = { everyMs: 60_000, batch: 200 };
 
 /** API keys: who may do what, and since when a key was not used. */
-export function createKeys({ log }: Shell, { app, system, changes, raise, isTenant }: KeysOptions) {
+export function createKeys({ log }: Shell, { app, system, lookups, changes, raise, isTenant }: KeysOptions) {
   const ofAll = new ApiKeySystemStore(system);
+  const toAuthenticate = new ApiKeySystemStore(lookups);
+  const find = createLookup(
+    (ids) => toAuthenticate.findToAuthenticate(ids),
+    ({ keyId }) => keyId,
+  );
   const lastUse = new LastUse({ touch: (id) => ofAll.touch(id), log });
   return {
     handlers: {
@@ -31,7 +39,7 @@ export function createKeys({ log }: Shell, { app, system, changes, raise, isTena
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
       ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
     },
-    rpcs: { authenticate: authenticate({ apiKeys: ofAll, lastUse }) },
+    rpcs: { authenticate: authenticate({ find, lastUse }) },
     parts: [
       lastUse,
       new PeriodicWork({

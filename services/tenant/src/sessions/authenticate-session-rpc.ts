@@ -5,26 +5,27 @@ import type {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { LastUse } from '../keys/last-use.ts';
-import type { SessionSystemStore } from './session-system-store.ts';
+import type { Lookup } from '../keys/lookup.ts';
+import type { FoundSession } from './session-system-store.ts';
 
 const sha256Bytes = 32;
 
 export interface AuthenticateSessionDependencies {
-  sessions: SessionSystemStore;
+  find: Lookup<FoundSession>;
   lastUse: LastUse;
 }
 
 /** Checks a session by the hash of its token, as `Authenticate` checks a key. */
 export function authenticateSession({
-  sessions,
+  find,
   lastUse,
 }: AuthenticateSessionDependencies): Rpc<AuthenticateSessionRequest, AuthenticateSessionResponse> {
   return {
     callers: ['edge'],
-    handle: async ({ tokenSha256 }) => {
+    handle: async ({ tokenSha256, known }) => {
       const isHash = tokenSha256.length === sha256Bytes;
-      const [session] = isHash ? await sessions.find([tokenSha256.toString('hex')]) : [];
-      if (session === undefined) return { key: undefined };
+      const session = isHash ? await find(tokenSha256.toString('hex'), known) : null;
+      if (session === null) return { key: undefined };
       if (session.lastSeenIsStale) lastUse.note(session.id);
       const { id, keyId, tenantId, tenantSlug, tenantStatus, role, scopes, userId, endsAt } = session;
       const key = {

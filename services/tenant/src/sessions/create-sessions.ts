@@ -9,6 +9,7 @@ import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import { LastUse } from '../keys/last-use.ts';
+import { createLookup } from '../keys/lookup.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-http.ts';
 import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-logins.ts';
@@ -23,6 +24,8 @@ import { SessionSystemStore } from './session-system-store.ts';
 
 export interface SessionsOptions extends Pick<IssuerLoginsOptions, 'config' | 'system' | 'recordChange'> {
   app: Pool;
+  /** For look-ups of keys and sessions alone. */
+  lookups: Pool;
   changes: Changes;
 }
 
@@ -31,12 +34,17 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
   shell: Shell,
-  { config, app, system, changes, recordChange }: SessionsOptions,
+  { config, app, system, lookups, changes, recordChange }: SessionsOptions,
 ) {
   const { log } = shell;
   const { PUBLIC_URL: publicUrl } = config;
   const keys = new ApiKeySystemStore(system);
   const ofAll = new SessionSystemStore(system);
+  const toAuthenticate = new SessionSystemStore(lookups);
+  const find = createLookup(
+    (tokens) => toAuthenticate.find(tokens),
+    ({ tokenSha256 }) => tokenSha256,
+  );
   const sessions = new SessionChangeStore({ app, system, record: recordChange });
   const refusals = new Refusals({ service: 'tenant', system, log });
   const lastUse = new LastUse({ touch: (id) => ofAll.touch(id), log, of: 'sessions' });
@@ -71,7 +79,7 @@ export function createSessions(
       ...loginLinkHandlers({ logins, browsers, refusals, take: (hash) => taken.get(hash) }),
       ...ofIssuers.rawHandlers,
     },
-    rpcs: { authenticateSession: authenticateSession({ sessions: ofAll, lastUse }) },
+    rpcs: { authenticateSession: authenticateSession({ find, lastUse }) },
     parts: [
       ...[refusals, lastUse, lastUseOfKeys, ...ofIssuers.parts],
       deleting('delete ended sessions', (limit) => ofAll.deleteEnded(limit), log),

@@ -64,11 +64,18 @@ export interface AuthenticateRequest {
   keyId: string;
   /** SHA-256 of the secret of the key. The secret itself never leaves the edge. */
   secretSha256: Buffer;
+  /**
+   * Whether the caller has had this key with this secret accepted before. Such look-ups don't wait for those of keys
+   * that any client can make up.
+   */
+  known?: boolean | undefined;
 }
 
 export interface AuthenticateSessionRequest {
   /** SHA-256 of the text in the cookie. The text itself never leaves the edge. */
   tokenSha256: Buffer;
+  /** Whether the caller has had this session accepted before, as in AuthenticateRequest. */
+  known?: boolean | undefined;
 }
 
 export interface AuthenticateSessionResponse {
@@ -304,7 +311,7 @@ export interface AllowedModels {
 }
 
 function createBaseAuthenticateRequest(): AuthenticateRequest {
-  return { keyId: "", secretSha256: Buffer.alloc(0) };
+  return { keyId: "", secretSha256: Buffer.alloc(0), known: undefined };
 }
 
 export const AuthenticateRequest: MessageFns<AuthenticateRequest> = {
@@ -314,6 +321,9 @@ export const AuthenticateRequest: MessageFns<AuthenticateRequest> = {
     }
     if (message.secretSha256.length !== 0) {
       writer.uint32(18).bytes(message.secretSha256);
+    }
+    if (message.known !== undefined) {
+      writer.uint32(24).bool(message.known);
     }
     return writer;
   },
@@ -347,6 +357,14 @@ export const AuthenticateRequest: MessageFns<AuthenticateRequest> = {
             message.secretSha256 = Buffer.from(reader.bytes());
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.known = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -361,13 +379,16 @@ export const AuthenticateRequest: MessageFns<AuthenticateRequest> = {
 };
 
 function createBaseAuthenticateSessionRequest(): AuthenticateSessionRequest {
-  return { tokenSha256: Buffer.alloc(0) };
+  return { tokenSha256: Buffer.alloc(0), known: undefined };
 }
 
 export const AuthenticateSessionRequest: MessageFns<AuthenticateSessionRequest> = {
   encode(message: AuthenticateSessionRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.tokenSha256.length !== 0) {
       writer.uint32(10).bytes(message.tokenSha256);
+    }
+    if (message.known !== undefined) {
+      writer.uint32(16).bool(message.known);
     }
     return writer;
   },
@@ -391,6 +412,14 @@ export const AuthenticateSessionRequest: MessageFns<AuthenticateSessionRequest> 
             }
 
             message.tokenSha256 = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.known = reader.bool();
             continue;
           }
         }

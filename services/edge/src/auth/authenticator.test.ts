@@ -1,0 +1,117 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { newKeyText } from '@gatehouse/identity/key-text';
+import { requestContext } from '@gatehouse/http/request-context';
+import { Authenticator, type Checked, type KeySource } from './authenticator.ts';
+
+interface Check {
+  known: boolean;
+  answer: (checked: Checked) => void;
+}
+
+const accepted: Checked = {
+  principal: {
+    keyId: 'key',
+    tenantId: 'tenant',
+    tenantSlug: 'tenant',
+    role: 'user',
+    scopes: [],
+    boundUser: null,
+    userId: null,
+  },
+  tenantStatus: 'active',
+  expiresAtMs: Infinity,
+};
+
+/** An authenticator, and the checks that its source has to answer. */
+function setUp() {
+  const checks: Check[] = [];
+  const check = (known: boolean): Promise<Checked> => new Promise((answer) => checks.push({ known, answer }));
+  const source: KeySource = {
+    reachable: true,
+    checkKey: (_, known) => check(known),
+    checkSession: (_, known) => check(known),
+    isOutage: () => false,
+  };
+  const networkOf = ({ headers }: IncomingMessage): string => String(headers['x-network']);
+  const authenticator = new Authenticator({ source, networkOf });
+  const send = (text: string, network: string): Promise<unknown> => {
+    const request = { headers: { 'x-network': network }, socket: {} as Socket } as unknown as IncomingMessage;
+    return authenticator
+      .authenticate(`Bearer ${text}`, request, requestContext(request))
+      .catch((error: unknown) => error);
+  };
+  /** Answers what is asked now and later. */
+  const reject = (from = 0): void => {
+    for (let index = from; index < checks.length; index += 1) checks[index]?.answer(null);
+  };
+  return { checks, send, reject };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const many = (count: number, send: (text: string) => Promise<unknown>): Promise<unknown>[] =>
+  Array.from({ length: count }, () => send(newKeyText().text));
+
+describe('look-ups of keys that are not known', () => {
+  it('are few at a time for one network, while another network has its own', async () => {
+    const { checks, send } = setUp();
+    const flood = many(600, (text) => send(text, 'loud'));
+    await settled();
+    expect(checks).toHaveLength(32);
+    const other = send(newKeyText().text, 'quiet');
+    await settled();
+    expect(checks).toHaveLength(33);
+    checks.at(-1)?.answer(accepted);
+    expect(await other).toMatchObject({ tenantId: 'tenant' });
+    let answered = 0;
+    while (answered < checks.length) {
+      checks[answered]?.answer(null);
+      answered += 1;
+      await settled();
+    }
+    expect(await Promise.all(flood)).toEqual(
+      Array.from({ length: 600 }, () => expect.objectContaining({ code: 'invalid_api_key' })),
+    );
+  });
+
+  it('hold up no key that was accepted before, even in their network', async () => {
+    const { checks, send, reject } = setUp();
+    const { text } = newKeyText();
+    const first = send(text, 'loud');
+    await settled();
+    checks[0]?.answer(accepted);
+    await first;
+    const flood = many(600, (bad) => send(bad, 'loud'));
+    await settled();
+    const before = checks.length;
+    const now = performance.now.bind(performance);
+    performance.now = () => now() + 3_001;
+    try {
+      const again = send(text, 'loud');
+      await settled();
+      expect(checks.at(-1)?.known).toBe(true);
+      checks.at(-1)?.answer(accepted);
+      expect(await again).toMatchObject({ tenantId: 'tenant' });
+    } finally {
+      performance.now = now;
+    }
+    expect(checks).toHaveLength(before + 1);
+    for (let from = 0; from < checks.length; from += 1) {
+      reject(from);
+      await settled();
+    }
+    await Promise.all(flood);
+  });
+
+  it('are refused with 503 when too many wait', async () => {
+    const { checks, send, reject } = setUp();
+    const flood = many(1_200, (text) => send(text, 'loud'));
+    expect(await flood.at(-1)).toMatchObject({ code: 'service_unavailable' });
+    for (let from = 0; from < checks.length; from += 1) {
+      reject(from);
+      await settled();
+    }
+    await Promise.all(flood);
+  });
+});
