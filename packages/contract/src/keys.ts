@@ -29,7 +29,9 @@ export const apiKey = z.strictObject({
   budget: budget.nullable(),
   created_by: z.string().nullable(),
   created_at: utcTime,
-  last_used_at: utcTime.nullable(),
+  last_used_at: utcTime
+    .nullable()
+    .describe('Noted once an hour at most, so up to an hour older than the last use'),
   expires_at: utcTime.nullable(),
   revoked_at: utcTime.nullable(),
 });

@@ -176,7 +176,7 @@ describe('the last use of a key', () => {
       const at = await lastUse(id);
       if (at === null || (after !== null && at <= after)) throw new Error('the use was not noted');
       return at;
-    }, 2_000);
+    }, 10_000);
   /** Notes are written in the background: once that of a later use is there, those of earlier ones had their time. */
   const allNoted = async (): Promise<void> => {
     const { id, key } = await tenants.makeKey(tenant.admin);
@@ -184,16 +184,17 @@ describe('the last use of a key', () => {
     await noted(id, null);
   };
 
-  it('is noted once a minute at most', async () => {
+  it('is noted once an hour at most', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin);
     await Promise.all(Array.from({ length: 20 }, () => tenants.authenticate(key)));
     const first = await noted(id, null);
     await Promise.all(Array.from({ length: 20 }, () => tenants.authenticate(key)));
     await allNoted();
     expect(await lastUse(id)).toEqual(first);
-    await tenants.rows(`update tenant.api_keys set last_used_at = now() - interval '61 s' where id = $1`, [
-      id,
-    ]);
+    await tenants.rows(
+      `update tenant.api_keys set last_used_at = now() - interval '61 minutes' where id = $1`,
+      [id],
+    );
     await tenants.authenticate(key);
     expect((await noted(id, first)).getTime()).toBeGreaterThanOrEqual(first.getTime());
   });

@@ -23,7 +23,7 @@ export interface KeyToAuthenticate extends Credentials {
   /** The key whose session confirmed it, where it was made for a command line. */
   confirmedBy: string | null;
   expiresAt: Date | null;
-  /** Whether the last noted use is more than a minute ago. */
+  /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
 }
 
@@ -60,7 +60,7 @@ export class ApiKeySystemStore {
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
          k.revoked_at is not null as revoked,
          coalesce(k.expires_at <= now(), false) as expired,
-         coalesce(k.last_used_at < now() - interval '1 minute', true) as "lastUseIsStale"
+         coalesce(k.last_used_at < now() - interval '1 hour', true) as "lastUseIsStale"
        from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
        where k.key_id = any($1)`,
       values: [keyIds],
@@ -68,13 +68,16 @@ export class ApiKeySystemStore {
     return rows;
   }
 
-  /** Writes once a minute at most, however many replicas call it. */
-  async touch(id: string): Promise<void> {
-    await this.#pool.query(
-      `update tenant.api_keys set last_used_at = now()
-       where id = $1 and coalesce(last_used_at < now() - interval '1 minute', true)`,
-      [id],
-    );
+  /** Notes uses, of each key once an hour at most, however many replicas call it. */
+  async touch(ids: readonly string[]): Promise<void> {
+    await this.#pool.query({
+      name: 'touch_keys',
+      text: `update tenant.api_keys set last_used_at = now() where id = any(array(
+        select id from tenant.api_keys
+        where id = any($1) and coalesce(last_used_at < now() - interval '1 hour', true)
+        for update skip locked))`,
+      values: [ids],
+    });
   }
 
   /**

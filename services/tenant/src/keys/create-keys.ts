@@ -32,7 +32,7 @@ export function createKeys({ log }: Shell, { app, system, lookups, changes, rais
     (ids) => toAuthenticate.findToAuthenticate(ids),
     ({ keyId }) => keyId,
   );
-  const lastUse = new LastUse({ touch: (id) => ofAll.touch(id), log });
+  const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log });
   return {
     handlers: {
       ...whoamiHandlers(),

@@ -3,26 +3,33 @@ import { createLogger } from '@gatehouse/kit/log';
 import { LastUse } from './last-use.ts';
 
 describe('noting the last use of keys', () => {
-  it('writes once for a key that is used again while the write is under way', async () => {
-    const written: string[] = [];
+  it('writes the first at once, and all that are used meanwhile together', async () => {
+    const written: (readonly string[])[] = [];
     let finish = (): void => undefined;
     const gate = new Promise<void>((resolve) => (finish = resolve));
-    const touch = async (id: string): Promise<void> => {
-      written.push(id);
+    const touch = async (ids: readonly string[]): Promise<void> => {
+      written.push(ids);
       await gate;
     };
     const lastUse = new LastUse({ touch, log: createLogger('test', 'silent') });
-    for (const id of ['a', 'a', 'b', 'a']) lastUse.note(id);
+    for (const id of ['a', 'b', 'c', 'b', 'a']) lastUse.note(id);
+    expect(written).toEqual([['a']]);
     let stopped = false;
     const stop = lastUse.stop().then(() => (stopped = true));
     await Promise.resolve();
     expect(stopped).toBe(false);
     finish();
     await stop;
-    expect(written).toEqual(['a', 'b']);
-    lastUse.note('a');
-    expect(written).toEqual(['a', 'b', 'a']);
+    expect(written).toEqual([['a'], ['b', 'c', 'a']]);
+  });
+
+  it('writes once during the pause for any number of keys, a thousand at a time', async () => {
+    const sizes: number[] = [];
+    const touch = async (ids: readonly string[]): Promise<void> => void sizes.push(ids.length);
+    const lastUse = new LastUse({ touch, log: createLogger('test', 'silent'), pauseMs: 60_000 });
+    for (let id = 0; id < 2_500; id += 1) lastUse.note(`key ${id}`);
     await lastUse.stop();
+    expect(sizes).toEqual([1, 1_000, 1_000, 499]);
   });
 
   it('logs a failure when it begins, and again only after a write has worked', async () => {
@@ -32,7 +39,7 @@ describe('noting the last use of keys', () => {
     const touch = async (): Promise<void> => {
       if (failing) throw new Error('away');
     };
-    const lastUse = new LastUse({ touch, log });
+    const lastUse = new LastUse({ touch, log, pauseMs: 0 });
     const note = async (id: string): Promise<void> => {
       lastUse.note(id);
       await lastUse.stop();

@@ -47,8 +47,8 @@ export function createSessions(
   );
   const sessions = new SessionChangeStore({ app, system, record: recordChange });
   const refusals = new Refusals({ service: 'tenant', system, log });
-  const lastUse = new LastUse({ touch: (id) => ofAll.touch(id), log, of: 'sessions' });
-  const lastUseOfKeys = new LastUse({ touch: (id) => keys.touch(id), log });
+  const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
+  const lastUseOfKeys = new LastUse({ touch: (ids) => keys.touch(ids), log });
   const logins = new KeyLogin({
     // Requests without a key, however many, take one connection.
     findKey: batchedFinder(

@@ -39,14 +39,18 @@ export class SessionSystemStore {
     return found;
   }
 
-  /** Notes a use, once a minute at most, however many replicas call it. */
-  async touch(id: string): Promise<void> {
-    await this.#pool.query(
-      `update tenant.sessions set last_seen_at = now(),
-         ends_at = least(expires_at, now() + make_interval(mins => $2))
-       where id = $1 and ends_at > now() and last_seen_at < now() - interval '1 minute'`,
-      [id, sessionLife.idleMinutes],
-    );
+  /** Notes uses, of each session once a minute at most, however many replicas call it. */
+  async touch(ids: readonly string[]): Promise<void> {
+    await this.#pool.query({
+      name: 'touch_sessions',
+      text: `update tenant.sessions set last_seen_at = now(),
+          ends_at = least(expires_at, now() + make_interval(mins => $2))
+        where id = any(array(
+          select id from tenant.sessions
+          where id = any($1) and ends_at > now() and last_seen_at < now() - interval '1 minute'
+          for update skip locked))`,
+      values: [ids, sessionLife.idleMinutes],
+    });
   }
 
   /** Deletes up to `limit` sessions that ended more than two minutes ago; returns how many. */
