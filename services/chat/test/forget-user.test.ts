@@ -112,6 +112,52 @@ describe('ForgetUser', () => {
     expect(await rowsWith(tenantId, 'ursula')).toEqual([]);
   });
 
+  /** Rows of each table with a user: how one is inserted, with the id `$1`, tenant `$2`, user `$3` and time `$4`. */
+  const rowsOfUsers: Record<string, string> = {
+    completions: `insert into chat.completions
+      (call_id, tenant_id, user_id, created_at, claim_id, instance_id, fingerprint, answer, expires_at)
+      values ($1, $2, $3, $4, $1, $1, '', '', now() + interval '1 day')`,
+    responses: `insert into chat.responses (id, tenant_id, user_id, created_at, provider, content, bytes, days)
+      values ($1, $2, $3, $4, 'sim', '', 0, 1)`,
+    thoughts: `insert into chat.thoughts (call_id, tenant_id, user_id, created_at, content, bytes)
+      values ($1::uuid::text, $2, $3, $4, '', 0)`,
+    seals: `insert into chat.seals (digest, tenant_id, user_id, created_at, maker)
+      values (uuid_send($1::uuid), $2, $3, $4, 'sim')`,
+    files: `insert into chat.files
+      (id, tenant_id, user_id, created_at, purpose, provider, provider_file_id, content, expires_at)
+      values ($1, $2, $3, $4, 'batch', 'none', 'f', '', now() + interval '1 day')`,
+    batches: `insert into chat.batches (id, tenant_id, user_id, created_at, api_key_id, provider, input_file_id,
+        provider_file_id, model, upstream_model, requests, reserved_input_tokens, reserved_tokens, reserved_pico, run,
+        days, due_at, ended_at, expires_at)
+      values ($1, $2, $3, $4, $1, 'none', $1, 'f', 'm', 'm', 1, 1, 1, 1, '{}', 1, now(), now(), now() + interval '1 day')`,
+  };
+
+  it('deletes what began before it from each table with users, however often it is repeated, and nothing later', async () => {
+    const [tenantId, at] = [newId(), Date.now()];
+    const tables = await harness.rows(
+      `select relname as name from pg_class join pg_attribute on attrelid = pg_class.oid
+       where relnamespace = 'chat'::regnamespace and relkind = 'r' and attname = 'user_id' order by relname`,
+    );
+    expect(tables.map(({ name }) => name)).toEqual(Object.keys(rowsOfUsers).toSorted());
+    const insert = async (user: string, ms: number) => {
+      for (const statement of Object.values(rowsOfUsers))
+        await harness.rows(statement, [newId(), tenantId, user, new Date(ms)]);
+    };
+    await insert('ursula', at - 1);
+    await insert('grace', at - 1);
+    expect((await forget(tenantId, 'ursula', at)).counts).toMatchObject({
+      ...{ completions: 1n, responses: 1n, thoughts: 1n, seals: 1n, batches: 2n },
+    });
+    await insert('ursula', at + 1);
+    const { counts } = await forget(tenantId, 'ursula', at);
+    expect(Object.values(counts).filter((count) => count > 0n)).toEqual([]);
+    for (const table of Object.keys(rowsOfUsers)) {
+      const statement = `select user_id from chat.${table} where tenant_id = $1 and user_id is not null order by 1`;
+      const users = (await harness.rows(statement, [tenantId])).map((row) => row['user_id']);
+      expect([table, ...users]).toEqual([table, 'grace', 'ursula']);
+    }
+  });
+
   it('leaves what the user did after the deletion', async () => {
     const tenantId = newId();
     const response = await ask(tenantId, 'ursula');

@@ -60,9 +60,9 @@ export async function endBatch(
        from ended where charges is not null and $7::bigint <> reserved_pico
      ), results as (
        insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
-         content, expires_at, deleted_at, due_at)
+         content, created_at, expires_at, deleted_at, due_at)
        select f.id, tenant_id, user_id, f.purpose, provider, key_id, own_key_id, f.provider_file_id,
-              f.content, now() + make_interval(days => days), case when forgotten or f.is_left then now() end,
+              f.content, created_at, now() + make_interval(days => days), case when forgotten or f.is_left then now() end,
               case when forgotten or f.is_left then now() end
        from ended cross join unnest($8::uuid[], $9::text[], $10::bytea[], $14::text[], $15::boolean[])
          as f (id, provider_file_id, content, purpose, is_left)

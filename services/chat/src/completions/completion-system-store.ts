@@ -34,7 +34,8 @@ export async function claimCompletion(
      values ($1, $2, $3, $4, $5, $6, now() + make_interval(secs => $7))
      on conflict (tenant_id, call_id) do update
        set claim_id = excluded.claim_id, instance_id = excluded.instance_id, fingerprint = excluded.fingerprint,
-           user_id = excluded.user_id, answer = null, expires_at = excluded.expires_at
+           user_id = excluded.user_id, answer = null, created_at = excluded.created_at,
+           expires_at = excluded.expires_at
        where known.expires_at <= now() or (known.answer is null and not known.acted and not exists (
          select from chat.instances i where i.id = known.instance_id and i.dead_at is null))`,
     [

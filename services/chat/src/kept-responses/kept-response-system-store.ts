@@ -1,6 +1,6 @@
 import { plainArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
+import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
 /** Responses that are kept. Each statement names the tenant and the user, since the system role sees all rows. */
 
@@ -44,8 +44,9 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
   const { id, tenantId, userId, previousId, provider, content, days, itemKeys, ageMs } = response;
   await pool.query(
     `with kept as (
-       insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days)
-       select $1, $2, $3, $4, $5, $6, $7, $8 where not ${forgottenSince('$2', '$10', '$11')}
+       insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days,
+         created_at)
+       select $1, $2, $3, $4, $5, $6, $7, $8, ${beganAt('$11')} where not ${forgottenSince('$2', '$10', '$11')}
        returning id, tenant_id
      )
      insert into chat.response_items (response_id, tenant_id, item_key)

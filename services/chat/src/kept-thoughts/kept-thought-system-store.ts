@@ -1,6 +1,6 @@
 import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
-import { digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
+import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
 /** Thoughts that are kept for clients. Each statement names the tenant, since the system role sees all rows. */
 
@@ -27,8 +27,8 @@ export async function insertThoughts(
   { tenantId, userId, ageMs, rows }: Thinker & { ageMs: number; rows: readonly ThoughtRow[] },
 ): Promise<void> {
   await pool.query(
-    `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes)
-     select $1, call_id, $2, content, octet_length(content)
+    `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
+     select $1, call_id, $2, content, octet_length(content), ${beganAt('$6')}
      from unnest($3::text[], $4::bytea[]) as added (call_id, content)
      where not ${forgottenSince('$1', '$5', '$6')}
      on conflict (tenant_id, call_id) do update set

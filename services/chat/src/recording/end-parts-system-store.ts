@@ -57,19 +57,21 @@ export function showingKept(ends: readonly EndRow[]): ExtraPart[] {
   return [{ name: 'kept', text, values }];
 }
 
-/** The makers of seals, each once: providers make no two that are the same. */
-export function keepingSeals(ends: readonly EndRow[]): ExtraPart[] {
-  const made = new Map<string, MadeSeal & { run: EndRow['run'] }>();
-  for (const { run, seals = [] } of ends)
-    for (const seal of seals) made.set(`${run.tenant_id} ${seal.digest.toString('hex')}`, { ...seal, run });
+/** The makers of seals, each once: providers make no two that are the same. `startedAt` of runs: ISO 8601. */
+export function keepingSeals(ends: readonly (EndRow & { startedAt: string })[]): ExtraPart[] {
+  const made = new Map<string, MadeSeal & Pick<(typeof ends)[number], 'run' | 'startedAt'>>();
+  for (const { run, startedAt, seals = [] } of ends)
+    for (const seal of seals)
+      made.set(`${run.tenant_id} ${seal.digest.toString('hex')}`, { ...seal, run, startedAt });
   if (made.size === 0) return [];
   // In one order, so that two groups with the same seals can't deadlock.
   const rows = [...made].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, seal]) => seal);
   const text = (first: number) => `, seals as (
-    insert into chat.seals (tenant_id, digest, maker, user_id)
-    select s.tenant_id, s.digest, s.maker, s.user_id
+    insert into chat.seals (tenant_id, digest, maker, user_id, created_at)
+    select s.tenant_id, s.digest, s.maker, s.user_id, coalesce(s.started_at, now())
     from unnest($${first}::uuid[], $${first + 1}::uuid[], $${first + 2}::bytea[], $${first + 3}::text[],
-                $${first + 4}::text[]) as s (run_id, tenant_id, digest, maker, user_id)
+                $${first + 4}::text[], $${first + 5}::timestamptz[])
+      as s (run_id, tenant_id, digest, maker, user_id, started_at)
       join ended on ended.id = s.run_id
     on conflict do nothing
   )`;
@@ -79,6 +81,7 @@ export function keepingSeals(ends: readonly EndRow[]): ExtraPart[] {
     rows.map(({ digest }) => digest),
     textArray(rows.map(({ maker }) => maker)),
     rows.map(({ run }) => run.user_id),
+    rows.map(({ startedAt }) => (startedAt === '' ? null : startedAt)),
   ];
   return [{ name: 'seals', text, values }];
 }

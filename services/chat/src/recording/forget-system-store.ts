@@ -156,60 +156,73 @@ export async function deleteDeadLettersWith(pool: Pool, tenantId: string, fragme
 /** Rows that one statement deletes: ends of runs wait for the rows of the user's answers, and starts of others for those. */
 const deletedAtOnce = 200;
 
-/** Deletes all rows of a table that are a user's, some at a time. Returns their number. */
-async function deleteRowsOf(pool: Pool, table: string, { tenantId, userId }: TenantUser): Promise<number> {
+/** A row is of the time at which its request began, by the database clock: see `beganAt`. */
+const ofDeletion = `tenant_id = $1 and user_id = $2 and created_at <= to_timestamp($3::float8 / 1000)`;
+
+/** Deletes the rows of a table that a user left before the deletion, some at a time. Returns their number. */
+async function deleteRowsOf(
+  pool: Pool,
+  table: string,
+  { tenantId, userId, untilMs }: DeletedUser,
+): Promise<number> {
   for (let deleted = 0; ;) {
     const { rowCount } = await pool.query(
       `delete from ${table} where ctid = any (array (
-         select ctid from ${table} where tenant_id = $1 and user_id = $2 limit ${deletedAtOnce}))`,
-      [tenantId, userId],
+         select ctid from ${table} where ${ofDeletion} limit ${deletedAtOnce}))`,
+      [tenantId, userId, untilMs],
     );
     deleted += rowCount ?? 0;
     if ((rowCount ?? 0) < deletedAtOnce) return deleted;
   }
 }
 
-interface TenantUser {
+interface DeletedUser {
   tenantId: string;
   userId: string;
+  /** Requests that began later stay. Milliseconds since the epoch. */
+  untilMs: number;
 }
 
 /** Deletes the responses that are kept for a user. Returns their number. */
-export async function deleteResponsesOf(pool: Pool, user: TenantUser): Promise<number> {
+export async function deleteResponsesOf(pool: Pool, user: DeletedUser): Promise<number> {
   return deleteRowsOf(pool, 'chat.responses', user);
 }
 
 /** Deletes the thoughts that are kept for a user. Returns their number. */
-export async function deleteThoughtsOf(pool: Pool, user: TenantUser): Promise<number> {
+export async function deleteThoughtsOf(pool: Pool, user: DeletedUser): Promise<number> {
   return deleteRowsOf(pool, 'chat.thoughts', user);
 }
 
 /** Deletes the makers of seals that a user got. Returns their number. */
-export async function deleteSealsOf(pool: Pool, user: TenantUser): Promise<number> {
+export async function deleteSealsOf(pool: Pool, user: DeletedUser): Promise<number> {
   return deleteRowsOf(pool, 'chat.seals', user);
 }
+
+/** The lists of files and batches have an index by this. */
+const ofHolder = ofDeletion.replace('user_id', "coalesce(user_id, '')");
 
 /**
  * Hides the files and the batches of a user: files are deleted at the provider next, and batches under way are cancelled
  * and end without the user. Returns the number of both.
  */
-export async function hideBatchesOf(pool: Pool, tenantId: string, userId: string): Promise<number> {
+export async function hideBatchesOf(pool: Pool, { tenantId, userId, untilMs }: DeletedUser): Promise<number> {
+  const values = [tenantId, userId, untilMs];
   const files = await pool.query(
     `update chat.files set user_id = null, content = '', deleted_at = coalesce(deleted_at, now()),
        due_at = coalesce(due_at, now())
-     where tenant_id = $1 and coalesce(user_id, '') = $2`,
-    [tenantId, userId],
+     where ${ofHolder}`,
+    values,
   );
   const batches = await pool.query(
     `update chat.batches set user_id = null, content = null, forgotten = true, expires_at = now(),
        run = (run::jsonb || '{"user_id": null}')::text
-     where tenant_id = $1 and coalesce(user_id, '') = $2`,
-    [tenantId, userId],
+     where ${ofHolder}`,
+    values,
   );
   return (files.rowCount ?? 0) + (batches.rowCount ?? 0);
 }
 
 /** Deletes a user's completions, and with them the claims of those in progress. Returns their number. */
-export async function deleteCompletionsOf(pool: Pool, user: TenantUser): Promise<number> {
+export async function deleteCompletionsOf(pool: Pool, user: DeletedUser): Promise<number> {
   return deleteRowsOf(pool, 'chat.completions', user);
 }

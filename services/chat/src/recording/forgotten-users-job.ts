@@ -34,7 +34,7 @@ const sweepMs = 10_000;
 /**
  * Removes users whose data were deleted. Chat holds completions for repeats, kept responses, thoughts and makers of seals,
  * runs under way and events that wait for publication: runs that began before the deletion keep their amounts and lose the
- * user and all texts, and so do those that are written late.
+ * user and all texts, and so do those that are written late. Everything that began after it stays.
  */
 export class ForgottenUsers {
   readonly #pool: Pool;
@@ -70,11 +70,12 @@ export class ForgottenUsers {
     const digest = userDigest(tenantId, userId);
     // First, so that nothing slips in behind the rest.
     const { untilMs, ageMs } = await insertTombstone(pool, { tenantId, digest, requestedAtMs });
-    const completions = await deleteCompletionsOf(pool, { tenantId, userId });
-    const responses = await deleteResponsesOf(pool, { tenantId, userId });
-    const thoughts = await deleteThoughtsOf(pool, { tenantId, userId });
-    const seals = await deleteSealsOf(pool, { tenantId, userId });
-    const batches = await hideBatchesOf(pool, tenantId, userId);
+    const user = { tenantId, userId, untilMs };
+    const completions = await deleteCompletionsOf(pool, user);
+    const responses = await deleteResponsesOf(pool, user);
+    const thoughts = await deleteThoughtsOf(pool, user);
+    const seals = await deleteSealsOf(pool, user);
+    const batches = await hideBatchesOf(pool, user);
     const runs = new Set([
       ...(await this.#forgetOpen([{ tenantId, digest, requestedAtMs: untilMs }])),
       ...(await this.#forgetWaiting(tenantId, userId, untilMs)),

@@ -93,7 +93,11 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
   const { starts, ends, publishes, givenUp, carried, trimTo } = group;
   // A run that is written again together with a further call has that call.
   const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
-  const rows = ends.map(({ run, row }) => (run.forgotten ? { ...row, seals: [] } : row));
+  const rows = ends.map(({ run, row }) => ({
+    ...row,
+    startedAt: run.startedAt,
+    ...(run.forgotten && { seals: [] }),
+  }));
   const events = publishes ? [] : ends.map(({ run }) => eventOf(run, 'now'));
   return {
     ...{ ...log, sequence: group.sequence },

@@ -12,7 +12,15 @@ export function forgottenAfter(tenantId: string, digest: string, time: string): 
     where f.tenant_id = ${tenantId} and f.user_digest = ${digest} and ${time} <= least(f.requested_at, f.created_at))`;
 }
 
+/**
+ * The time at which a run of that age began. Rows of a run have this time: one that is written after the deletion of its
+ * user, by a run that began before it, is deleted too.
+ */
+export function beganAt(ageMs: string): string {
+  return `now() - ${ageMs}::float8 * interval '1 millisecond'`;
+}
+
 /** Whether a user was forgotten since a time that many milliseconds ago; the arguments are parameters. */
 export function forgottenSince(tenantId: string, digest: string, ageMs: string): string {
-  return forgottenAfter(tenantId, `${digest}::bytea`, `now() - ${ageMs}::float8 * interval '1 millisecond'`);
+  return forgottenAfter(tenantId, `${digest}::bytea`, beganAt(ageMs));
 }
