@@ -16,7 +16,7 @@ const commaList = z
 
 const proxies = commaList.transform((list, context) => {
   try {
-    return proxyaddr.compile(list);
+    return Object.assign(proxyaddr.compile(list), { count: list.length });
   } catch {
     context.addIssue({ code: 'custom', message: 'must be addresses or CIDR ranges, in a comma list' });
     return z.NEVER;

@@ -7,6 +7,7 @@ import { Authenticator } from './auth/authenticator.ts';
 import { clientIp } from './auth/client-ip.ts';
 import { KeyPeer } from './auth/key-peer.ts';
 import { SessionReader } from './auth/session-reader.ts';
+import { UntrustedProxies } from './auth/untrusted-proxies.ts';
 import type { EdgeConfig } from './config.ts';
 import { Cors } from './cors/cors.ts';
 import { AccessLog } from './http/access-log-http.ts';
@@ -32,12 +33,17 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   });
   shell.require('tenant', () => authenticator.ready);
   const { forwarder, parts } = createProxy(shell, config, overrides.pace);
+  const untrustedProxies = new UntrustedProxies({
+    ...{ isTrusted: isTrustedProxy, count: isTrustedProxy.count },
+    ...{ publicUrl: config.PUBLIC_URL, log },
+  });
   const gateway = new Gateway({
     authenticator,
     sessions: new SessionReader(config.PUBLIC_URL),
     signer,
     forwarder,
     isTrustedProxy,
+    untrustedProxies,
     cors: config.CORS_ORIGINS.length === 0 ? null : new Cors(config.CORS_ORIGINS),
     accessLog: new AccessLog({ log, duration: shell.httpDuration, tracer }),
     log,
@@ -45,6 +51,6 @@ export async function createService(config: EdgeConfig, overrides: EdgeOverrides
   return shell.createService({
     handler: createEdgeApp(gateway),
     frontDoor: { cut: () => void forwarder.close() },
-    parts: [...parts, gateway],
+    parts: [...parts, gateway, untrustedProxies],
   });
 }

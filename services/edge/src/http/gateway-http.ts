@@ -17,6 +17,7 @@ import { withActingUser } from '../auth/acting-user.ts';
 import type { Authenticator } from '../auth/authenticator.ts';
 import { clientIp, type IsTrustedProxy } from '../auth/client-ip.ts';
 import { invalidSession, type SessionReader } from '../auth/session-reader.ts';
+import type { UntrustedProxies } from '../auth/untrusted-proxies.ts';
 import { isOpenToBrowsers, type Cors } from '../cors/cors.ts';
 import { answerPreflight } from '../cors/preflight-handlers.ts';
 import { findPreflight } from '../cors/preflight.ts';
@@ -42,6 +43,7 @@ export interface GatewayOptions {
   signer: Signer;
   forwarder: Forwarder;
   isTrustedProxy: IsTrustedProxy;
+  untrustedProxies: UntrustedProxies;
   /** If null, no response has CORS headers. */
   cors: Cors | null;
   accessLog: AccessLog;
@@ -72,6 +74,7 @@ export class Gateway {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const entry = this.#options.accessLog.open(request, response);
+    this.#options.untrustedProxies.check(request);
     const asked = askedOf(request);
     entry.dialect = clientDialect(asked);
     try {
