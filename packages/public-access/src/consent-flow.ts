@@ -96,9 +96,9 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const { code, state = '' } = query;
     // A state in other hands is of no use without the cookie of the browser that began.
     const isOwn = state !== '' && sameText(this.#cookie.valuesIn(request.headers.cookie)[0] ?? '', state);
-    const ticket = await tickets.findOfState(state);
-    if (!isOwn || ticket === null) {
-      await refusals.count(clientIpOf(request));
+    const ticket = isOwn ? await tickets.findOfState(state) : null;
+    if (ticket === null) {
+      await refusals.count('consent_state', clientIpOf(request));
       this.#sendOver(response, call);
       return;
     }
@@ -139,7 +139,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
     const ticket = await tickets.find(queryOf(request)['ticket'] ?? '');
     const subject = ticket === null ? null : await kind.find(ticket);
     if (ticket !== null && subject !== null && subject.id === params['id']) return { ticket, subject };
-    await refusals.count(clientIpOf(request));
+    await refusals.count('ticket', clientIpOf(request));
     return null;
   }
 

@@ -55,8 +55,12 @@ export class Browser {
   }
 
   /** Logs in with a key; returns the cookie. */
-  async logIn(key: string, cookie?: string): Promise<string> {
-    const sent = { body: { key }, ...(cookie === undefined ? {} : { cookie }) };
+  async logIn(key: string, cookie?: string, network?: string): Promise<string> {
+    const sent = {
+      body: { key },
+      ...(cookie !== undefined && { cookie }),
+      ...(network !== undefined && { network }),
+    };
     const answer = await this.browse('/login/key', sent);
     expect([answer.status, answer.text]).toEqual([200, expect.any(String)]);
     return cookieOf(answer.headers);

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
 import type { Service } from '@gatehouse/shell/service';
+import { eventually } from '@gatehouse/test/eventually';
 import type { ForgingIssuer, TokenClaims } from '@gatehouse/test/forging-issuer';
 import { IssuerBrowser, type Page } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
@@ -254,41 +256,73 @@ describe('an attack on a login', () => {
 });
 
 describe('a network', () => {
-  /** Its requests that were not genuine, in a minute that doesn't end during the test. */
-  const setRefused = (network: string, requests: number) =>
-    tenants.rows(
-      `insert into tenant.refused_addresses (address, minute, requests)
-       values ($1, date_trunc('minute', now()) + interval '5 minutes', $2)`,
-      [network, requests],
-    );
-  const refusedOf = async (network: string): Promise<number | undefined> => {
-    const find = 'select requests from tenant.refused_addresses where address = $1';
-    const [row] = await tenants.rows<{ requests: number }>(find, [network]);
-    return row?.requests;
-  };
-
-  it('over its limit costs neither a row nor a call of the issuer', async () => {
+  it('logs in after any number of answers and choices that are not genuine, which reach no issuer', async () => {
     const network = '203.0.113.50';
-    await setRefused(network, 59);
     const browser = new IssuerBrowser(tenants, network);
-    const denied = await browser.visit('/login/oidc/main');
-    const last = await browser.visit(answerTo(denied, issuer, 'main', { error: 'access_denied' }));
-    expect([last.status, await refusedOf(network)]).toEqual([401, 60]);
     const begun = await browser.visit('/login/oidc/main');
     const used = () => tenants.rows('select token_sha256 from tenant.used_tokens');
     const before = [issuer.calls.length, (await used()).length];
-    expect((await browser.visit(answerTo(begun))).status).toBe(429);
+    const forged = new IssuerBrowser(tenants, network);
+    forged.cookies.set('__Host-gatehouse-login', 'a'.repeat(43));
+    const wrong = await Promise.all(
+      Array.from({ length: 70 }, async () => {
+        const form = { tenant: 'acme' };
+        await forged.visit('/login/oidc/main/choice', { method: 'POST', form });
+        return forged.visit('/login/oidc/main/callback?code=a&state=b');
+      }),
+    );
+    expect(new Set(wrong.map(({ status }) => status))).toEqual(new Set([400]));
     expect([issuer.calls.length, (await used()).length]).toEqual(before);
+    const choice = await forged.visit('/login/oidc/main/choice', {
+      method: 'POST',
+      form: { tenant: 'acme' },
+    });
+    expect(choice.status).toBe(429);
+    expect((await browser.visit(answerTo(begun))).status).toBe(303);
   });
 
-  it('with good logins uses nothing of its limit up', async () => {
+  it('logs in after any number of genuine answers that the issuer refuses', async () => {
     const network = '203.0.113.51';
-    await setRefused(network, 0);
-    for (let count = 0; count < 3; count += 1) {
-      const { browser } = await logIn({}, new IssuerBrowser(tenants, network));
-      expect(await browser.principal()).toBeDefined();
+    const statuses = [];
+    for (let count = 0; count < 65; count += 1) {
+      const browser = new IssuerBrowser(tenants, network);
+      const begun = await browser.visit('/login/oidc/main');
+      const denied = await browser.visit(answerTo(begun, issuer, 'main', { error: 'access_denied' }));
+      statuses.push(denied.status);
     }
-    expect(await refusedOf(network)).toBe(0);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    const { browser } = await logIn({}, new IssuerBrowser(tenants, network));
+    expect(await browser.principal()).toBeDefined();
+  });
+
+  it('has four answers at an issuer at once, and lets other networks in meanwhile', async () => {
+    const held = Promise.withResolvers<undefined>();
+    const begin = async (network: string) => {
+      const browser = new IssuerBrowser(tenants, network);
+      return { browser, begun: await browser.visit('/login/oidc/main') };
+    };
+    const flood = await Promise.all(Array.from({ length: 70 }, () => begin('203.0.113.52')));
+    const good = await begin('203.0.113.53');
+    const before = issuer.calls.length;
+    issuer.held = held.promise;
+    // Each login is of another person.
+    issuer.claims = {
+      get sub() {
+        return newId();
+      },
+    };
+    const answers = flood.map(({ browser, begun }) => browser.visit(answerTo(begun)));
+    await eventually(() => expect(issuer.calls).toHaveLength(before + 4));
+    const passed = good.browser.visit(answerTo(good.begun));
+    await eventually(() => expect(issuer.calls).toHaveLength(before + 5));
+    held.resolve(undefined);
+    expect((await passed).status).toBe(303);
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    // Four run and 64 wait; the others may come again with the state that they have.
+    expect(statuses.filter((status) => status === 429)).toHaveLength(2);
+    const again = flood[statuses.indexOf(429)];
+    if (again === undefined) throw new Error('no answer was refused');
+    expect((await again.browser.visit(answerTo(again.begun))).status).toBe(303);
   });
 });
 

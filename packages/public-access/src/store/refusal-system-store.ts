@@ -1,19 +1,19 @@
 import type { Pool } from '@gatehouse/pg/pool';
 
-/** How many requests of a network were refused in this minute, and when it ends. */
+/** How many requests of a sender and a kind were refused in this minute, and when it ends. */
 export interface CountedRefusal {
   requests: number;
   endsInMs: number;
 }
 
 /**
- * Counts requests that did not prove to be genuine, each by its network; a network may come several times. Returns the
+ * Counts requests that did not prove to be genuine, each by its kind and sender, which may come several times. Returns the
  * count at each of them. `pool` acts as `<service>_system`.
  */
 export async function countRefusals(
   pool: Pool,
   service: string,
-  networks: readonly string[],
+  senders: readonly string[],
 ): Promise<CountedRefusal[]> {
   // Replicas lock rows in one order.
   const { rows } = await pool.query<CountedRefusal & { address: string }>(
@@ -24,29 +24,20 @@ export async function countRefusals(
        requests = excluded.requests + case when known.minute >= excluded.minute then known.requests else 0 end
      returning address, requests,
        extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
-    [networks],
+    [senders],
   );
   const counted = new Map(rows.map((row) => [row.address, row]));
   // Backwards, because the count is that after the last one.
-  return networks
+  return senders
     .toReversed()
-    .map((network) => {
-      const row = counted.get(network);
-      if (row === undefined) throw new Error('a refused network was not counted');
+    .map((sender) => {
+      const row = counted.get(sender);
+      if (row === undefined) throw new Error('a refused sender was not counted');
       const { requests, endsInMs } = row;
       row.requests -= 1;
       return { requests, endsInMs };
     })
     .toReversed();
-}
-
-/** Takes one count of a network in this minute back. */
-export async function uncountRefusal(pool: Pool, service: string, network: string): Promise<void> {
-  await pool.query(
-    `update ${service}.refused_addresses set requests = requests - 1
-     where address = $1 and minute >= date_trunc('minute', now()) and requests > 0`,
-    [network],
-  );
 }
 
 /** Deletes up to `limit` addresses whose minute is over; returns how many. */

@@ -54,7 +54,7 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
     ),
     keys,
     inTurn: (tenantId, work) => turns.run(tenantId, work),
-    count: (clientIp) => refusals.count(clientIp),
+    count: (kind, sender) => refusals.count(kind, sender),
     ...{ ttlSeconds, publicUrl },
   });
   return {

@@ -93,9 +93,10 @@ class DevicePage {
       await this.#showProgram(request, response, call, { session, code });
       return;
     }
-    const program = await logins.find(code, fromOf(request, call));
+    const from = fromOf(request, call);
+    const program = await logins.find(code, from);
     const isAllowed = decision === 'allow';
-    if (program === null || !(await logins.decide(program.id, isAllowed ? session.id : null))) {
+    if (program === null || !(await logins.decide(program.id, isAllowed ? session.id : null, from))) {
       sendPage(response, call.requestId, { status: 404, html: codePage(unknownCode) });
       return;
     }

@@ -1,4 +1,5 @@
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
 import {
   deviceLoginLife,
   mostDeviceLogins,
@@ -34,7 +35,7 @@ export class DeviceLoginSystemStore {
 
   /**
    * Inserts logins together. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond: that of
-   * all also for a code that is taken.
+   * all also for a code that is taken. Networks that log in with success have a share that no others can take.
    */
   async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
     const rows = await withTransaction(this.#pool, async (db) => {
@@ -122,14 +123,18 @@ async function insertWithin(
          with ordinality
          as given (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place)),
      waiting as (
-       select network, counted.count from (select distinct network from given) as networks cross join lateral (
+       select network, counted.count, exists (
+         select from tenant.login_networks
+         where login_networks.network = networks.network
+           and last_login_at > now() - make_interval(days => $14)) as known
+       from (select distinct network from given) as networks cross join lateral (
          select count(*) from tenant.device_logins
          where device_logins.network = networks.network and decided_at is null and expires_at > now()) as counted),
      of_networks as (
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place,
-         row_number() over (partition by wide_network order by place) as nth
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place, known,
+         row_number() over (partition by wide_network, known order by place) as nth
        from given join waiting using (network)
-       where nth + waiting.count <= $8),
+       where nth + waiting.count <= case when known then $12::int else $8::int end),
      waiting_widely as (
        select wide_network, counted.count
        from (select distinct wide_network from of_networks) as networks cross join lateral (
@@ -137,10 +142,10 @@ async function insertWithin(
          where device_logins.wide_network = networks.wide_network and decided_at is null
            and expires_at > now()) as counted),
      within as (
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
-         row_number() over (order by place) as nth
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, known,
+         row_number() over (order by known desc, place) as nth
        from of_networks join waiting_widely using (wide_network)
-       where nth + waiting_widely.count <= $9),
+       where known or nth + waiting_widely.count <= $9),
      inserted as (
        insert into tenant.device_logins
          (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, expires_at)
@@ -148,7 +153,8 @@ async function insertWithin(
          now() + make_interval(mins => $11)
        from within
        where nth + (
-         select count(*) from tenant.device_logins where expires_at > now() and decided_at is null) <= $10
+         select count(*) from tenant.device_logins where expires_at > now() and decided_at is null)
+         <= case when known then $10::int else $13::int end
        on conflict do nothing returning id)
      select within.id, inserted.id is not null as "isInserted" from within left join inserted using (id)`,
     [
@@ -161,6 +167,7 @@ async function insertWithin(
       logins.map(({ wideNetwork }) => wideNetwork),
       ...[mostDeviceLogins.ofNetwork, mostDeviceLogins.ofWideNetwork, mostDeviceLogins.ofAll],
       deviceLoginLife.minutes,
+      ...[mostDeviceLogins.ofKnownNetwork, mostDeviceLogins.ofUnknown, loginNetworkDays],
     ],
   );
   return rows;

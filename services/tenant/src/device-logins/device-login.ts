@@ -3,8 +3,17 @@ import { randomBytes } from 'node:crypto';
 /** How long a program waits for a person at most, and how often it polls. */
 export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
 
-/** The most programs that wait at once: of all networks (8 MB), of a wide one, and of one. */
-export const mostDeviceLogins = { ofAll: 20_000, ofWideNetwork: 1_000, ofNetwork: 100 } as const;
+/**
+ * The most programs that wait at once: of all networks (8 MB), of those that have not logged in with success lately, of
+ * a wide network, and of one. One that has logged in has more places, which its neighbours can't take.
+ */
+export const mostDeviceLogins = {
+  ofAll: 20_000,
+  ofUnknown: 15_000,
+  ofWideNetwork: 1_000,
+  ofKnownNetwork: 1_000,
+  ofNetwork: 100,
+} as const;
 
 /** The most keys that the sessions of one key have given to programs and that are valid; the oldest end first. */
 export const mostKeysOfKey = 20;

@@ -5,6 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import type { RefusalKind } from '@gatehouse/public-access/refusals';
 import type { ApiKey } from '../keys/api-key.ts';
 import { judge, type Credentials } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
@@ -53,11 +54,20 @@ export interface DeviceLoginDependencies {
   };
   /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
   inTurn: <Result>(tenantId: string | null, work: () => Promise<Result>) => Promise<Result>;
-  /** Counts a request that proves nothing. Throws `rate_limit_exceeded` beyond the limit of its network. */
-  count: (clientIp: string | null) => Promise<void>;
+  /**
+   * Counts a request that proves nothing against its sender: the address, or the id of the login. Throws
+   * `rate_limit_exceeded` beyond the limit.
+   */
+  count: (kind: DeviceRefusal, sender: string | null) => Promise<void>;
   ttlSeconds: number;
   publicUrl: string;
 }
+
+/** The proofs that requests of programs and people may lack. */
+type DeviceRefusal = Extract<
+  RefusalKind,
+  'denied_program' | 'device_code' | 'early_poll' | 'key' | 'user_code'
+>;
 
 interface NewText {
   id: string;
@@ -74,12 +84,11 @@ export class DeviceLogins {
   }
 
   /**
-   * Throws `rate_limit_exceeded` for a network that starts too many, or of which too many wait, and `service_unavailable`
-   * if too many of all networks do.
+   * Throws `rate_limit_exceeded` for a network of which too many wait, and `service_unavailable` if too many of all
+   * networks do. These bounds hold the number of logins; starts themselves are not counted.
    */
   async start(clientId: string, from: From): Promise<StartedDeviceLogin> {
-    const { insert, count, publicUrl } = this.#options;
-    await count(from.clientIp);
+    const { insert, publicUrl } = this.#options;
     const [deviceCode, userCode] = [newRandomToken(), newUserCode()];
     const hashes = { deviceSha256: tokenSha256(deviceCode), userSha256: tokenSha256(userCode) };
     const { clientIp } = from;
@@ -101,13 +110,13 @@ export class DeviceLogins {
     const { findPolled, notePoll, keys, count } = this.#options;
     const login = await findPolled(tokenSha256(deviceCode).toString('hex'));
     if (login === null) {
-      await count(from.clientIp);
+      await count('device_code', from.clientIp);
       throw new OAuthError('invalid_grant', 'The device code is unknown, or was used.');
     }
     if (login.state === 'expired') throw new OAuthError('expired_token', 'The device code has expired.');
-    // An early poll writes nothing.
+    // An early poll counts against its own code: other programs of the network poll on.
     if (login.isEarly || !(await notePoll(login.id))) {
-      await count(from.clientIp);
+      await count('early_poll', login.id);
       throw new OAuthError('slow_down', `Wait ${deviceLoginLife.intervalSeconds} seconds between polls.`);
     }
     if (login.state === 'denied') throw new OAuthError('access_denied', 'The person has denied the key.');
@@ -151,12 +160,14 @@ export class DeviceLogins {
     const read = readUserCode(userCode);
     const program = read === null ? null : await findWaiting(tokenSha256(read).toString('hex'));
     if (program !== null && read !== null) return { ...program, userCode: read };
-    await count(from.clientIp);
+    await count('user_code', from.clientIp);
     return null;
   }
 
   /** Allows a login in a session, or denies it. False if another decision came first, or it has expired. */
-  async decide(id: string, sessionId: string | null): Promise<boolean> {
+  async decide(id: string, sessionId: string | null, from: From): Promise<boolean> {
+    // A program that is denied frees its place, and its row stays until it expires.
+    if (sessionId === null) await this.#options.count('denied_program', from.clientIp);
     return this.#options.decide(id, sessionId);
   }
 
@@ -173,7 +184,7 @@ export class DeviceLogins {
     const key = parsed === null ? null : await findKey(parsed.keyId);
     if (parsed !== null && key !== null && judge(key, parsed.secretSha256) === 'accepted')
       return { key, ...parsed };
-    await count(from.clientIp);
+    await count('key', from.clientIp);
     return null;
   }
 }

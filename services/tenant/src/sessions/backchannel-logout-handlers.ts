@@ -45,7 +45,7 @@ export function backchannelLogoutHandlers({
       } catch (error) {
         const problem = problemOf(error);
         logProblem(log, { error, issuer, call });
-        if (problem.error === 'invalid_request') await refusals.count(clientIpOf(request));
+        if (problem.error === 'invalid_request') await refusals.count('logout_token', clientIpOf(request));
         // For an issuer that is away too: the standard has one status for all failures (2.8).
         sendJson(response, 400, problem, headers);
       }

@@ -2,6 +2,7 @@ import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { sessionCookie } from '@gatehouse/contract/sessions';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
+import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
@@ -36,6 +37,11 @@ export interface IssuerLoginsOptions {
 /** No client has caused the end of a session. */
 const noClient = { clientIp: null, requestId: null };
 const deletion = { everyMs: 60_000, batch: 1_000 };
+/**
+ * Answers of issuers that browsers bring back, of one network and of all. A flood of one network waits behind itself; what
+ * is refused has used no state up, so that the browser may load the page again.
+ */
+const finishing = { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 };
 
 /** Sessions of people who log in at OpenID Connect issuers. */
 export function createIssuerLogins(
@@ -59,9 +65,11 @@ export function createIssuerLogins(
     const now = await logins.now();
     return begun.map(() => now);
   });
+  const turns = new FairQueue(finishing);
   const issuerLogins = new IssuerLogins({
     ...{ secrets, places, logins },
     now: () => times.get(null),
+    inTurn: (network, work) => turns.run(network, work),
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
   const revocations = new TokenRevocations({

@@ -16,6 +16,7 @@ import { createIssuerLogins, type IssuerLoginsOptions } from './create-issuer-lo
 import { KeyLogin } from './key-login.ts';
 import { loginHandlers } from './login-handlers.ts';
 import { loginLinkHandlers } from './login-link-handlers.ts';
+import { LoginNetworkSystemStore } from './login-network-system-store.ts';
 import { LoginTicketSystemStore } from './login-ticket-system-store.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
@@ -45,7 +46,12 @@ export function createSessions(
     (tokens) => toAuthenticate.find(tokens),
     ({ tokenSha256 }) => tokenSha256,
   );
-  const sessions = new SessionChangeStore({ app, system, record: recordChange });
+  const networks = new LoginNetworkSystemStore(system);
+  const noted = new LastUse({ touch: (some) => networks.note(some), log, of: 'networks' });
+  const sessions = new SessionChangeStore({
+    ...{ app, system, record: recordChange },
+    noteNetwork: (network) => noted.note(network),
+  });
   const refusals = new Refusals({ service: 'tenant', system, log });
   const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
   const lastUseOfKeys = new LastUse({ touch: (ids) => keys.touch(ids), log });
@@ -81,8 +87,9 @@ export function createSessions(
     },
     rpcs: { authenticateSession: authenticateSession({ find, lastUse }) },
     parts: [
-      ...[refusals, lastUse, lastUseOfKeys, ...ofIssuers.parts],
+      ...[refusals, lastUse, lastUseOfKeys, noted, ...ofIssuers.parts],
       deleting('delete ended sessions', (limit) => ofAll.deleteEnded(limit), log),
+      deleting('delete old networks of logins', (limit) => networks.deleteOld(limit), log),
       deleting('delete old login links', (limit) => tickets.deleteOld(limit), log),
     ],
   };

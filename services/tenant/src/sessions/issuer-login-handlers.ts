@@ -72,14 +72,12 @@ class BrowserIssuerLogin {
   }
 
   async callback(...[request, response, call, issuer]: Parameters<Step>): Promise<void> {
-    const { logins, refusals } = this.#options;
+    const { logins } = this.#options;
     const from = fromOf(request, call);
-    // A request without a key costs a row and a call of the issuer.
-    await refusals.count(from.clientIp);
+    // An answer without a seal of the gateway costs neither a row nor a call of the issuer, and no count.
     const state = this.#stateOf(request, issuer);
     const end: LoginEnd =
       state === null ? { kind: 'over' } : await logins.finish(issuer, state, queryOf(request), from);
-    if (end.kind !== 'over' && end.kind !== 'refused') await refusals.takeBack(from.clientIp);
     await this.#answer(request, response, call, { issuer, end, target: state?.returnTo ?? afterLogin });
   }
 
@@ -89,7 +87,7 @@ class BrowserIssuerLogin {
     const tenant = (await formOf(request)).get('tenant') ?? '';
     const from = fromOf(request, call);
     const end = await logins.choose(issuer, this.#cookieOf(request), tenant, from);
-    if (end.kind === 'over') await refusals.count(from.clientIp);
+    if (end.kind === 'over') await refusals.count('choice', from.clientIp);
     await this.#answer(request, response, call, { issuer, end, target: targetOf(request) });
   }
 

@@ -1,6 +1,7 @@
+import { networkOf } from '@gatehouse/kit/client-network';
 import { tenantNotActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
+import { newRandomToken, tokenSha256, tokenSha256Of } from '@gatehouse/kit/random-token';
 import { nameOf, type Claims, type GrantProblem } from '../issuers/grants.ts';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import { claimsIn, type ConfirmedLogin, type Issuer } from '../issuers/issuer.ts';
@@ -33,6 +34,8 @@ export interface IssuerLoginDependencies {
     /** False if the state was used, or has expired. */
     useState: (stateSha256: Buffer, expiresAt: Date) => Promise<boolean>;
   };
+  /** Runs work of a network in its turn: a network may begin any number of logins. */
+  inTurn: <Result>(network: string, work: () => Promise<Result>) => Promise<Result>;
   places: PersonPlaces;
   /** The time by the clock of the database. */
   now: () => Promise<Date>;
@@ -56,12 +59,18 @@ export class IssuerLogins {
 
   /**
    * Finishes a login that this browser began, once. `query` is the answer of the issuer. Throws {@link IssuerError}
-   * while the issuer is away, and the errors of {@link IssuerLoginDependencies.openSession}.
+   * while the issuer is away, `rate_limit_exceeded` if too many logins of the network wait, and the errors of
+   * {@link IssuerLoginDependencies.openSession}.
    */
   async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
+    const network = networkOf(from.clientIp ?? '');
+    return this.#options.inTurn(network, () => this.#finish(issuer, state, query, from));
+  }
+
+  async #finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
     const { logins } = this.#options;
-    const expiresAt = new Date(state.expiresAt);
-    if (!(await logins.useState(tokenSha256(state.state), expiresAt))) return { kind: 'over' };
+    if (!(await logins.useState(tokenSha256(state.state), new Date(state.expiresAt))))
+      return { kind: 'over' };
     const confirmed = await issuer.finish(query, state).catch(refusedOnly);
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
     // Their claims are older than these.
@@ -82,7 +91,9 @@ export class IssuerLogins {
   /** Opens a session in one of the places of a person: the slug of a tenant, or '' for the platform. */
   async choose(issuer: Issuer, token: string, tenant: string, from: From): Promise<LoginEnd> {
     const { logins, secrets } = this.#options;
-    const login = await logins.findByChoice(issuer.settings.name, tokenSha256(token));
+    const choiceSha256 = tokenSha256Of(token);
+    const login =
+      choiceSha256 === null ? null : await logins.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
     const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
     const places = await this.#placesOf(issuer, login, claims, from);

@@ -105,7 +105,7 @@ class BrowserLogin {
     const { logins, refusals, browsers } = this.#options;
     const key = await logins.find(text);
     if (key === null) {
-      await refusals.count(clientIpOf(request));
+      await refusals.count('key', clientIpOf(request));
       return null;
     }
     const opened = await logins.open(key, fromOf(request, call));

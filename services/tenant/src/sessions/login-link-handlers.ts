@@ -35,7 +35,7 @@ export function loginLinkHandlers(dependencies: LoginLinkDependencies): Record<s
       browsers.checkOrigin(request);
       const key = await keyOf(request, dependencies);
       if (key === null) {
-        await refusals.count(clientIpOf(request));
+        await refusals.count('login_link', clientIpOf(request));
         sendOver(response, call);
         return;
       }

@@ -3,17 +3,12 @@ import type { IssuerLogout } from '../issuers/logout-token.ts';
 
 /** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
 
-/** Uses a random value up, for an hour. False if it was used, on whatever replica, or has expired. */
-export async function useToken(
-  db: Queryable,
-  sha256: Buffer,
-  expiresAt: Date | null = null,
-): Promise<boolean> {
+/** Uses the id of a report up, for an hour. False if it was used, on whatever replica. */
+export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean> {
   const { rowCount } = await db.query(
-    `insert into tenant.used_tokens (token_sha256, expires_at)
-     select $1, now() + interval '1 hour' where coalesce($2 > now(), true)
+    `insert into tenant.used_tokens (token_sha256, expires_at) values ($1, now() + interval '1 hour')
      on conflict do nothing`,
-    [sha256, expiresAt],
+    [sha256],
   );
   return rowCount === 1;
 }

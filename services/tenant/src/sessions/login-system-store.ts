@@ -1,17 +1,25 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { Batched } from '@gatehouse/kit/batched';
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './issuer-logout-statements.ts';
-import { useToken } from './login-statements.ts';
 import { lookMinutes, mostLogins, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
+
+/** The state of a login, by its hexadecimal hash, and its end. */
+interface UsedState {
+  hash: string;
+  expiresAt: Date;
+}
 
 /** Logins by issuers, before and after their tenant is known. */
 export class LoginSystemStore {
   readonly #pool: Pool;
+  /** Requests without a key, however many, take one connection. */
+  readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool) {
@@ -70,8 +78,22 @@ export class LoginSystemStore {
   }
 
   /** Uses the state of a login up. False if it was used, on whatever replica, or has expired. */
-  async useState(stateSha256: Buffer, expiresAt: Date): Promise<boolean> {
-    return useToken(this.#pool, stateSha256, expiresAt);
+  useState(stateSha256: Buffer, expiresAt: Date): Promise<boolean> {
+    return this.#states.get({ hash: stateSha256.toString('hex'), expiresAt });
+  }
+
+  async #useStates(states: readonly UsedState[]): Promise<boolean[]> {
+    const { rows } = await this.#pool.query<{ hash: string }>(
+      `insert into tenant.used_tokens (token_sha256, expires_at)
+       select distinct on (hash) decode(hash, 'hex'), expires_at
+       from unnest($1::text[], $2::timestamptz[]) as states (hash, expires_at)
+       where expires_at > now() order by hash
+       on conflict do nothing returning encode(token_sha256, 'hex') as hash`,
+      [states.map(({ hash }) => hash), states.map(({ expiresAt }) => expiresAt)],
+    );
+    const used = new Set(rows.map(({ hash }) => hash));
+    // One of several in the same batch.
+    return states.map(({ hash }) => used.delete(hash));
   }
 
   async now(): Promise<Date> {

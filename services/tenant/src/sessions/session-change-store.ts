@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { newKeyText } from '@gatehouse/identity/key-text';
+import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
@@ -12,7 +13,7 @@ import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
 import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
-import { closeLogins, useToken } from './login-statements.ts';
+import { closeLogins, useReport } from './login-statements.ts';
 import {
   countNewSessions,
   endOldestSessions,
@@ -35,6 +36,8 @@ export interface SessionChangeOptions {
   app: Pool;
   system: Pool;
   record: RecordChange;
+  /** Notes that a network has logged in with success. Returns at once. */
+  noteNetwork: (network: string) => void;
 }
 
 /** Opens and ends sessions by requests without a key, with their entries in the audit log. */
@@ -47,10 +50,12 @@ export class SessionChangeStore {
 
   /** Throws `rate_limit_exceeded` if the key was used for too many logins. */
   async open(session: NewSession, from: From): Promise<Session> {
-    return this.#change(session.tenantId, async (db) => {
+    const opened = await this.#change(session.tenantId, async (db) => {
       await lockSessions(db, session.tenantId);
       return this.#open(db, session, from);
     });
+    this.#noteNetwork(from);
+    return opened;
   }
 
   /**
@@ -62,7 +67,7 @@ export class SessionChangeStore {
     from: From,
   ): Promise<Session | null> {
     const { tenantId, role, scopes, userId } = given;
-    return this.#change(tenantId, async (db) => {
+    const opened = await this.#change(tenantId, async (db) => {
       await lockSessions(db, tenantId);
       await holdLogouts(db, { ...person, sid });
       if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
@@ -70,6 +75,8 @@ export class SessionChangeStore {
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
       return this.#open(db, { ...given, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
     });
+    if (opened !== null) this.#noteNetwork(from);
+    return opened;
   }
 
   /** Ends the session of a browser. */
@@ -90,12 +97,16 @@ export class SessionChangeStore {
   /** Ends the sessions of a logout that an issuer reports. False for a report that was used, on whatever replica. */
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<boolean> {
     return withTransaction(this.#options.system, async (db) => {
-      if (!(await useToken(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return false;
+      if (!(await useReport(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return false;
       await noteLogout(db, logout);
       const loginIds = await closeLogins(db, logout);
       await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
       return true;
     });
+  }
+
+  #noteNetwork({ clientIp }: From): void {
+    if (clientIp !== null) this.#options.noteNetwork(networkOf(clientIp));
   }
 
   async #recordEnds(db: Queryable, ended: readonly Session[], from: From): Promise<void> {
