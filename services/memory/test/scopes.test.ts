@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { As } from '@gatehouse/test/service-under-test';
+import { eventually } from '@gatehouse/test/eventually';
 import fc from 'fast-check';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 
@@ -93,6 +94,29 @@ describe('forgetting', () => {
     expect(await forget(own.acting('ann'), { user_id: 'ann' })).toBe(1);
     for (const table of ['documents', 'chunks', 'postings'])
       expect(await memory.rows(`select 1 from memory.${table} where tenant_id = $1`, [own.id])).toEqual([]);
+  });
+});
+
+describe('the audit log', () => {
+  it('has no entry for nothing done, nor for the own memory of a user, who could fill it', async () => {
+    const own = memory.makeTenant();
+    const ann = own.acting('ann');
+    const entries = () => memory.tenant.entries.filter(({ tenant_id: id }) => id === own.id);
+    const post = (path: string, as: As, body: object) =>
+      memory.call('POST', `${own.base}/${path}`, { as, body });
+    await memory.put(own, 'p', 'Of Ann.', ann);
+    for (let repeat = 0; repeat < 3; repeat += 1) {
+      await post('memory/forget', ann, { path_prefix: 'p' });
+      await post('memory/forget', own.admin, { path_prefix: 'none' });
+      await post('kg/entities', ann, { entities: [{ name: 'Ann', type: 'person' }] });
+    }
+    await memory.put(own, 'p', 'Of the agent.');
+    await post('memory/forget', own.admin, { path_prefix: 'p' });
+    // The outbox keeps the order, so the last entry shows that there is no other.
+    await eventually(() =>
+      expect(entries().map(({ action }) => action)).toEqual(['memory_document.created', 'memory.forgotten']),
+    );
+    expect(entries()[1]).toMatchObject({ before: { documents: 1 }, after: null });
   });
 });
 

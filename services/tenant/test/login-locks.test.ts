@@ -75,7 +75,7 @@ describe('a deletion waits for no other transaction', () => {
   it('of sessions that have ended', async () => {
     const { browser } = await ground.logIn();
     const { browser: held } = await ground.logIn();
-    await ground.tenants.rows(`update tenant.sessions set ends_at = now() - interval '3 minutes'`);
+    await ground.tenants.rows(`update tenant.sessions set ends_at = now() - interval '2 hours'`);
     const find = 'select id from tenant.sessions order by id';
     const [, kept] = await ground.tenants.rows<{ id: string }>(find);
     expect([browser.session, held.session]).toEqual([expect.any(String), expect.any(String)]);

@@ -196,6 +196,26 @@ describe('POST /login/key', () => {
       'session.ended',
     ]);
   });
+
+  it('refuses more than 60 logins of a key in an hour: each is in the audit log', async () => {
+    const { id, key } = await tenants.makeKey(tenant.admin);
+    await logIn(key);
+    await tenants.rows(
+      `insert into tenant.sessions (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes,
+         created_at, expires_at, ends_at)
+       select gen_random_uuid(), tenant_id, sha256(convert_to(key_id::text || n, 'UTF8')), key_id, key_secret_sha256, name, role, scopes,
+         now() - interval '50 minutes', now(), now() - interval '40 minutes'
+       from tenant.sessions cross join generate_series(1, 59) as n where key_id = $1`,
+      [id],
+    );
+    const refused = await browse('/login/key', { body: { key } });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '600']);
+    await tenants.rows(
+      `update tenant.sessions set created_at = created_at - interval '11 minutes' where key_id = $1`,
+      [id],
+    );
+    await logIn(key);
+  });
 });
 
 describe('the page for login', () => {
@@ -307,12 +327,12 @@ describe('a session', () => {
     ]);
   });
 
-  it('is deleted once it has ended for as long as the logins of a minute are counted', async () => {
+  it('is deleted once it has ended for as long as the logins of an hour are counted', async () => {
     const { key } = await tenants.makeKey(tenant.admin);
     const [open, ended, over] = [await logIn(key), await logIn(key), await logIn(key)];
     for (const [cookie, seconds] of [
-      [ended, 100],
-      [over, 140],
+      [ended, 3_500],
+      [over, 3_700],
     ] as const)
       await tenants.rows(
         'update tenant.sessions set ends_at = now() - make_interval(secs => $2) where id = $1',

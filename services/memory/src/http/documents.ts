@@ -22,6 +22,7 @@ import type { ForgetStore } from '../store/forgetting/forget-store.ts';
 import type { GraphStore } from '../store/graph/graph-store.ts';
 import type { RequestJob } from '../store/scopes/request-job.ts';
 import { memoryOf } from './memory-call.ts';
+import { sharedChange } from './shared-change.ts';
 
 type List = Call<unknown, z.output<typeof listDocuments>>;
 
@@ -102,12 +103,13 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
     },
 
     'memory.forget': async (call: Call<Forget>) => {
-      const { key, principal } = await memoryOf(call, agents);
+      const memory = await memoryOf(call, agents);
+      const { key, principal } = memory;
       const which = forgottenBy(principal, call.body);
       const counts: MemoryCounts = await work.run(key.tenantId, () => forgetting.forget(key, which));
       return changes.change(call, async () => ({
         body: counts,
-        changes: [{ action: 'memory.forgotten', id: key.agentId, before: { ...counts }, after: null }],
+        changes: sharedChange('memory.forgotten', memory, { before: counts }),
       }));
     },
 

@@ -13,8 +13,8 @@ import { writableUser } from '../shared/memory-key.ts';
 import { upsertEntities, type GraphWrite } from '../store/graph/entity-statements.ts';
 import type { GraphLimits } from '../store/graph/graph-statements.ts';
 import { upsertRelations } from '../store/graph/relation-statements.ts';
-import { graphChange } from './graph-change.ts';
 import { memoryOf, type MemoryCall } from './memory-call.ts';
+import { sharedChange } from './shared-change.ts';
 
 export interface ExtractDependencies {
   agents: AgentClient;
@@ -98,6 +98,6 @@ async function storeExtraction(
   };
   return {
     body: { entities: entities.rows.map(showEntity), relations: relations.rows.map(showRelation) },
-    changes: graphChange(memory, write, counts),
+    changes: sharedChange('memory_graph.updated', memory, { after: counts }),
   };
 }

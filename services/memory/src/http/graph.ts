@@ -22,8 +22,8 @@ import type { GraphLimits } from '../store/graph/graph-statements.ts';
 import { deleteEntity, type GraphStore } from '../store/graph/graph-store.ts';
 import { upsertRelations, type NewRelation } from '../store/graph/relation-statements.ts';
 import type { TraversalStore } from '../store/graph/traversal-store.ts';
-import { graphChange } from './graph-change.ts';
 import { memoryOf, type MemoryCall } from './memory-call.ts';
+import { sharedChange } from './shared-change.ts';
 
 type List = Call<unknown, z.output<typeof listEntities>>;
 
@@ -75,7 +75,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
           const counts = { entities_created: created, entities_updated: updated };
           return {
             body: { data: rows.map(showEntity), created, updated },
-            changes: graphChange(memory, write, counts),
+            changes: sharedChange('memory_graph.updated', memory, { after: counts }),
           };
         }),
       );
@@ -95,7 +95,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
       await graphs.removeRelations(key, userId, id);
       return changes.change(call, async (db) => {
         found(await deleteEntity(db, key, userId, id), what);
-        return { changes: graphChange(memory, { userId }, { entities_deleted: 1 }) };
+        return { changes: sharedChange('memory_graph.updated', memory, { after: { entities_deleted: 1 } }) };
       });
     },
 
@@ -109,7 +109,7 @@ export function graphHandlers(dependencies: GraphDependencies): Record<string, H
           const counts = { relations_created: created, relations_updated: updated };
           return {
             body: { data: rows.map(showRelation), created, updated },
-            changes: graphChange(memory, write, counts),
+            changes: sharedChange('memory_graph.updated', memory, { after: counts }),
           };
         }),
       );

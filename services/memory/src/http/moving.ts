@@ -31,7 +31,8 @@ import type { RequestJob } from '../store/scopes/request-job.ts';
 import type { MemoryLimits } from '../store/scopes/scope-statements.ts';
 import { ImportBody } from './import-body.ts';
 import { readRecord } from './imported-lines.ts';
-import { memoryOf } from './memory-call.ts';
+import { memoryOf, type MemoryCall } from './memory-call.ts';
+import { sharedChange } from './shared-change.ts';
 
 export interface MovingDependencies {
   agents: AgentClient;
@@ -134,12 +135,9 @@ async function answerImport(
   const limit = call.route.bodyLimit;
   const body = new ImportBody(request, { principal, limit, maxMinutes: maxImportMinutes });
   const keyed = streamedRequest(request, call, body);
-  const { key } = await memoryOf(call, dependencies.agents);
+  const memory = await memoryOf(call, dependencies.agents);
   const work = (claim: Claim | null): Promise<Reply> =>
-    importBody(dependencies, body, {
-      call: { ...call, clientIp: clientIpOf(request), claim },
-      key,
-    });
+    importBody(dependencies, body, { call: { ...call, clientIp: clientIpOf(request), claim }, memory });
   return keyed === null
     ? work(null)
     : idempotency.once(keyed, (claim) => idempotency.during(claim, () => work(claim)));
@@ -147,15 +145,16 @@ async function answerImport(
 
 interface ImportCall {
   call: RawCall & { clientIp: string | null; claim: Claim | null };
-  key: MemoryKey;
+  memory: MemoryCall;
 }
 
 async function importBody(
   dependencies: MovingDependencies,
   body: ImportBody,
-  { call, key }: ImportCall,
+  { call, memory }: ImportCall,
 ): Promise<Reply> {
   const { imports, splitter, changes, limits, requestEmbeddings } = dependencies;
+  const { key, principal } = memory;
   const commit = async (
     store: (db: Parameters<Parameters<Changes['change']>[1]>[0], held: MemoryLimits) => Promise<Imported>,
   ): Promise<Reply> => {
@@ -163,12 +162,12 @@ async function importBody(
     return changes.change(call, async (db) => {
       const imported = await store(db, held);
       await requestEmbeddings(db, key);
-      return importedOutcome(key, imported);
+      return importedOutcome(memory, imported);
     });
   };
   const lines = linesOf(body.chunks(), maxLineBytes);
   const splitAll = (texts: readonly string[]) => splitter.splitAll(texts, key.tenantId);
-  return runImport<Reply>(recordsOf(lines, tenantOf(call)), splitAll, {
+  return runImport<Reply>(recordsOf(lines, principal), splitAll, {
     put: (documents) => commit((db, held) => imports.put(db, key, documents, held)),
     begin: async () => {
       const begun = await beginInTurn(imports, key);
@@ -177,11 +176,11 @@ async function importBody(
   });
 }
 
-function importedOutcome({ agentId }: MemoryKey, imported: Imported): Outcome {
+function importedOutcome(memory: MemoryCall, imported: Imported): Outcome {
   const counts: MemoryCounts = { ...imported, entities: 0, relations: 0 };
   return {
     body: counts,
-    changes: [{ action: 'memory.imported', id: agentId, before: null, after: { ...counts } }],
+    changes: sharedChange('memory.imported', memory, { after: counts }),
   };
 }
 

@@ -23,7 +23,7 @@ import {
   lockSessions,
 } from './session-statements.ts';
 import {
-  loginsPerMinute,
+  mostLoginsOfKey,
   sessionChange,
   type From,
   type NewSession,
@@ -117,10 +117,7 @@ export class SessionChangeStore {
   }
 
   async #open(db: Queryable, session: NewSession, from: From): Promise<Session> {
-    if ((await countNewSessions(db, session.keyId)) >= loginsPerMinute)
-      throw new AppError('rate_limit_exceeded', `A key logs in ${loginsPerMinute} times a minute at most.`, {
-        headers: retryAfterHeaders(60_000),
-      });
+    assertFewLogins(await countNewSessions(db, session.keyId));
     const by = circumstancesOf(session, from);
     for (const ended of await endOldestSessions(db, session))
       await this.#options.record(db, auditEntryOf(sessionChange('session.ended', ended), by));
@@ -155,6 +152,17 @@ export class SessionChangeStore {
     const { app, system } = this.#options;
     return tenantId === null ? withTransaction(system, work) : withTenant(app, tenantId, work);
   }
+}
+
+/** A key can't fill the audit log, nor hide a login among too many others. */
+function assertFewLogins({ lastMinute, lastHour }: { lastMinute: number; lastHour: number }): void {
+  const { perMinute, perHour } = mostLoginsOfKey;
+  if (lastMinute < perMinute && lastHour < perHour) return;
+  throw new AppError(
+    'rate_limit_exceeded',
+    `A key logs in ${perMinute} times a minute and ${perHour} times an hour at most.`,
+    { headers: retryAfterHeaders(lastHour < perHour ? 60_000 : 600_000) },
+  );
 }
 
 function circumstancesOf(

@@ -23,14 +23,18 @@ export async function lockSessions(db: Queryable, tenantId: string | null): Prom
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`sessions ${tenantId ?? ''}`]);
 }
 
-/** The sessions that a key opened within a minute. Ended ones are kept for longer than that. */
-export async function countNewSessions(db: Queryable, keyId: string): Promise<number> {
-  const counted = await db.query<{ count: number }>(
-    `select count(*)::integer as count from tenant.sessions
-     where key_id = $1 and created_at > now() - interval '1 minute'`,
+/** The sessions that a key opened within a minute and within an hour. Ended ones are kept for longer than that. */
+export async function countNewSessions(
+  db: Queryable,
+  keyId: string,
+): Promise<{ lastMinute: number; lastHour: number }> {
+  const counted = await db.query<{ lastMinute: number; lastHour: number }>(
+    `select count(*) filter (where created_at > now() - interval '1 minute')::integer as "lastMinute",
+            count(*)::integer as "lastHour"
+     from tenant.sessions where key_id = $1 and created_at > now() - interval '1 hour'`,
     [keyId],
   );
-  return only(counted).count;
+  return only(counted);
 }
 
 /** Makes room for one more session of a key and of its tenant. Returns the sessions that it ended. */

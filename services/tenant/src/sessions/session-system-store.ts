@@ -57,7 +57,7 @@ export class SessionSystemStore {
   async deleteEnded(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.sessions where id = any(array(
-         select id from tenant.sessions where ends_at < now() - interval '2 minutes'
+         select id from tenant.sessions where ends_at < now() - interval '1 hour'
          limit $1 for update skip locked))`,
       [limit],
     );

@@ -9,8 +9,8 @@ export const sessionLife = { hours: 12, idleMinutes: 30 } as const;
 /** The most sessions that are open at once; the oldest end first. */
 export const mostSessions = { ofKey: 20, ofTenant: 5_000 } as const;
 
-/** The most logins with one key in a minute. */
-export const loginsPerMinute = 10;
+/** The most logins with one key. Each has two entries in the audit log. */
+export const mostLoginsOfKey = { perMinute: 10, perHour: 60 } as const;
 
 /** The values of a new session. It holds the hash of its token, never the token. */
 export interface NewSession {
