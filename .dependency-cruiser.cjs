@@ -116,8 +116,20 @@ const layerRules = Object.entries(layers).flatMap(([service, { rules, others }])
   },
 ]);
 
+/** Handlers of requests that belong to no tenant: an owner's, and those that begin or prove a session. */
+const beyondTenants =
+  '^services/tenant/src/(sessions|device-logins)/|/owner-[^/]+$|^services/tenant/src/audit/audit-log-handlers\\.ts$';
+
 module.exports = {
   forbidden: [
+    {
+      name: 'handlers-use-no-system-store',
+      comment:
+        'requests of a tenant wait for connections in turns by tenant, apart from the work for all tenants',
+      severity: 'error',
+      from: { path: '^services/[^/]+/src/.*-(handlers|http)\\.ts$', pathNot: beyondTenants },
+      to: { path: '-system-store\\.ts$' },
+    },
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'services-are-strangers',

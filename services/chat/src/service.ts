@@ -2,7 +2,6 @@ import { rpcService } from '@gatehouse/grpc/rpc';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell } from '@gatehouse/shell/shell';
 import { createAlerts } from './alerts/create-alerts.ts';
@@ -16,6 +15,7 @@ import { createMemory } from './memory/create-memory.ts';
 import { createProviders } from './providers/create-providers.ts';
 import { createRecording } from './recording/create-recording.ts';
 import { createPeers } from './shared/peers.ts';
+import { createChatPools } from './shared/pools.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
 
 /** The chat service: completions, embeddings, models, and the record of every run. Nothing is opened before `start`. */
@@ -24,21 +24,17 @@ export async function createService(
   { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
-  const { DATABASE_URL: url, DATABASE_POOL: max, DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
-  // Runs are looked up by primary key only. A plan that was cached while the tables were empty would always scan them.
-  // One plan fits all values; planning each time cost the database a sixth of a group.
-  const settings = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' };
-  const pools = { system: { role: 'chat_system', max, settings } };
-  const { system: pool } = createPools(shell, { url, migrations, pools });
+  const { DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
+  const { system, app } = createChatPools(shell, migrations, config);
   const peers = createPeers(shell, config);
-  const ground = { config, pool, peers, settings: new TenantSettingsClient(peers.tenant) };
+  const ground = { config, app, system, peers, settings: new TenantSettingsClient(peers.tenant) };
   const { agents, pricing, ...models } = await createCatalogue(shell, {
     ...{ ...ground, everyMs: overrides.catalogueEveryMs },
     prepare: (read) => ofProviders.providers.replaceBy(read),
     onReplaced: (providers) => telemetry.keepProviders(providers),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
-  const { alerts, committed, ...ofAlerts } = createAlerts(shell, { config, pool });
+  const { alerts, committed, ...ofAlerts } = createAlerts(shell, ground);
   const instanceId = (): string => recording.instance.id;
   const limits = createLimits(shell, {
     peers,
@@ -46,14 +42,14 @@ export async function createService(
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
   const ofProviders = createProviders(shell, { ...ground, alerts, pricing, instanceId });
-  const ofRuns = { ...ofProviders, config, pool, alerts, committed, pricing, ...limits, forgetSettleMs };
+  const ofRuns = { ...ground, ...ofProviders, alerts, committed, pricing, ...limits, forgetSettleMs };
   const recording = await createRecording(shell, ofRuns);
   const { recorder, telemetry, instance } = recording;
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
   const work = { ...ground, catalogue, pricing, telemetry, ...limits, ...ofProviders };
   const { responses, ...kept } = createKeptResponses(shell, work);
   const completions = createCompletions(shell, {
-    ...{ pool, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
+    ...{ app, system, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
     turns: { ...work, ...memory, agents, recorder, responses },
   });
   const ofBatches = { ...work, alerts, instance, pace: overrides.batchPace };

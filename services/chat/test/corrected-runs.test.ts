@@ -4,7 +4,7 @@ import { newId } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { EndedRun } from '../src/runs/run-record.ts';
-import { claimCompletion } from '../src/completions/completion-system-store.ts';
+import { claimCompletion } from '../src/completions/completion-store.ts';
 import { insertInstance } from '../src/recording/instance-system-store.ts';
 import { RunOutbox } from '../src/recording/outbox-system-store.ts';
 import { correctEnds, deleteOldInterrupted } from '../src/recording/run-end-system-store.ts';

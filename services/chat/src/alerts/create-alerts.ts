@@ -6,11 +6,11 @@ import { Alerts } from './alerts-job.ts';
 
 export interface AlertsOptions {
   config: ChatConfig;
-  pool: Pool;
+  system: Pool;
 }
 
 /** Events about runs, limits and providers, published to webhook. */
-export function createAlerts(shell: Shell, { config, pool }: AlertsOptions) {
+export function createAlerts(shell: Shell, { config, system: pool }: AlertsOptions) {
   const { raise, committed } = publishedAlerts(shell, config);
   const alerts = new Alerts({ pool, raise, log: shell.log });
   return { alerts, committed, parts: [alerts] };

@@ -17,7 +17,7 @@ import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { BatchApiName } from './batch-api.ts';
 import { batchTarget, type BatchKind } from './batch-requests.ts';
-import type { Within } from './file-system-store.ts';
+import type { Within } from './file-store.ts';
 import { batchApis } from './provider-batch-peer.ts';
 import { isList } from './provider-list.ts';
 import type { SealedObjects } from './sealed-object.ts';
@@ -25,6 +25,7 @@ import type { SealedObjects } from './sealed-object.ts';
 /** Calls about files and batches. */
 
 export interface BatchDependencies {
+  /** The pool that tenants' requests wait for. */
   pool: Pool;
   providers: ProviderRegistry;
   catalogue: Catalogue;

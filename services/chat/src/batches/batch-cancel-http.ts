@@ -4,7 +4,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import { asAppError, resourcesOf } from './batch-calls-http.ts';
 import { answerMs, type BatchHandlerDependencies } from './batch-start-http.ts';
-import { describeBatch, type StoredBatch } from './batch-system-store.ts';
+import { describeBatch, type StoredBatch } from './batch-store.ts';
 import { cancelBatch } from './provider-batch-peer.ts';
 
 /** Cancels a batch under way. Returns how its provider describes it then; throws a 400 for one that has ended. */
@@ -23,7 +23,7 @@ export async function cancelOpen(
   const object = await cancelBatch(resources, batch, late).catch((error: unknown) => {
     throw hasEndedThere(error) ? hasEnded(call) : asAppError(error, key);
   });
-  await describeBatch(pool, id, { content: sealed.seal(object, { id, tenantId }), pauseMs });
+  await describeBatch(pool, { id, tenantId }, { content: sealed.seal(object, { id, tenantId }), pauseMs });
   return object;
 }
 

@@ -7,7 +7,7 @@ import { runEnding } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import { forgottenAfter } from '../shared/forgotten-statements.ts';
 import type { LeasedBatch } from './batch-lease-system-store.ts';
-import type { StoredFile } from './file-system-store.ts';
+import type { StoredFile } from './file-store.ts';
 
 export interface BatchEnd {
   end: RunEnd;
@@ -84,25 +84,6 @@ export async function endBatch(
       textArray(files.map((file) => file.purpose)),
       files.map((file) => left.includes(file)),
     ],
-  );
-  return rows.length === 1;
-}
-
-/**
- * Deletes a batch that its provider has refused, so that it never began: with the refund of its charge. Returns false if
- * the provider has it after all.
- */
-export async function voidBatch(pool: Pool, id: string): Promise<boolean> {
-  const { rows } = await pool.query<{ id: string }>(
-    `with voided as (
-       delete from chat.batches where id = $1 and ended_at is null and provider_batch_id is null
-       returning id, tenant_id, charges, reserved_pico
-     ), costs as (
-       insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
-       select tenant_id, id, charges, -reserved_pico from voided where charges is not null
-     )
-     select id from voided`,
-    [id],
   );
   return rows.length === 1;
 }

@@ -10,8 +10,8 @@ import { cancelOpen } from './batch-cancel-http.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { deploymentOf, kindsByUrl, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
-import { findBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
-import { findFile, type StoredFile } from './file-system-store.ts';
+import { findBatch, listBatches, type StoredBatch } from './batch-store.ts';
+import { findFile, type StoredFile } from './file-store.ts';
 import { hasId, shownBatch } from './openai-batch.ts';
 
 const api = 'openai';

@@ -3,7 +3,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
-import type { Pool } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deploymentsOf, type Catalogue } from '../catalogue/catalogue.ts';
 import { parsePrice } from '../catalogue/kept-price.ts';
@@ -18,7 +18,7 @@ import { noUsage } from '../usage/usage.ts';
 import { inBatch } from './batch-requests.ts';
 import { batchEnd } from './batch-end.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';
-import { endBatch, voidBatch, type BatchEnd } from './batch-end-system-store.ts';
+import { endBatch, type BatchEnd } from './batch-end-system-store.ts';
 import {
   knownIds,
   leaseBatch,
@@ -28,8 +28,8 @@ import {
   returnFailing,
   type LeasedBatch,
 } from './batch-lease-system-store.ts';
-import { confirmBatch } from './batch-system-store.ts';
-import type { StoredFile } from './file-system-store.ts';
+import { confirmBatch, voidBatch } from './batch-store.ts';
+import type { StoredFile } from './file-store.ts';
 import { holdingLease, leaseMs } from './held-lease-job.ts';
 import { hasId, idIn } from './openai-batch.ts';
 import { batchApis, cancelBatch, describedBatch, resourcesFor } from './provider-batch-peer.ts';
@@ -209,7 +209,8 @@ export class BatchPolling {
     if (object === null || providerBatchId === null) await voidBatch(pool, batch.id);
     else {
       const content = sealed.seal(object, batch);
-      await confirmBatch(pool, batch.id, { providerBatchId, content, pauseMs: this.#pace.firstPauseMs });
+      const confirmed = { providerBatchId, content, pauseMs: this.#pace.firstPauseMs };
+      await withTransaction(pool, (db) => confirmBatch(db, batch.id, confirmed));
     }
   }
 

@@ -5,6 +5,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { userDigest } from '@gatehouse/kit/user-digest';
+import { withTenant } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import { priceText } from '../catalogue/kept-price.ts';
@@ -26,17 +27,17 @@ import {
   mostFiles,
   type BatchDependencies,
 } from './batch-calls-http.ts';
-import { voidBatch } from './batch-end-system-store.ts';
 import { inBatch, type BatchKind, type BatchRequests } from './batch-requests.ts';
 import {
   BatchGone,
   confirmBatch,
   findRequested,
   insertBatch,
+  voidBatch,
   type NewBatch,
   type OpenBounds,
   type StoredBatch,
-} from './batch-system-store.ts';
+} from './batch-store.ts';
 import { requiredId } from './openai-batch.ts';
 import { cancelBatch } from './provider-batch-peer.ts';
 
@@ -112,7 +113,7 @@ export async function startOnce(
   if (known === 'pending') throw stillPending();
   if (known === null) return start(digest);
   const body = shown(known, tenantId);
-  await answering(dependencies, call, body)(pool);
+  await withTenant(pool, tenantId, answering(dependencies, call, body));
   return body;
 }
 
@@ -307,13 +308,16 @@ async function begin(
     const body = start.shown(object);
     const confirmed = { providerBatchId, content, pauseMs };
     const within = answering(dependencies, call, body);
-    await confirmBatch(pool, id, confirmed, within).catch(async (error: unknown) => {
+    await withTenant(pool, tenantId, async (db) => {
+      await confirmBatch(db, id, confirmed);
+      await within(db);
+    }).catch(async (error: unknown) => {
       throw error instanceof BatchGone ? await cancelled(resources, { api, providerBatchId }) : error;
     });
     return body;
   } catch (error) {
     // Otherwise the provider may have it: it is asked later.
-    if (isRefused(error)) await voidBatch(pool, id);
+    if (isRefused(error)) await withTenant(pool, tenantId, (db) => voidBatch(db, id));
     // OpenAI's path has a file in its request, which may be missing as well.
     throw asAppError(api === 'anthropic' ? asMissing(error, start.model) : error, batch.key);
   }

@@ -22,7 +22,8 @@ import { SealedObjects } from './sealed-object.ts';
 
 export interface BatchesOptions {
   config: ChatConfig;
-  pool: Pool;
+  app: Pool;
+  system: Pool;
   providers: ProviderRegistry;
   catalogue: Catalogue;
   settings: TenantSettingsClient;
@@ -41,20 +42,18 @@ const downloadsInFlight = { perKey: 4, slots: 32, maxWaiting: 0, tooMany: tooMan
 /** Files and batches of requests, which providers answer within a day. */
 export function createBatches(
   { log, registry, bodyBudget }: Shell,
-  { config, instance, pace = usualPace, ...options }: BatchesOptions,
+  { config, app, system, instance, pace = usualPace, ...options }: BatchesOptions,
 ) {
   const sealed = new SealedObjects(config.SECRETS_KEYRING);
-  const { pool } = options;
   const keyRing = config.SECRETS_KEYRING;
-  // The system role writes the records too, as all rows of this service.
-  const idempotency = new Idempotency({ service: 'chat', app: pool, system: pool, keyRing, log });
-  const counts = new MinuteCounts(pool, 'chat');
-  const shared = { ...options, sealed, idempotency, counts, log };
+  const idempotency = new Idempotency({ service: 'chat', app, system, keyRing, log });
+  const counts = new MinuteCounts(app, 'chat');
+  const shared = { ...options, pool: app, sealed, idempotency, counts, log };
   const dependencies = { ...shared, uploadPace: pace.upload, holderId: () => instance.id };
   const { firstPauseMs } = pace;
   const downloads = new FairQueue(downloadsInFlight);
   const files = fileHandlers({ ...dependencies, downloads });
-  const seals = new KeptSeals(pool);
+  const seals = new KeptSeals(app);
   const messages = messageBatchHandlers({ ...dependencies, firstPauseMs, bodyBudget, downloads, seals });
   return {
     idempotency,
@@ -66,8 +65,11 @@ export function createBatches(
     },
     parts: [
       idempotency,
-      new BatchPolling({ ...dependencies, registry, pace }),
-      new FileDeletion({ ...dependencies, everyMs: pace === usualPace ? undefined : pace.roundMs }),
+      new BatchPolling({ ...dependencies, pool: system, registry, pace }),
+      new FileDeletion({
+        ...{ ...dependencies, pool: system },
+        everyMs: pace === usualPace ? undefined : pace.roundMs,
+      }),
     ],
   };
 }

@@ -8,7 +8,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import { uuidIn } from '../shared/object-id.ts';
 import { pageAt, pageOf, tooMany, type BatchDependencies } from './batch-calls-http.ts';
 import { filePrefix } from './batch-ids.ts';
-import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-system-store.ts';
+import { findFile, hideFile, listFiles, type ListedFile, type StoredFile } from './file-store.ts';
 import { shownFile } from './openai-batch.ts';
 import { sendLines, type Exchange } from './results-http.ts';
 import { answerUpload, type UploadDependencies } from './upload-http.ts';

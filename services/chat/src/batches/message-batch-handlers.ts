@@ -33,7 +33,7 @@ import { cancelOpen } from './batch-cancel-http.ts';
 import { messageBatchPrefix } from './batch-ids.ts';
 import { messagesKind } from './batch-requests.ts';
 import { startBatch, startOnce, type BatchHandlerDependencies } from './batch-start-http.ts';
-import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-system-store.ts';
+import { findBatch, hideBatch, listBatches, type StoredBatch } from './batch-store.ts';
 import { MessageRequests, type CheckedMessages } from './message-requests-http.ts';
 import { hasId } from './openai-batch.ts';
 import { replaced } from './replaced-text.ts';

@@ -19,7 +19,7 @@ import {
   targetsFor,
   type BatchDependencies,
 } from './batch-calls-http.ts';
-import { beginFile, dropUpload, seekUpload, showFile } from './file-system-store.ts';
+import { beginFile, dropUpload, seekUpload, showFile } from './file-store.ts';
 import { InputLines } from './input-lines-http.ts';
 import { hasId, nameAtProvider, requiredId, shownFile } from './openai-batch.ts';
 import { UploadBody } from './upload-body-http.ts';
@@ -107,7 +107,15 @@ async function passOn(
   const lookAfterMs = dependencies.uploadPace.mostMs + lookMs;
   const bounds = { days: keptDays(settings), most: mostFiles, lookAfterMs };
   if (!(await beginFile(pool, { id, key }, { tenantId, userId, ...bounds }))) throw tooManyFiles();
-  const { answer, providerFileId } = await sent(dependencies, { id, model, key, resources, body, left });
+  const { answer, providerFileId } = await sent(dependencies, {
+    id,
+    tenantId,
+    model,
+    key,
+    resources,
+    body,
+    left,
+  });
   const object = { ...answer, filename: form.filename };
   const content = sealed.seal(object, { id, tenantId });
   const file = { id, providerFileId, requests: JSON.stringify(requests.sum), content };
@@ -120,6 +128,7 @@ async function passOn(
 
 interface Sending {
   id: string;
+  tenantId: string;
   model: Model;
   key: KeyName;
   resources: ProviderResources;
@@ -130,7 +139,7 @@ interface Sending {
 /** Sends the form. If the provider may have the file without saying so, it is looked for there, and deleted. */
 async function sent(
   { pool, log, uploadPace }: UploadDependencies,
-  { id, model, key, resources, body, left }: Sending,
+  { id, tenantId, model, key, resources, body, left }: Sending,
 ): Promise<{ answer: Fields; providerFileId: string }> {
   const headers = { 'content-type': `multipart/form-data; boundary=${body.boundary}` };
   const signal = AbortSignal.any([
@@ -150,7 +159,7 @@ async function sent(
   } catch (error) {
     const isNotThere = !body.whole.aborted || isRefused(error);
     // If this fails, the file is looked for later.
-    await (isNotThere ? dropUpload : seekUpload)(pool, id).catch((err: unknown) =>
+    await (isNotThere ? dropUpload : seekUpload)(pool, id, tenantId).catch((err: unknown) =>
       log.warn({ err }, 'failed to end an upload'),
     );
     throw body.failure ?? asAppError(asMissing(error, model), key);

@@ -24,7 +24,7 @@ const firstMs = 60_000;
 
 export interface CatalogueOptions {
   config: Pick<ChatConfig, 'catalogue' | 'catalogueFile' | 'EGRESS_ALLOW'>;
-  pool: Pool;
+  system: Pool;
   peers: Peers;
   settings: TenantSettingsClient;
   /** Prepares the providers of another catalogue. Returns the function that takes them over, before its models are found. */
@@ -39,7 +39,7 @@ export interface CatalogueOptions {
 /** Models, agents by name, and prices. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  { config, pool, peers, settings, prepare, onReplaced, onInvalid, everyMs }: CatalogueOptions,
+  { config, system: pool, peers, settings, prepare, onReplaced, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   const agents = new AgentClient(peers.agent);

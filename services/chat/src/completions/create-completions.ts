@@ -14,7 +14,8 @@ import { embed } from './embed-rpc.ts';
 import { Completions } from './known-calls-job.ts';
 
 export interface CompletionsOptions {
-  pool: Pool;
+  app: Pool;
+  system: Pool;
   keyRing: KeyRing;
   instance: Instance;
   peers: Peers;
@@ -30,12 +31,12 @@ const mostSealsOfTenant = { count: 200_000, bytes: Number.MAX_SAFE_INTEGER };
 
 /** Turns of clients, and of services that ask for one. */
 export function createCompletions({ log, bodyBudget, signer }: Shell, options: CompletionsOptions) {
-  const { pool, keyRing, instance, peers, silenceMs } = options;
+  const { app, system, keyRing, instance, peers, silenceMs } = options;
   const tools = new ToolClient(peers.agent, peers.memory);
-  const thoughts = new KeptThoughts({ pool, keyRing, log });
-  const seals = new KeptSeals(pool);
+  const thoughts = new KeptThoughts({ pool: app, keyRing, log });
+  const seals = new KeptSeals(app);
   const turns = { ...options.turns, tools, thoughts, seals, log };
-  const completions = new Completions({ pool, instance, keyRing, log });
+  const completions = new Completions({ app, system, instance, keyRing, log });
   return {
     rawHandlers: {
       ...completionHandlers({ ...turns, bodyBudget, silenceMs }),
@@ -44,8 +45,8 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [
       completions,
-      new KeptRowsCleaning({ pool, log, table: 'chat.thoughts', most: mostThoughtsOfTenant }),
-      new KeptRowsCleaning({ pool, log, table: 'chat.seals', most: mostSealsOfTenant }),
+      new KeptRowsCleaning({ pool: system, log, table: 'chat.thoughts', most: mostThoughtsOfTenant }),
+      new KeptRowsCleaning({ pool: system, log, table: 'chat.seals', most: mostSealsOfTenant }),
     ],
   };
 }

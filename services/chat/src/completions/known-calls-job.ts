@@ -8,16 +8,19 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { dialects } from '../dialects/dialects.ts';
 import {
   claimCompletion,
-  deleteExpiredCompletions,
   noteAct,
   releaseCompletion,
+  type CompletionClaim,
   type KnownCompletion,
-} from './completion-system-store.ts';
+} from './completion-store.ts';
+import { deleteExpiredCompletions } from './completion-system-store.ts';
 import type { Instance } from '../recording/instance-job.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 
 export interface CompletionsOptions {
-  pool: Pool;
+  /** The pool that tenants' requests wait for. */
+  app: Pool;
+  system: Pool;
   instance: Pick<Instance, 'id'>;
   keyRing: KeyRing;
   log: Logger;
@@ -54,7 +57,7 @@ export class Completions {
       log: options.log,
       firstMs,
       everyMs,
-      round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.pool, limit)),
+      round: inBatches(batchSize, (limit) => deleteExpiredCompletions(options.system, limit)),
     });
   }
 
@@ -75,10 +78,10 @@ export class Completions {
     call: CompletionCall,
     work: (store: StoreAnswer, act: () => Promise<void>) => Promise<unknown>,
   ): Promise<CompleteResponse> {
-    const { pool, instance } = this.#options;
+    const { app, instance } = this.#options;
     const claimId = newId();
     const claim = { ...call, claimId, instanceId: instance.id };
-    const known = await claimCompletion(pool, claim, call.longestMs / 1_000);
+    const known = await claimCompletion(app, claim, call.longestMs / 1_000);
     if (known !== null) return this.#repeat(call, known);
     const stored: { response?: CompleteResponse; acted?: true } = {};
     const store: StoreAnswer = (answer, run) => {
@@ -86,13 +89,13 @@ export class Completions {
       return { claimId, sealed: this.#seal(call, claimId, stored.response) };
     };
     const act = async (): Promise<void> => {
-      await noteAct(pool, claimId);
+      await noteAct(app, claim);
       stored.acted = true;
     };
     try {
       await work(store, act);
     } catch (error) {
-      await this.#release(claimId);
+      await this.#release(claim);
       throw stored.acted === true ? notRepeatable(error) : error;
     }
     if (stored.response === undefined)
@@ -122,8 +125,8 @@ export class Completions {
   }
 
   /** If that fails too, the claim expires. */
-  async #release(claimId: string): Promise<void> {
-    await releaseCompletion(this.#options.pool, claimId).catch((error: unknown) =>
+  async #release(claim: Pick<CompletionClaim, 'tenantId' | 'claimId'>): Promise<void> {
+    await releaseCompletion(this.#options.app, claim).catch((error: unknown) =>
       this.#options.log.warn(
         { err: error },
         'failed to release a call id; it stays claimed until it expires',

@@ -9,15 +9,19 @@ import { responseHandlers } from './response-handlers.ts';
 
 const mostOfTenant = { count: 100_000, bytes: 10 * 1024 * 1024 * 1024 };
 
+interface Options {
+  config: ChatConfig;
+  app: Pool;
+  system: Pool;
+  settings: TenantSettingsClient;
+}
+
 /** Responses that clients may read again, go on from, and delete. */
-export function createKeptResponses(
-  { log }: Shell,
-  { config, pool, settings }: { config: ChatConfig; pool: Pool; settings: TenantSettingsClient },
-) {
-  const responses = new KeptResponses({ pool, keyRing: config.SECRETS_KEYRING });
+export function createKeptResponses({ log }: Shell, { config, app, system, settings }: Options) {
+  const responses = new KeptResponses({ pool: app, keyRing: config.SECRETS_KEYRING });
   return {
     responses,
     ...responseHandlers({ responses, settings, format: dialects.responses.state }),
-    parts: [new KeptRowsCleaning({ pool, log, table: 'chat.responses', most: mostOfTenant })],
+    parts: [new KeptRowsCleaning({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
   };
 }

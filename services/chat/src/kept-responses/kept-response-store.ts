@@ -23,7 +23,7 @@ import {
   readContents,
   type HeldRow,
   type Holder,
-} from './kept-response-system-store.ts';
+} from './kept-response-statements.ts';
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf } from './response-id.ts';
 
@@ -102,7 +102,7 @@ export class KeptResponses {
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
     if (bytesOf(rows) > most.bytes) throw tooLong();
-    const contents = await this.#read(rows, reserve);
+    const contents = await this.#read(rows, { tenantId: reader.tenantId, reserve });
     let items: Conversed[] = [];
     for (const row of rows.toReversed()) {
       const content = contents.get(row.id);
@@ -134,7 +134,7 @@ export class KeptResponses {
   ): Promise<ReadonlyMap<string, NamedItem | null>> {
     const rows = await this.#holdersOf(ids, reader);
     if (bytesOf([...rows.keys()]) > most.bytes) throw tooMuch();
-    const contents = await this.#read([...rows.keys()], reserve);
+    const contents = await this.#read([...rows.keys()], { tenantId: reader.tenantId, reserve });
     const found = new Map<string, NamedItem | null>();
     for (const [row, wanted] of rows) {
       const content = contents.get(row.id);
@@ -167,6 +167,11 @@ export class KeptResponses {
         ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys, ageMs },
       });
     };
+  }
+
+  /** Whether there is a response of the reader, whatever its size. */
+  async has(responseId: string, reader: Reader): Promise<boolean> {
+    return (await this.providerOf(responseId, reader)) !== null;
   }
 
   /** The provider that made a response; null for one that is not there, or not the reader's. */
@@ -206,12 +211,13 @@ export class KeptResponses {
   }
 
   /** The contents of responses, in memory that was reserved for them. */
-  #read(rows: readonly HeldRow[], reserve: (bytes: number) => void): Promise<ReadonlyMap<string, Buffer>> {
+  #read(
+    rows: readonly HeldRow[],
+    { tenantId, reserve }: Pick<Reader & Asking, 'tenantId' | 'reserve'>,
+  ): Promise<ReadonlyMap<string, Buffer>> {
     reserve(bytesOf(rows));
-    return readContents(
-      this.#pool,
-      rows.map(({ id }) => id),
-    );
+    const ids = rows.map(({ id }) => id);
+    return readContents(this.#pool, tenantId, ids);
   }
 
   /** The responses that have items with these ids, each with the ids that are to be read of it. */

@@ -50,7 +50,9 @@ export function responseHandlers(dependencies: ResponseDependencies): {
         return { body: { id, object: 'response', deleted: true } };
       },
       'responses.cancel': async (call: Call) => {
-        await found(call);
+        const id = call.params['response_id'] ?? '';
+        const { responses } = dependencies;
+        if (!(await responses.has(id, await readerOf(dependencies, call)))) throw notFound();
         throw new AppError(
           'invalid_value',
           'The response is complete: only one in the background can be cancelled.',
@@ -59,10 +61,11 @@ export function responseHandlers(dependencies: ResponseDependencies): {
           },
         );
       },
-      'responses.input_items': async (call: Call<unknown, InputItemsQuery>) => {
-        const { input } = await found(call);
-        return { body: await pageOf(input, call) };
-      },
+      'responses.input_items': (call: Call<unknown, InputItemsQuery>) =>
+        reads.run(call.principal.tenantId, async () => {
+          const { input } = await found(call);
+          return { body: await pageOf(input, call) };
+        }),
     },
   };
 }
@@ -79,6 +82,9 @@ const readsInFlight = {
       }),
   },
 };
+
+/** Items of a page that have more bytes go on in the next one. An item that is larger is a page by itself. */
+const pageBytes = 2 * 1024 * 1024;
 
 type AnyCall = Pick<Call, 'principal' | 'params' | 'requestId' | 'trace'>;
 
@@ -137,25 +143,29 @@ async function pageOf(
   { params, query, principal }: Pick<Call<unknown, InputItemsQuery>, 'params' | 'query' | 'principal'>,
 ): Promise<Fields> {
   const { limit, order, after } = query;
-  const texts = await elementsIn(input, principal.tenantId ?? '');
-  const items: Fields[] = [];
-  for (const [place, text] of texts.entries()) {
-    const item = await parsedPart(text, wholeOf(text), principal.tenantId);
-    if (isFields(item))
-      items.push({ id: placeId(params['response_id'] ?? '', place), type: 'message', ...item });
+  const { tenantId } = principal;
+  const texts = [...(await elementsIn(input, tenantId ?? '')).entries()];
+  if (order === 'desc') texts.reverse();
+  let isBehind = after === undefined;
+  let bytes = 0;
+  let hasMore = false;
+  const data: Fields[] = [];
+  for (const [place, text] of texts) {
+    if (isBehind && data.length > 0 && (data.length === limit || bytes + text.length > pageBytes)) {
+      hasMore = true;
+      break;
+    }
+    const item = await parsedPart(text, wholeOf(text), tenantId);
+    if (!isFields(item)) continue;
+    const shown = { id: placeId(params['response_id'] ?? '', place), type: 'message', ...item };
+    if (isBehind) {
+      data.push(shown);
+      bytes += text.length;
+    } else isBehind = shown.id === after;
   }
-  if (order === 'desc') items.reverse();
-  const from = after === undefined ? 0 : items.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && from === 0)
-    throw new AppError('invalid_value', 'after must be the id of an item.', { param: 'after' });
-  const data = items.slice(from, from + limit);
-  return {
-    object: 'list',
-    data,
-    first_id: data[0]?.['id'] ?? null,
-    last_id: data.at(-1)?.['id'] ?? null,
-    has_more: from + limit < items.length,
-  };
+  if (!isBehind) throw new AppError('invalid_value', 'after must be the id of an item.', { param: 'after' });
+  const ids = { first_id: data[0]?.['id'] ?? null, last_id: data.at(-1)?.['id'] ?? null };
+  return { object: 'list', data, ...ids, has_more: hasMore };
 }
 
 function notFound(): AppError {

@@ -3,7 +3,7 @@ import type { ApiName } from '../dialects/dialects.ts';
 import { sealSteps } from '../dialects/seals-in.ts';
 import { RunSeals, sealDigest } from '../providers/run-seals.ts';
 import { inSteps, turnsOf } from '@gatehouse/kit/steps';
-import { findSealMakers } from './kept-seal-system-store.ts';
+import { findSealMakers } from './kept-seal-statements.ts';
 
 /** The makers of seals that clients got as they are, on every replica. */
 export class KeptSeals {

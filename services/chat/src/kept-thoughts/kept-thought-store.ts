@@ -5,7 +5,7 @@ import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import { chatIds } from '../translation/call-ids.ts';
 import type { LastingRun } from '../runs/run.ts';
 import type { CallThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
-import { findThoughts, insertThoughts, type Thinker } from './kept-thought-system-store.ts';
+import { findThoughts, insertThoughts, type Thinker } from './kept-thought-statements.ts';
 
 /** Newer calls of a conversation whose thoughts are looked for, and the bytes of these. */
 const most = { calls: 1_000, bytes: 4 * 1024 * 1024 };

@@ -20,7 +20,7 @@ export interface ProvidersOptions {
   peers: Peers;
   settings: TenantSettingsClient;
   pricing: Pricing;
-  pool: DatabasePool;
+  system: DatabasePool;
   /** The id of this replica. */
   instanceId: () => string;
 }
@@ -28,7 +28,7 @@ export interface ProvidersOptions {
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders(
   { registry, log }: Shell,
-  { config, alerts, pool, peers, settings, pricing, instanceId }: ProvidersOptions,
+  { config, alerts, system: pool, peers, settings, pricing, instanceId }: ProvidersOptions,
 ) {
   const { catalogue, SECRETS_KEYRING: keyRing } = config;
   const uses = new OwnKeyUses({ tenant: peers.tenant, log });

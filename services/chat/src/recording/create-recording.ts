@@ -23,7 +23,7 @@ import { Vacuum } from './vacuum-job.ts';
 
 export interface RecordingOptions {
   config: ChatConfig;
-  pool: Pool;
+  system: Pool;
   alerts: Alerts;
   /** Called when ends of runs have committed alerts. */
   committed: () => void;
@@ -37,7 +37,8 @@ export interface RecordingOptions {
 
 /** The record of every run: commits, events for analytics, what is left of dead replicas, and charges of budgets. */
 export async function createRecording(shell: Shell, options: RecordingOptions) {
-  const { config, pool, alerts, pricing, providers, leases, limiter, forgetSettleMs: settleMs } = options;
+  const { config, system: pool, alerts, pricing, providers, leases, limiter } = options;
+  const { forgetSettleMs: settleMs } = options;
   const { log, registry, tracer } = shell;
   const runOutbox = new RunOutbox();
   const target = { source: eventSource, config, topic: topics.usage, consumer: config.ANALYTICS_GRPC };

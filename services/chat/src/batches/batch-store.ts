@@ -1,13 +1,13 @@
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { KeyName } from '../providers/resources.ts';
 import { pgJson } from '../recording/pg-json-statements.ts';
 import type { StartedRun } from '../runs/run-record.ts';
 import type { BudgetCharge } from '../runs/run.ts';
 import type { BatchApiName } from './batch-api.ts';
-import { lockTenant, nothingMore, type Holder, type Within } from './file-system-store.ts';
+import { lockTenant, type Holder } from './file-store.ts';
 
-/** Batches until they end. Statements for clients name the tenant and the user, since the system role sees all rows. */
+/** Batches until they end. Statements for clients wait for the tenant's turn, and name the user. */
 
 export interface NewBatch extends Holder {
   id: string;
@@ -74,7 +74,7 @@ export async function insertBatch(
 ): Promise<'batches' | 'files' | 'tenant' | 'key' | 'unmeasured' | 'begun' | null> {
   const { id, tenantId, userId, key, reserved, run, requestDigest } = batch;
   const charges = batch.charges === null ? null : JSON.stringify(batch.charges);
-  return withTransaction(pool, async (db) => {
+  return withTenant(pool, tenantId, async (db) => {
     await lockTenant(db, tenantId);
     if (requestDigest !== null) {
       const begun = await db.query(`select id from chat.batches where ${ofRequest}`, [
@@ -187,9 +187,13 @@ export async function findBatch(
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<StoredBatch | null> {
-  const { rows } = await pool.query<BatchRow>(
-    `select ${shown} from chat.batches where ${ofHolder} and id = $3 and api = $4`,
-    [tenantId, userId, id, api],
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<BatchRow>(`select ${shown} from chat.batches where ${ofHolder} and id = $3 and api = $4`, [
+      tenantId,
+      userId,
+      id,
+      api,
+    ]),
   );
   return rows[0] === undefined ? null : toBatch(rows[0]);
 }
@@ -203,9 +207,11 @@ export async function findRequested(
   tenantId: string,
   requestDigest: Buffer,
 ): Promise<StoredBatch | 'pending' | null> {
-  const { rows } = await pool.query<Omit<BatchRow, 'content'> & { content: Buffer | null }>(
-    `select ${shown} from chat.batches where ${ofRequest} and not forgotten`,
-    [tenantId, requestDigest],
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<Omit<BatchRow, 'content'> & { content: Buffer | null }>(
+      `select ${shown} from chat.batches where ${ofRequest} and not forgotten`,
+      [tenantId, requestDigest],
+    ),
   );
   const [row] = rows;
   if (row === undefined) return null;
@@ -227,10 +233,12 @@ export async function listBatches(
   { api, after, before, limit }: BatchPage & { api: BatchApiName },
 ): Promise<StoredBatch[]> {
   const [beyond, order] = before === null ? ['<', 'desc'] : ['>', 'asc'];
-  const { rows } = await pool.query<BatchRow>(
-    `select ${shown} from chat.batches
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<BatchRow>(
+      `select ${shown} from chat.batches
      where ${ofHolder} and api = $5 and ($3::uuid is null or id ${beyond} $3) order by id ${order} limit $4`,
-    [tenantId, userId, before ?? after, limit, api],
+      [tenantId, userId, before ?? after, limit, api],
+    ),
   );
   return rows.map(toBatch);
 }
@@ -244,8 +252,9 @@ export async function hideBatch(
   { id, api }: { id: string; api: BatchApiName },
   { tenantId, userId }: Holder,
 ): Promise<boolean> {
-  const { rows } = await pool.query<{ id: string }>(
-    `with hidden as (
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<{ id: string }>(
+      `with hidden as (
        update chat.batches set content = null, expires_at = now()
        where ${ofHolder} and id = $3 and api = $4 and ended_at is not null
        returning id, output_file_id
@@ -254,7 +263,8 @@ export async function hideBatch(
        where chat.files.id = output_file_id and deleted_at is null
      )
      select id from hidden`,
-    [tenantId, userId, id, api],
+      [tenantId, userId, id, api],
+    ),
   );
   return rows.length === 1;
 }
@@ -263,18 +273,16 @@ export async function hideBatch(
 export class BatchGone extends Error {}
 
 /**
- * The provider has the batch: publishes that its run has begun, unless that is known. `within`: more of the same
- * transaction. Throws {@link BatchGone}, and does nothing, where no row has the batch any more.
+ * The provider has the batch: publishes that its run has begun, unless that is known. Throws {@link BatchGone}, and does
+ * nothing, where no row has the batch any more. `db`: in a transaction.
  */
 export async function confirmBatch(
-  pool: Pool,
+  db: Queryable,
   id: string,
   { providerBatchId, content, pauseMs }: { providerBatchId: string; content: Buffer; pauseMs: number },
-  within: Within = nothingMore,
 ): Promise<void> {
-  await withTransaction(pool, async (db) => {
-    await db.query(
-      `with begun as (
+  await db.query(
+    `with begun as (
          update chat.batches set provider_batch_id = $2, content = $3, lease_id = null, polls = 0, failing_since = null,
            due_at = now() + make_interval(secs => $4 / 1000.0)
          where id = $1 and ended_at is null and provider_batch_id is null
@@ -282,15 +290,13 @@ export async function confirmBatch(
        )
        insert into chat.outbox (tenant_id, run_id, started_at, data)
        select tenant_id, id, created_at, run from begun`,
-      [id, providerBatchId, content, pauseMs],
-    );
-    const { rowCount } = await db.query('select from chat.batches where id = $1 and provider_batch_id = $2', [
-      id,
-      providerBatchId,
-    ]);
-    if (rowCount === 0) throw new BatchGone(`the batch ${id} was given up`);
-    await within(db);
-  });
+    [id, providerBatchId, content, pauseMs],
+  );
+  const { rowCount } = await db.query('select from chat.batches where id = $1 and provider_batch_id = $2', [
+    id,
+    providerBatchId,
+  ]);
+  if (rowCount === 0) throw new BatchGone(`the batch ${id} was given up`);
 }
 
 /**
@@ -299,12 +305,33 @@ export async function confirmBatch(
  */
 export async function describeBatch(
   pool: Pool,
-  id: string,
+  { id, tenantId }: { id: string; tenantId: string },
   { content, pauseMs }: { content: Buffer; pauseMs: number },
 ): Promise<void> {
-  await pool.query(
-    `update chat.batches set content = $2, polls = 0, lease_id = null, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
+  await withTenant(pool, tenantId, (db) =>
+    db.query(
+      `update chat.batches set content = $2, polls = 0, lease_id = null, due_at = least(due_at, now() + make_interval(secs => $3 / 1000.0))
      where id = $1 and ended_at is null`,
-    [id, content, pauseMs],
+      [id, content, pauseMs],
+    ),
   );
+}
+
+/**
+ * Deletes a batch that its provider has refused, so that it never began: with the refund of its charge. Returns false if
+ * the provider has it after all.
+ */
+export async function voidBatch(db: Queryable, id: string): Promise<boolean> {
+  const { rows } = await db.query<{ id: string }>(
+    `with voided as (
+       delete from chat.batches where id = $1 and ended_at is null and provider_batch_id is null
+       returning id, tenant_id, charges, reserved_pico
+     ), costs as (
+       insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
+       select tenant_id, id, charges, -reserved_pico from voided where charges is not null
+     )
+     select id from voided`,
+    [id],
+  );
+  return rows.length === 1;
 }

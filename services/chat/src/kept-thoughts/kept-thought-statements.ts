@@ -1,8 +1,8 @@
 import { textArray } from '@gatehouse/pg/arrays';
-import type { Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
-/** Thoughts that are kept for clients. Each statement names the tenant, since the system role sees all rows. */
+/** Thoughts that are kept for clients. Each statement waits for the tenant's turn. */
 
 /** The one whose conversation thoughts belong to. */
 export interface Thinker {
@@ -26,8 +26,9 @@ export async function insertThoughts(
   pool: Pool,
   { tenantId, userId, ageMs, rows }: Thinker & { ageMs: number; rows: readonly ThoughtRow[] },
 ): Promise<void> {
-  await pool.query(
-    `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
+  await withTenant(pool, tenantId, (db) =>
+    db.query(
+      `insert into chat.thoughts as known (tenant_id, call_id, user_id, content, bytes, created_at)
      select $1, call_id, $2, content, octet_length(content), ${beganAt('$6')}
      from unnest($3::text[], $4::bytea[]) as added (call_id, content)
      where not ${forgottenSince('$1', '$5', '$6')}
@@ -35,10 +36,11 @@ export async function insertThoughts(
        content = case when known.expires_at <= now() then excluded.content end,
        bytes = case when known.expires_at <= now() then excluded.bytes else 0 end,
        user_id = excluded.user_id, created_at = excluded.created_at, expires_at = excluded.expires_at`,
-    [
-      ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
-      ...[digestOf(tenantId, userId), ageMs],
-    ],
+      [
+        ...[tenantId, userId, textArray(rows.map((row) => row.call_id)), rows.map(({ content }) => content)],
+        ...[digestOf(tenantId, userId), ageMs],
+      ],
+    ),
   );
 }
 
@@ -48,8 +50,9 @@ export async function findThoughts(
   { tenantId, userId }: Thinker,
   { callIds, maxBytes }: { callIds: readonly string[]; maxBytes: number },
 ): Promise<ThoughtRow[]> {
-  const { rows } = await pool.query<ThoughtRow>(
-    `select call_id, content from (
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<ThoughtRow>(
+      `select call_id, content from (
        select found.call_id, found.content, sum(found.bytes) over (order by asked.place desc) as total
        from unnest($3::text[]) with ordinality as asked (call_id, place)
        cross join lateral (
@@ -58,7 +61,8 @@ export async function findThoughts(
            and expires_at > now() and content is not null limit 1
        ) found
      ) newest where total <= $4`,
-    [tenantId, userId, textArray(callIds), maxBytes],
+      [tenantId, userId, textArray(callIds), maxBytes],
+    ),
   );
   return rows;
 }

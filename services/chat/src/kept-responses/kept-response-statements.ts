@@ -1,8 +1,8 @@
 import { plainArray } from '@gatehouse/pg/arrays';
-import type { Pool } from '@gatehouse/pg/pool';
+import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
-/** Responses that are kept. Each statement names the tenant and the user, since the system role sees all rows. */
+/** Responses that are kept. Each statement waits for the tenant's turn, and names the user. */
 
 /** The one that a response belongs to. */
 export interface Holder {
@@ -42,8 +42,13 @@ const ofHolder = 'tenant_id = $2 and user_id is not distinct from $3 and ready';
  */
 export async function insertResponse(pool: Pool, response: NewResponse): Promise<void> {
   const { id, tenantId, userId, previousId, provider, content, days, itemKeys, ageMs } = response;
-  await pool.query(
-    `with kept as (
+  const values = [
+    ...[id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
+    ...[digestOf(tenantId, userId), ageMs],
+  ];
+  await withTenant(pool, tenantId, (db) =>
+    db.query(
+      `with kept as (
        insert into chat.responses (id, tenant_id, user_id, previous_id, provider, content, bytes, days,
          created_at)
        select $1, $2, $3, $4, $5, $6, $7, $8, ${beganAt('$11')} where not ${forgottenSince('$2', '$10', '$11')}
@@ -51,10 +56,8 @@ export async function insertResponse(pool: Pool, response: NewResponse): Promise
      )
      insert into chat.response_items (response_id, tenant_id, item_key)
      select id, tenant_id, item_key from kept cross join unnest($9::bigint[]) as item_key`,
-    [
-      ...[id, tenantId, userId, previousId, provider, content, content.length, days, itemKeys],
-      ...[digestOf(tenantId, userId), ageMs],
-    ],
+      values,
+    ),
   );
 }
 
@@ -70,8 +73,9 @@ export async function findItems(
   keys: readonly bigint[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<ReadonlyMap<bigint, HeldRow>> {
-  const { rows } = await pool.query<HeldRow & { item_key: string }>(
-    `select asked.item_key, found.id, found.provider, found.bytes
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<HeldRow & { item_key: string }>(
+      `select asked.item_key, found.id, found.provider, found.bytes
      from unnest($1::bigint[]) as asked (item_key) cross join lateral (
        select r.id, r.provider, r.bytes from (
          select response_id from chat.response_items i
@@ -83,9 +87,11 @@ export async function findItems(
        ) r
        where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
          and r.created_at > now() - make_interval(days => $4)
-       order by r.id desc limit 1
+       -- In the order of the index above, so that the first that fits ends the search.
+       order by having_it.response_id desc limit 1
      ) found`,
-    [keys, tenantId, userId, days],
+      [keys, tenantId, userId, days],
+    ),
   );
   return new Map(rows.map(({ item_key, ...row }) => [BigInt(item_key), row]));
 }
@@ -96,14 +102,16 @@ export async function findResponses(
   ids: readonly string[],
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<HeldRow[]> {
-  const { rows } = await pool.query<HeldRow>(
-    `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<HeldRow>(
+      `select r.id, r.provider, r.bytes from unnest($1::uuid[]) as asked (id) cross join lateral (
        select id, provider, bytes, tenant_id, user_id, ready, created_at
        from chat.responses where id = asked.id limit 1
      ) r
      where r.tenant_id = $2 and r.user_id is not distinct from $3 and r.ready
        and r.created_at > now() - make_interval(days => $4)`,
-    [plainArray(ids), tenantId, userId, days],
+      [plainArray(ids), tenantId, userId, days],
+    ),
   );
   return rows;
 }
@@ -117,8 +125,9 @@ export async function findConversation(
   id: string,
   { tenantId, userId, days, max }: Holder & { days: number; max: number },
 ): Promise<ResponseRow[]> {
-  const { rows } = await pool.query<ResponseRow>(
-    `with recursive conversation as (
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<ResponseRow>(
+      `with recursive conversation as (
        select id, previous_id, provider, bytes, 1 as place from chat.responses
        where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)
        union all
@@ -132,16 +141,23 @@ export async function findConversation(
          and r.created_at > now() - make_interval(days => $4)
      )
      select id, previous_id, provider, bytes from conversation order by place`,
-    [id, tenantId, userId, days, max],
+      [id, tenantId, userId, days, max],
+    ),
   );
   return rows;
 }
 
 /** The encrypted contents of responses, by their ids. */
-export async function readContents(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
-  const { rows } = await pool.query<{ id: string; content: Buffer }>(
-    'select id, content from chat.responses where id = any($1::uuid[])',
-    [plainArray(ids)],
+export async function readContents(
+  pool: Pool,
+  tenantId: string,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Buffer>> {
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<{ id: string; content: Buffer }>(
+      'select id, content from chat.responses where id = any($1::uuid[])',
+      [plainArray(ids)],
+    ),
   );
   return new Map(rows.map(({ id, content }) => [id, content]));
 }
@@ -152,18 +168,20 @@ export async function findContent(
   id: string,
   { tenantId, userId, days }: Holder & { days: number },
 ): Promise<Buffer | null> {
-  const { rows } = await pool.query<{ content: Buffer }>(
-    `select content from chat.responses
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<{ content: Buffer }>(
+      `select content from chat.responses
      where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)`,
-    [id, tenantId, userId, days],
+      [id, tenantId, userId, days],
+    ),
   );
   return rows[0]?.content ?? null;
 }
 
 /** Returns false if there is none. */
 export async function deleteResponse(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
-  const { rowCount } = await pool.query(`delete from chat.responses where id = $1 and ${ofHolder}`, [
-    ...[id, tenantId, userId],
-  ]);
+  const { rowCount } = await withTenant(pool, tenantId, (db) =>
+    db.query(`delete from chat.responses where id = $1 and ${ofHolder}`, [id, tenantId, userId]),
+  );
   return rowCount === 1;
 }

@@ -1,0 +1,161 @@
+import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import type { KeyName } from '../providers/resources.ts';
+
+/** Files of batches. Each statement waits for the tenant's turn, and names the user. */
+
+/** The one that a file or a batch belongs to. */
+export interface Holder {
+  tenantId: string;
+  /** Null for a key without a user. */
+  userId: string | null;
+}
+
+export interface StoredFile {
+  id: string;
+  /** Requests, results, or a batch of Anthropic's API with its results, which is not shown as a file. */
+  purpose: 'batch' | 'batch_output' | 'message_batch';
+  key: KeyName;
+  providerFileId: string;
+  /** JSON of its requests; null for results. */
+  requests: string | null;
+  /** Encrypted. */
+  content: Buffer;
+}
+
+interface FileRow {
+  id: string;
+  purpose: StoredFile['purpose'];
+  provider: string;
+  key_id: string | null;
+  own_key_id: string | null;
+  provider_file_id: string;
+  requests: string | null;
+  content: Buffer;
+}
+
+const columns = 'id, purpose, provider, key_id, own_key_id, provider_file_id, requests, content';
+const ofHolder = `tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and deleted_at is null
+  and purpose <> 'message_batch'`;
+
+function toFile({ provider, key_id: keyId, own_key_id: ownKeyId, ...row }: FileRow): StoredFile {
+  const { id, purpose, requests, content, provider_file_id: providerFileId } = row;
+  return { id, purpose, requests, content, providerFileId, key: { provider, keyId, ownKeyId } };
+}
+
+/** More of the transaction of a change. */
+export type Within = (db: Queryable) => Promise<void>;
+
+/**
+ * Writes a file whose upload begins, unless the tenant has `most` already. It is hidden, and looked for at its provider
+ * after `lookAfterMs` unless the upload has ended by then. Returns whether it was written.
+ */
+export async function beginFile(
+  pool: Pool,
+  { id, key }: Pick<StoredFile, 'id' | 'key'>,
+  { tenantId, userId, days, most, lookAfterMs }: Holder & { days: number; most: number; lookAfterMs: number },
+): Promise<boolean> {
+  return withTenant(pool, tenantId, async (db) => {
+    await lockTenant(db, tenantId);
+    const { rowCount } = await db.query(
+      `insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, content, expires_at,
+         deleted_at, due_at)
+       select $1, $2, $3, 'batch', $4, $5, $6, '', now() + make_interval(days => $7), now(),
+              now() + make_interval(secs => $9 / 1000.0)
+       where (select count(*) from chat.files where tenant_id = $2) < $8`,
+      [id, tenantId, userId, key.provider, key.keyId, key.ownKeyId, days, most, lookAfterMs],
+    );
+    return rowCount === 1;
+  });
+}
+
+/**
+ * Shows a file that its provider has, with what is `within` the transaction. Returns false, and does nothing, if it was
+ * deleted meanwhile, as with its user.
+ */
+export async function showFile(
+  pool: Pool,
+  { id, providerFileId, requests, content }: Omit<StoredFile, 'purpose' | 'key'>,
+  { tenantId, userId, within }: Holder & { within: Within },
+): Promise<boolean> {
+  return withTenant(pool, tenantId, async (db) => {
+    const { rowCount } = await db.query(
+      `update chat.files set provider_file_id = $4, requests = $5, content = $6, deleted_at = null, due_at = null
+       where id = $3 and tenant_id = $1 and coalesce(user_id, '') = coalesce($2, '') and provider_file_id is null`,
+      [tenantId, userId, id, providerFileId, requests, content],
+    );
+    if (rowCount !== 1) return false;
+    await within(db);
+    return true;
+  });
+}
+
+/** Ends an upload that the provider has no file of. */
+export async function dropUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
+  await withTenant(pool, tenantId, (db) =>
+    db.query('delete from chat.files where id = $1 and provider_file_id is null', [id]),
+  );
+}
+
+/** Ends an upload that the provider may have a file of, which is looked for in a minute. */
+export async function seekUpload(pool: Pool, id: string, tenantId: string): Promise<void> {
+  await withTenant(pool, tenantId, (db) =>
+    db.query(
+      `update chat.files set due_at = now() + interval '1 minute' where id = $1 and provider_file_id is null`,
+      [id],
+    ),
+  );
+}
+
+/** Sums over the rows of a tenant, and writes that depend on them, come one after the other. */
+export async function lockTenant(db: Queryable, tenantId: string): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`batches of ${tenantId}`]);
+}
+
+/** Null for a file that is not there, or not the holder's. */
+export async function findFile(
+  pool: Pool,
+  id: string,
+  { tenantId, userId }: Holder,
+): Promise<StoredFile | null> {
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<FileRow>(
+      `select ${columns} from chat.files where ${ofHolder} and id = $3 and expires_at > now()`,
+      [tenantId, userId, id],
+    ),
+  );
+  return rows[0] === undefined ? null : toFile(rows[0]);
+}
+
+/** A file as lists have it. */
+export type ListedFile = Pick<StoredFile, 'id' | 'content'>;
+
+/** A page of the holder's files behind the one with the id `after`, if there is one. */
+export async function listFiles(
+  pool: Pool,
+  { tenantId, userId }: Holder,
+  page: { after: string | null; limit: number; order: 'asc' | 'desc'; purpose: string | null },
+): Promise<ListedFile[]> {
+  const { after, limit, order, purpose } = page;
+  const beyond = order === 'asc' ? '>' : '<';
+  const { rows } = await withTenant(pool, tenantId, (db) =>
+    db.query<ListedFile>(
+      `select id, content from chat.files
+     where ${ofHolder} and expires_at > now() and ($3::uuid is null or id ${beyond} $3) and ($4::text is null or purpose = $4)
+     order by id ${order} limit $5`,
+      [tenantId, userId, after, purpose, limit],
+    ),
+  );
+  return rows;
+}
+
+/** Hides a file, whose copy at the provider is deleted next. Returns false if there is none. */
+export async function hideFile(pool: Pool, id: string, { tenantId, userId }: Holder): Promise<boolean> {
+  const { rowCount } = await withTenant(pool, tenantId, (db) =>
+    db.query(`update chat.files set deleted_at = now(), due_at = now() where ${ofHolder} and id = $3`, [
+      tenantId,
+      userId,
+      id,
+    ]),
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,31 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { createPools, forTenants } from '@gatehouse/shell/pools';
+import type { Shell } from '@gatehouse/shell/shell';
+
+interface Settings {
+  DATABASE_URL: string;
+  DATABASE_POOL: number;
+}
+
+// Rows are looked up by keys only. A plan that was cached while the tables were empty would always scan them. One plan
+// fits all values; planning each time cost the database a sixth of a group.
+const settings = { enable_seqscan: 'off', plan_cache_mode: 'force_generic_plan' };
+
+/**
+ * The connections of chat: `system` for the run log of all tenants and for jobs, `app` for all that a tenant's request
+ * reads and writes by itself.
+ */
+export function createChatPools(
+  shell: Shell,
+  migrations: string,
+  { DATABASE_URL: url, DATABASE_POOL: max }: Settings,
+): Record<'system' | 'app', Pool> {
+  return createPools(shell, {
+    url,
+    migrations,
+    pools: {
+      system: { role: 'chat_system', max, settings },
+      app: { role: 'chat_app', max: forTenants(Math.ceil(max / 2)), settings },
+    },
+  });
+}
