@@ -10,7 +10,7 @@ import { addTraces } from './commands/traces.ts';
 import { addWebhooks } from './commands/webhooks.ts';
 import { Context, type Surroundings } from './context.ts';
 import type { Operation } from './operations.ts';
-import { forTerminal } from './output.ts';
+import { forTerminal, jsonForTerminal } from './output.ts';
 import { addResourceCommands, addShared, addShortForms, takeOptionsBefore } from './resource-commands.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -37,7 +37,7 @@ export async function runCli({ words, operations, writeError, ...surroundings }:
     if (surroundings.signal.aborted) return interrupted;
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof DriftError) return 3;
-    if (error instanceof UsageError) {
+    if (error instanceof UsageError || isSystemError(error)) {
       writeError(`${forTerminal(error.message)}\n`);
       return 2;
     }
@@ -64,12 +64,12 @@ function programOf(
     );
   addLogin(program, context);
   addChat(program, context);
-  addReports(program, context);
+  addReports(program, context, operations);
   addResourceCommands(program, context, operations);
   addTraces(program, context);
   addMemory(program, context);
   addWebhooks(program, context);
-  addApply(program, context);
+  addApply(program, context, operations);
   addCompletion(program, context);
   for (const command of withAll(program))
     if (command.description() === '')
@@ -84,6 +84,11 @@ function withAll(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withAll)];
 }
 
+/** Whether the operating system has refused something, such as to read a file. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
 function textOf(error: ApiError | UnreachableError): string {
   if (!(error instanceof ApiError)) return error.message;
   const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`;
@@ -92,7 +97,7 @@ function textOf(error: ApiError | UnreachableError): string {
 
 function jsonOf(error: ApiError | UnreachableError): string {
   if (!(error instanceof ApiError))
-    return JSON.stringify({ error: { code: 'unreachable', message: error.message } });
+    return jsonForTerminal({ error: { code: 'unreachable', message: error.message } });
   const { code, message, status, requestId } = error;
-  return JSON.stringify({ error: { code, message, status, request_id: requestId } });
+  return jsonForTerminal({ error: { code, message, status, request_id: requestId } });
 }

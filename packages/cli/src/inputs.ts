@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { UsageError } from './usage-error.ts';
 
 /** All of standard input as text. */
@@ -24,22 +24,43 @@ export async function readText(file: string, stdin: Readable): Promise<string> {
 
 /** YAML, of which JSON is a part. */
 export function parseYaml(text: string, source: string): unknown {
+  return readable(source, () => parse(text) as unknown);
+}
+
+/** All documents of a YAML text, without the empty ones. */
+export function parseDocuments(text: string, source: string): unknown[] {
+  return readable(source, () =>
+    [...parseAllDocuments(text)].map((document) => {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      return document.toJS() as unknown;
+    }),
+  );
+}
+
+/** Runs a parser, which throws whatever a broken, endless or too deep text makes it throw. */
+function readable<Content>(source: string, parser: () => Content): Content {
   try {
-    return parse(text) as unknown;
+    return parser();
   } catch (error) {
     throw new UsageError(`${source}: ${(error as Error).message}`);
   }
 }
 
-/** Like a shell does: `${NAME}` is that of the environment. There is no default, so that no secret is empty by mistake. */
+/**
+ * Replaces `${NAME}` by that variable of the environment; `$${NAME}` stands for the text `${NAME}`. There is no default,
+ * so that no secret is empty by mistake.
+ */
 export function withEnvironment(
   value: unknown,
   environment: Readonly<Record<string, string | undefined>>,
 ): unknown {
   if (typeof value === 'string')
-    return value.replaceAll(/\$\{(\w+)\}/g, (_, name: string) => {
+    return value.replaceAll(/(\$?)\$\{(\w+)\}/g, (text, escape: string, name: string) => {
+      if (escape !== '') return text.slice(1);
       const found = environment[name];
-      if (found === undefined || found === '') throw new UsageError(`The environment has no ${name}.`);
+      if (found === undefined || found === '')
+        throw new UsageError(`The environment has no ${name}. For the text itself, write $$\{${name}}.`);
       return found;
     });
   if (Array.isArray(value)) return value.map((part) => withEnvironment(part, environment));

@@ -46,3 +46,10 @@ it('parameters are those of the path or of the query', () => {
   expect(named('agents.get')?.pathParameters.map(({ name }) => name)).toEqual(['agentID']);
   expect(list?.queryParameters.find(({ name }) => name === 'limit')?.type).toBe('number');
 });
+
+it('sets and defaults are those of the contract', () => {
+  expect(named('agents.create')?.sets).toEqual(['tools.mcp_servers', 'tools.builtin', 'tools.web_hosts']);
+  expect(named('api-keys.create')?.sets).toEqual(['scopes']);
+  const [timezone] = named('usage.summary')?.queryParameters.filter(({ name }) => name === 'timezone') ?? [];
+  expect(timezone?.default).toBe('UTC');
+});

@@ -18,6 +18,8 @@ export interface Operation {
   answer: 'json' | 'text';
   /** Whether it lists, so that all pages can be written as CSV. */
   asCsv: boolean;
+  /** Members of a JSON body that are sets, such as `tools.builtin`: the order of their values means nothing. */
+  sets: string[];
 }
 
 export interface Parameter {
@@ -28,6 +30,8 @@ export interface Parameter {
   type: 'string' | 'number' | 'boolean' | 'strings' | 'json';
   /** The values that there are, if they are few. */
   values?: string[];
+  /** The value that the gateway takes without one. */
+  default?: string | number | boolean;
 }
 
 interface Schema {
@@ -41,6 +45,8 @@ interface Schema {
   anyOf?: Schema[];
   oneOf?: Schema[];
   allOf?: Schema[];
+  default?: unknown;
+  'x-list-type'?: 'set';
 }
 
 interface DocumentParameter {
@@ -72,8 +78,8 @@ export interface OpenApiDocument {
 const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
 /** Types of text that commands write as it comes. */
 const lines = new Set(['text/csv', 'application/x-ndjson']);
-/** With commands of their own, or for programs. */
-const others = /^(whoami|health|hello|openapi|traces\.follow|(usage|costs)\.summary|memory\.search)$/;
+/** With commands that don't follow from the operation, or for programs. */
+const others = /^(whoami|health|hello|openapi|traces\.follow|memory\.search)$/;
 
 /**
  * The operations that become commands by themselves: those that a key may call, which take JSON or nothing, and return
@@ -140,6 +146,7 @@ function operationOf(
     actingUser: operation['x-acting-user'] === true,
     answer,
     asCsv: answer === 'json' && successesOf(operation).some(takesCsv),
+    sets: schema === undefined ? [] : setsOf(document, schema),
   };
 }
 
@@ -164,6 +171,17 @@ function membersOf(document: OpenApiDocument, given: Schema): Parameter[] {
   return [...all.values()];
 }
 
+/** Paths of the sets in a schema. */
+function setsOf(document: OpenApiDocument, schema: Schema, path: readonly string[] = []): string[] {
+  const { properties = {}, ...resolvedSchema } = resolved(document, schema);
+  const { allOf = [], oneOf = [], anyOf = [] } = resolvedSchema;
+  return [
+    ...(resolvedSchema['x-list-type'] === 'set' ? [path.join('.')] : []),
+    ...[...allOf, ...oneOf, ...anyOf].flatMap((form) => setsOf(document, form, path)),
+    ...Object.entries(properties).flatMap(([name, part]) => setsOf(document, part, [...path, name])),
+  ];
+}
+
 function parameterOf(
   document: OpenApiDocument,
   name: string,
@@ -177,6 +195,7 @@ function parameterOf(
     required,
     type: typeOf(document, schema),
     ...(values !== undefined && values.length > 0 && { values }),
+    ...(isScalar(schema.default) && { default: schema.default }),
   };
 }
 
@@ -207,6 +226,10 @@ function typeOf(document: OpenApiDocument, schema: Schema): Parameter['type'] {
     default:
       return 'json';
   }
+}
+
+function isScalar(value: unknown): value is string | number | boolean {
+  return ['string', 'number', 'boolean'].includes(typeof value);
 }
 
 function firstSentence(text: string): string {

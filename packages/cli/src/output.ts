@@ -12,19 +12,24 @@ export class Output {
     return this.#isJson;
   }
 
-  /** As it is, also in the middle of a line. */
+  /** Text from outside is written without what would steer a terminal, also in the middle of a line. */
   text(text: string): void {
-    this.#write(text);
+    this.#write(forTerminal(text));
   }
 
   line(text: string): void {
-    this.#write(`${text}\n`);
+    this.text(`${text}\n`);
+  }
+
+  /** A value as JSON, in one line or indented. */
+  json(value: unknown, indent = 0): void {
+    this.#write(`${jsonForTerminal(value, indent)}\n`);
   }
 
   /** An answer of the API: a list as a table, an object as its members. */
   answer(value: unknown): void {
     if (value === undefined) return;
-    if (this.#isJson) this.line(JSON.stringify(value, null, 2));
+    if (this.#isJson) this.json(value, 2);
     else if (isRecord(value) && Array.isArray(value['data'])) this.#list(value['data'], value);
     else if (isRecord(value)) this.#members(value);
     else this.line(cell(value));
@@ -33,7 +38,7 @@ export class Output {
   /** Rows by the columns that they have in common; what is too long or has parts of its own is left to `get`. */
   rows(rows: readonly Record<string, unknown>[], columns: readonly string[]): void {
     if (this.#isJson) {
-      this.line(JSON.stringify(rows, null, 2));
+      this.json(rows, 2);
       return;
     }
     const lines = [
@@ -90,13 +95,24 @@ function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-';
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return forTerminal(text).replaceAll('\n', '⏎');
+  return forTerminal(text).replaceAll(/[\n\t]/g, (character) => (character === '\n' ? '⏎' : ' '));
 }
 
-/** A text from outside without control characters other than line ends and tabs. */
+// oxlint-disable-next-line no-control-regex -- those are what steers a terminal
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+/** Marks that change the direction in which a terminal shows the text after them. */
+const directions = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const steering = new RegExp(`${controls.source}|${directions.source}`, 'g');
+
+/** A text from outside without control characters, other than line ends and tabs, and without marks of direction. */
 export function forTerminal(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- those are what it removes
-  return text.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '�');
+  return text.replaceAll(steering, '\ufffd');
+}
+
+/** JSON with the same values, and with escapes for what `forTerminal` removes: JSON itself escapes C0 alone. */
+export function jsonForTerminal(value: unknown, indent = 0): string {
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value, null, indent).replaceAll(steering, escape);
 }
 
 /** Columns of a terminal: wide characters take two. */

@@ -89,3 +89,25 @@ it('an export takes none of its parent that it would leave out', async () => {
   expect([code, error]).toEqual([2, `--by stands before "export", which doesn't have it.\n`]);
   expect(asked).toEqual([]);
 });
+
+it.each([['usage'], ['costs']])(
+  '%s has the filters, defaults and descriptions of the contract',
+  async (report) => {
+    const { out } = await person.run([report, '--help']);
+    for (const text of [
+      '--timezone <text>',
+      'IANA time zone of days and months; default: UTC',
+      '--compare <text>',
+    ])
+      expect(out.replaceAll(/\s+/g, ' ')).toContain(text);
+    await person.run([report, '--by', 'day,model', '--agent', 'abc', '--dialect', 'messages', '--json']);
+    expect(asked).toEqual([
+      `Bearer one /v1/${report}/summary?agent_id=abc&dialect=messages&group_by=day%2Cmodel`,
+    ]);
+  },
+);
+
+it('a file that cannot be used is one sentence', async () => {
+  const folder = await person.run(['agents', 'create', '--file', path.dirname(person.profiles)]);
+  expect([folder.code, folder.error]).toEqual([2, expect.stringMatching(/^[^\n]*EISDIR\n$/)]);
+});

@@ -13,6 +13,9 @@ import { UsageError } from './usage-error.ts';
 /** Verbs of operations that people know by another name. */
 const verbs: Record<string, string> = { patch: 'update' };
 
+/** Operations that `gatehouse usage` and `gatehouse costs` call. */
+const reports = /^(usage|costs)\.summary$/;
+
 /** Adds a command for each operation, under the words of its id. */
 export function addResourceCommands(
   program: Command,
@@ -20,6 +23,7 @@ export function addResourceCommands(
   operations: readonly Operation[],
 ): void {
   for (const operation of operations) {
+    if (reports.test(operation.id)) continue;
     const { group, verb } = wordsOf(operation);
     groupCommand(program, group).addCommand(commandOf(operation, verb, context));
   }
@@ -206,11 +210,15 @@ export function withQuery(path: string, query: Record<string, string | undefined
   return text === '' ? path : `${path}?${text}`;
 }
 
-function optionOf({ name, description, type, values }: Parameter): Option {
+/** The option of a parameter, with the contract's description and default, under another name if there is one. */
+export function optionOf(parameter: Parameter, flagName = flag(parameter.name)): Option {
+  const { name, type, values } = parameter;
+  const byDefault = parameter.default === undefined ? '' : `default: ${parameter.default}`;
+  const description = [parameter.description, byDefault].filter((part) => part !== '').join('; ');
   const shown = { string: 'text', number: 'number', boolean: 'true|false', strings: 'list', json: 'json' }[
     type
   ];
-  const option = new Option(`--${flag(name)} <${shown}>`, description);
+  const option = new Option(`--${flagName} <${shown}>`, description);
   if (values !== undefined) option.choices(values);
   else option.argParser((text: string) => valueOf(name, type, text));
   return option;

@@ -9,7 +9,14 @@ function formsOf(...ids: string[]): string[] {
     const pathParameters = Array.from({ length: text.split('*').length - 1 }, () => parameter);
     return {
       ...{ id: text.replaceAll('*', ''), method: 'GET', path: '', summary: '', pathParameters },
-      ...{ queryParameters: [], idempotencyKey: false, actingUser: false, answer: 'json', asCsv: false },
+      ...{
+        queryParameters: [],
+        idempotencyKey: false,
+        actingUser: false,
+        answer: 'json',
+        asCsv: false,
+        sets: [],
+      },
     };
   });
   return shortForms(operations).map(({ group, operation }) => `${group} ${operation.id}`);

@@ -6,6 +6,7 @@ import {
   listOf,
   modelId,
   page,
+  setOf,
   slug,
   storableChar,
   storableForm,
@@ -70,30 +71,28 @@ const parameters = jsonRecord
     ),
   });
 
-const serverRefs = z
-  .array(
-    storableForm(
-      1,
-      321,
-      new RegExp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/${storableChar}*[^/\\x00])?$`),
-      'must be the name of a server, or that and the name of a tool: server/tool',
-    ),
-  )
+const serverRefs = setOf(
+  storableForm(
+    1,
+    321,
+    new RegExp(`^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?(/${storableChar}*[^/\\x00])?$`),
+    'must be the name of a server, or that and the name of a tool: server/tool',
+  ),
+)
   .max(100)
   .describe('Names of MCP servers for all of their tools; `server/tool` for single ones');
 
 /** A host, or all hosts below one: names as URLs spell them, in lower case and punycode. */
 const hostPattern =
   /^(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
-const webHosts = z
-  .array(
-    storableForm(
-      1,
-      253,
-      hostPattern,
-      'must be a host, such as docs.example.com, or *.example.com for all below it',
-    ),
-  )
+const webHosts = setOf(
+  storableForm(
+    1,
+    253,
+    hostPattern,
+    'must be a host, such as docs.example.com, or *.example.com for all below it',
+  ),
+)
   .max(100)
   .describe(
     'Hosts that `web_fetch` may call, redirects included: `docs.example.com`, or `*.example.com` for all below it. Empty: every public host',
@@ -101,8 +100,7 @@ const webHosts = z
 
 export const agentTools = z.strictObject({
   mcp_servers: serverRefs,
-  builtin: z
-    .array(z.enum(builtinToolNames))
+  builtin: setOf(z.enum(builtinToolNames))
     .max(10)
     .describe('Tools of the gateway: pages of the web, the memory and the knowledge graph of the agent'),
   web_hosts: webHosts,

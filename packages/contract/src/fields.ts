@@ -64,6 +64,9 @@ export const slug = z
 
 export const modelId = storableText(1, 256);
 
+/** A list whose order means nothing, marked for clients that compare, as `x-kubernetes-list-type` does. */
+export const setOf = <Item extends z.ZodType>(item: Item) => z.array(item).meta({ 'x-list-type': 'set' });
+
 export const queryLimit = z.coerce
   .number()
   .int()

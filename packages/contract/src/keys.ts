@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, storableText, timestamp, usd, userId, utcTime, uuid } from './fields.ts';
 import { roles, scopes } from './scopes.ts';
 import { created, ok, route, scope, type Route } from './route.ts';
 
@@ -21,7 +21,7 @@ export const apiKey = z.strictObject({
   id: uuid,
   name: z.string(),
   role: z.enum(roles),
-  scopes: z.array(z.enum(scopes)),
+  scopes: setOf(z.enum(scopes)),
   user_id: z.string().nullable(),
   prefix: z.string().describe('The public part of the key, to recognize it by: `gwk_<id>`'),
   status: keyStatus.describe('`expiring`: the key was rotated and its old secret still works'),
@@ -49,7 +49,7 @@ export const ownerApiKeyWithText = ownerApiKey.extend({ key: keyText });
 
 const newKey = {
   name: storableText(1, 200),
-  scopes: z.array(z.enum(scopes)).max(scopes.length).optional(),
+  scopes: setOf(z.enum(scopes)).max(scopes.length).optional(),
   expires_at: timestamp.nullable().optional(),
 };
 
@@ -97,7 +97,7 @@ export const whoami = z.strictObject({
   tenant_id: uuid.nullable(),
   tenant_slug: z.string().nullable(),
   role: z.enum(roles),
-  scopes: z.array(z.enum(scopes)),
+  scopes: setOf(z.enum(scopes)),
   user_id: z.string().nullable(),
 });
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
 import { mcpAuth, shownMcpAuth } from './mcp-auth.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
@@ -23,7 +23,7 @@ const transport = z
   .meta({ enum: [...mcpTransports] });
 
 const toolName = storableText(1, 256);
-const toolNames = z.array(toolName).max(500);
+const toolNames = setOf(toolName).max(500);
 
 const toolFilter = z
   .strictObject({ allow: toolNames, deny: toolNames })

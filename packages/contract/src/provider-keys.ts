@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, modelId, page, storableForm, storableText, userId, utcTime, uuid } from './fields.ts';
+import { listOf, modelId, page, setOf, storableForm, storableText, userId, utcTime, uuid } from './fields.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** Keys of a tenant's own for model providers: `/v1/provider-keys*`. */
@@ -26,7 +26,7 @@ export const createProviderKey = z.strictObject({
   key: storableForm(8, 4_096, /^[\x21-\x7e]*$/, 'must be printable ASCII characters without spaces').describe(
     'Encrypted, and never shown again',
   ),
-  models: z.array(modelId).min(1).max(100).nullable().optional(),
+  models: setOf(modelId).min(1).max(100).nullable().optional(),
   user_id: userId.nullable().optional(),
 });
 export type CreateProviderKey = z.output<typeof createProviderKey>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
@@ -47,7 +47,7 @@ export const tenant = z.strictObject({
   status: tenantStatus,
   limits: tenantLimits,
   budget: budget.nullable(),
-  allowed_models: z.array(z.string()).nullable(),
+  allowed_models: setOf(z.string()).nullable(),
   timezone: z.string(),
   retention_days: z.int(),
   previews: z.strictObject({ enabled: z.boolean(), max_chars: z.int() }),
@@ -66,8 +66,7 @@ const allowedModel = storableForm(
 const settings = {
   limits: tenantLimits,
   budget: budget.nullable(),
-  allowed_models: z
-    .array(allowedModel)
+  allowed_models: setOf(allowedModel)
     .max(1_000)
     .nullable()
     .describe(

@@ -46,13 +46,13 @@ const groupBy = (most: number, note = '') =>
         .refine((names) => new Set(names).size === names.length, 'must not repeat a dimension'),
     )
     .meta({
-      description: `At most ${most} dimensions, separated by commas${note}`,
+      description: `At most ${most} of ${dimension.options.join(', ')}, separated by commas${note}`,
       pattern: `^${dimensionPattern}(,${dimensionPattern}){0,${most - 1}}$`,
     });
 
 const filters = {
-  from: timestamp.optional().describe('Inclusive'),
-  to: timestamp.optional().describe('Exclusive'),
+  from: timestamp.optional().describe('Inclusive; 24 hours before `to` by default'),
+  to: timestamp.optional().describe('Exclusive; now by default'),
   agent_id: uuid.optional(),
   model: modelId.optional(),
   provider: storableText(1, 128).optional(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { overlapSeconds, rotateApiKey } from './keys.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
@@ -46,7 +46,7 @@ const settings = {
   mode: webhookMode.describe('Whether a delivery is answered with the result, or at once'),
   callback_url: storableText(1, 2_000).nullable().describe('Where results of `async` deliveries are sent'),
   rate_limit_per_minute: z.int().min(1).max(100_000).nullable().describe('Of genuine deliveries'),
-  allowed_cidrs: z.array(cidr).max(100).describe('Networks that may deliver; empty for any'),
+  allowed_cidrs: setOf(cidr).max(100).describe('Networks that may deliver; empty for any'),
   enabled: z.boolean(),
 };
 

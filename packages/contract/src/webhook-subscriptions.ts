@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ownerAlertTypes, tenantAlertTypes } from './alert-types.ts';
-import { listOf, page, storableText, utcTime, uuid } from './fields.ts';
+import { listOf, page, setOf, storableText, utcTime, uuid } from './fields.ts';
 import { accepted, created, noContent, ok, owner, route, scope, type Route } from './route.ts';
 import { overlapSeconds } from './keys.ts';
 import { deliveryExample, deliveryStatus, webhookDelivery } from './webhook-calls.ts';
@@ -21,7 +21,7 @@ const lastDelivery = z
 
 /** Shapes of subscriptions to some types of events. */
 function shapesOf<const Types extends readonly [string, ...string[]]>(types: Types) {
-  const eventTypes = z.array(z.enum(types)).min(1).max(types.length);
+  const eventTypes = setOf(z.enum(types)).min(1).max(types.length);
   const subscription = z.strictObject({
     id: uuid,
     url,

@@ -2,8 +2,16 @@ import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { carryOut } from '../declarations/carry-out.ts';
 import { readDeclared, type Declared } from '../declarations/declared.ts';
-import { planSteps, readPresent, type Present, type Step } from '../declarations/plan.ts';
+import {
+  planSteps,
+  readPresent,
+  setsOfKinds,
+  type Present,
+  type SetsOfKinds,
+  type Step,
+} from '../declarations/plan.ts';
 import { SecretsFile } from '../declarations/secrets-file.ts';
+import type { Operation } from '../operations.ts';
 import { addShared } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -23,7 +31,8 @@ interface ApplyOptions extends DeclaredOptions {
 export class DriftError extends Error {}
 
 /** `apply` and `diff`. */
-export function addApply(program: Command, context: Context): void {
+export function addApply(program: Command, context: Context, operations: readonly Operation[]): void {
+  const sets = setsOfKinds(operations);
   withFiles(program.command('apply'))
     .description(
       'make tenants, servers, agents, channels, endpoints, subscriptions and keys as files declare them',
@@ -32,7 +41,7 @@ export function addApply(program: Command, context: Context): void {
     .option('--secrets-file <file>', 'where secrets that are shown once are kept, as lines of JSON')
     .addHelpText('after', '\nExample:\n  gatehouse apply -f gatehouse/ --secrets-file secrets.jsonl\n')
     .action(async (options: ApplyOptions) => {
-      const { declared, steps, present } = await plan(context, options);
+      const { declared, steps, present } = await plan(context, options, sets);
       const { dryRun = false, secretsFile, json = false } = options;
       const output = context.output(options);
       const client = await context.steadyClient(options);
@@ -56,7 +65,7 @@ export function addApply(program: Command, context: Context): void {
     .description('say what differs from what files declare; ends with 3 if anything does')
     .addHelpText('after', '\nExample:\n  gatehouse diff -f gatehouse/\n')
     .action(async (options: DeclaredOptions) => {
-      const { steps } = await plan(context, options);
+      const { steps } = await plan(context, options, sets);
       const output = context.output(options);
       if (output.isJson) output.answer({ steps: steps.map(shown) });
       else for (const step of steps) output.line(lineOf(step, false));
@@ -76,6 +85,7 @@ function withFiles(command: Command): Command {
 async function plan(
   context: Context,
   options: DeclaredOptions,
+  sets: SetsOfKinds,
 ): Promise<{ declared: Declared; steps: Step[]; present: Present }> {
   const { file, label, prune = false, sendSecrets = false } = options;
   const declared = await readDeclared(file, context.surroundings);
@@ -83,7 +93,7 @@ async function plan(
   if (prune && [...declared.values()].every((things) => things.length === 0))
     throw new UsageError('Nothing is declared: --prune would delete everything with the label.');
   const present = await readPresent(await context.client(options), declared, { prune });
-  return { declared, steps: planSteps(declared, present, { label, prune, sendSecrets }), present };
+  return { declared, steps: planSteps(declared, present, { label, prune, sendSecrets, sets }), present };
 }
 
 function shown({ action, kind, identity, differing }: Step): object {

@@ -4,7 +4,6 @@ import { EventSourceParserStream } from 'eventsource-parser/stream';
 import { ApiError, type ApiClient } from '../api-client.ts';
 import type { Context, SharedOptions } from '../context.ts';
 import { readAll } from '../inputs.ts';
-import { forTerminal } from '../output.ts';
 import { addShared } from '../resource-commands.ts';
 
 interface ChatOptions extends SharedOptions {
@@ -104,7 +103,7 @@ async function answer(
       });
     const piece = choices?.[0]?.delta?.content ?? '';
     text += piece;
-    output.text(forTerminal(piece));
+    output.text(piece);
   }
   output.line('');
   if (!isWhole)

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
 import { askForKey, hasExpired, isDue, renewKey, revokeKey, type StartedLogin } from '../device-key.ts';
 import { readAll } from '../inputs.ts';
-import { forTerminal } from '../output.ts';
 import { checkedProfile, type Profile } from '../profiles.ts';
 import { addShared } from '../resource-commands.ts';
 import { UsageError } from '../usage-error.ts';
@@ -70,7 +69,9 @@ export function addLogin(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  curl -H "Authorization: Bearer $(gatehouse key)" …\n')
     .action(async (options: SharedOptions) => {
       const { key } = checkedProfile(await usableProfile(context, options));
-      context.output({}).line(options.json === true ? JSON.stringify({ key }) : key);
+      const output = context.output(options);
+      if (output.isJson) output.json({ key });
+      else output.line(key);
     });
 }
 
@@ -82,7 +83,7 @@ async function logIn(context: Context, options: LoginOptions): Promise<void> {
   const who = await client.json<Whoami>({ method: 'GET', path: '/v1/whoami' });
   const name = await context.profiles.keep(options.profile, { ...kept, ...checkedProfile(kept) });
   const output = context.output(options);
-  if (options.json === true) output.line(JSON.stringify({ profile: name, ...who }));
+  if (output.isJson) output.json({ profile: name, ...who });
   else
     output.line(
       `Logged in to ${kept.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
@@ -102,10 +103,10 @@ async function confirmed(context: Context, url: string, options: LoginOptions): 
     const page = pageOf(started, url);
     if (options.json === true) {
       const { user_code, expires_in } = started;
-      output.line(JSON.stringify({ verification_uri: page, user_code, expires_in }));
+      output.json({ verification_uri: page, user_code, expires_in });
     } else {
       output.line(`Open ${page}`);
-      output.line(forTerminal(`and allow the code ${started.user_code}. Ctrl-C gives up.`));
+      output.line(`and allow the code ${started.user_code}. Ctrl-C gives up.`);
     }
     if (options.open === true) open(page);
   };

@@ -1,16 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
-import { addShared, withQuery } from '../resource-commands.ts';
-
-interface ReportOptions extends SharedOptions {
-  from?: string;
-  to?: string;
-  by?: string;
-  timezone?: string;
-  model?: string;
-  agent?: string;
-  userId?: string;
-}
+import type { Operation } from '../operations.ts';
+import { addShared, optionOf, withQuery } from '../resource-commands.ts';
 
 interface Summary {
   totals?: Record<string, unknown>;
@@ -21,39 +12,33 @@ interface Summary {
   truncated?: boolean;
 }
 
-/** `usage` and `costs`. Figures are those of the API: none is added up or rounded here. */
-export function addReports(program: Command, context: Context): void {
-  for (const report of ['usage', 'costs'] as const) {
-    addShared(program.command(report))
+/** Names of options that are shorter than those of their parameters. */
+const shortNames: Record<string, string> = { group_by: 'by', agent_id: 'agent' };
+
+/**
+ * `usage` and `costs`, with the filters, defaults and descriptions of the contract. Figures are those of the API: none is
+ * added up or rounded here.
+ */
+export function addReports(program: Command, context: Context, operations: readonly Operation[]): void {
+  for (const name of ['usage', 'costs']) {
+    const operation = operations.find(({ id }) => id === `${name}.summary`);
+    if (operation === undefined) continue;
+    const command = addShared(program.command(name))
       // Options behind `costs export` are those of the export.
       .enablePositionalOptions()
-      .description(
-        report === 'usage'
-          ? 'requests, tokens and users of a period'
-          : 'what a period has cost, in US dollars',
-      )
-      .option('--from <time>', 'RFC 3339; 24 hours ago by default')
-      .option('--to <time>', 'RFC 3339; now by default')
-      .option(
-        '--by <groups>',
-        'up to three of hour, day, month, agent, model, provider, channel, user, api_key, …',
-      )
-      .option(
-        '--timezone <zone>',
-        'for days and months, such as Europe/Berlin; that of the tenant by default',
-      )
-      .option('--model <model>')
-      .option('--agent <id>')
-      .option('--user-id <id>')
-      .addHelpText('after', `\nExample:\n  gatehouse ${report} --by day,model --from 2026-11-01T00:00:00Z\n`)
-      .action(async (options: ReportOptions) => {
-        const { from, to, by, timezone, model, agent, userId } = options;
-        const query = { from, to, group_by: by, timezone, model, agent_id: agent, user_id: userId };
-        const client = await context.client(options);
-        const path = withQuery(`/v1/${report}/summary`, query);
-        const summary = await client.json<Summary>({ method: 'GET', path });
-        print(context, options, summary);
-      });
+      .description(operation.summary)
+      .addHelpText('after', `\nExample:\n  gatehouse ${name} --by day,model --from 2026-11-01T00:00:00Z\n`);
+    const options = operation.queryParameters.map((parameter) => {
+      const option = optionOf(parameter, shortNames[parameter.name]);
+      command.addOption(option);
+      return [parameter.name, option.attributeName()] as const;
+    });
+    command.action(async (values: SharedOptions & Record<string, string | undefined>) => {
+      const query = Object.fromEntries(options.map(([parameter, option]) => [parameter, values[option]]));
+      const client = await context.client(values);
+      const path = withQuery(operation.path, query);
+      print(context, values, await client.json<Summary>({ method: 'GET', path }));
+    });
   }
 }
 

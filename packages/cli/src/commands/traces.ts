@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import type { Context, SharedOptions } from '../context.ts';
-import { forTerminal } from '../output.ts';
 import { addShared, subcommand, withQuery } from '../resource-commands.ts';
 
 interface FollowOptions extends SharedOptions {
@@ -53,7 +52,9 @@ export function addTraces(program: Command, context: Context): void {
         const query = { ...filters, ...(cursor === undefined ? { since } : { cursor }) };
         const path = withQuery('/v1/traces/follow', query);
         const page = await client.json<Page>({ method: 'GET', path });
-        for (const trace of page.traces) output.line(json ? JSON.stringify(trace) : lineOf(trace));
+        for (const trace of page.traces)
+          if (json) output.json(trace);
+          else output.line(lineOf(trace));
         cursor = page.next_cursor;
         if (page.has_more) continue;
         if (options.once === true) return;
@@ -67,5 +68,5 @@ function lineOf({ id, status, started_at, duration_ms, request_model, cost_usd, 
   if (duration_ms !== null) parts.push(`${duration_ms} ms`);
   if (cost_usd !== null) parts.push(`${cost_usd} USD`);
   if (error !== null) parts.push(error.type);
-  return forTerminal(parts.join('  '));
+  return parts.join('  ');
 }

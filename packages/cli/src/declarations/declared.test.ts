@@ -37,6 +37,13 @@ it('secrets come from the environment', async () => {
   });
 });
 
+it('a text keeps what only looks like a variable, by a second $', async () => {
+  const file = "agents: [{ key: a, system_prompt: 'Write $${TOKEN}, for $5 in ${TOKEN}' }]";
+  expect(await read({ 'a.yaml': file })).toMatchObject({
+    agents: [{ system_prompt: 'Write ${TOKEN}, for $5 in from the environment' }],
+  });
+});
+
 it.each([
   [
     'mcp_servers: [{ name: mail, auth: { type: bearer, token: secret } }]',
@@ -54,6 +61,9 @@ it.each([
   ['agent: []', 'agent is none of tenants, mcp_servers'],
   ['[1]', 'must hold lists by kind'],
   ['agents: [', 'a.yaml'],
+  ['agents: *none', 'a.yaml'],
+  ['agents: [{ key: a, key: b }]', 'a.yaml'],
+  [`a: &a [1, 1, 1]\n${'b: &b [*a, *a, *a]\n'.repeat(1)}agents: ${'['.repeat(100_000)}`, 'a.yaml'],
 ])('%s is refused', async (text, reason) => {
   await expect(read({ 'a.yaml': text })).rejects.toThrow(reason);
 });

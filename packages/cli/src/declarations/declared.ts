@@ -1,8 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { parseAllDocuments } from 'yaml';
-import { readText, withEnvironment } from '../inputs.ts';
+import { parseDocuments, readText, withEnvironment } from '../inputs.ts';
 import { UsageError } from '../usage-error.ts';
 import { kinds, type Kind } from './kinds.ts';
 
@@ -18,11 +17,7 @@ export async function readDeclared(
 ): Promise<Declared> {
   const declared = new Map<Kind, Members[]>(kinds.map((kind) => [kind, []]));
   for (const file of await filesOf(source)) {
-    for (const document of parseAllDocuments(await readText(file, stdin))) {
-      const [error] = 'errors' in document ? document.errors : [];
-      if (error !== undefined) throw new UsageError(`${file}: ${error.message}`);
-      if ('toJS' in document) addAll(declared, document.toJS() as unknown, file);
-    }
+    for (const content of parseDocuments(await readText(file, stdin), file)) addAll(declared, content, file);
   }
   for (const [kind, things] of declared) {
     refuseTwice(kind, things);

@@ -8,6 +8,7 @@ const kindOf = (name: string) => {
   if (kind === undefined) throw new Error(name);
   return kind;
 };
+const sets = new Map([['agents', new Set(['tools.builtin'])]]);
 const declaredOf = (lists: Record<string, Members[]>): Declared =>
   new Map(kinds.map((kind) => [kind, lists[kind.name] ?? []]));
 const presentOf = (lists: Record<string, Members[]>): Present =>
@@ -22,7 +23,7 @@ function stepsOf(
   present: Record<string, Members[]>,
   options: Partial<PlanOptions> = {},
 ): string[] {
-  const all = { label: 'shop', prune: false, sendSecrets: false, ...options };
+  const all = { label: 'shop', prune: false, sendSecrets: false, sets, ...options };
   return planSteps(declaredOf(declared), presentOf(present), all).map(
     ({ action, kind, identity, differing }) => `${action} ${kind.name} ${identity} ${differing.join()}`,
   );
@@ -49,9 +50,22 @@ it('nothing is done where all that is declared holds', () => {
   expect(stepsOf(declared, { agents: [ours] })).toEqual([]);
 });
 
+it('the order of a list matters, that of a set does not', () => {
+  const there = {
+    ...ours,
+    model_fallbacks: ['a', 'b'],
+    tools: { ...ours.tools, builtin: ['web_fetch', 'kg_traverse'] },
+  };
+  const agent = { key: 'clerk', model: 'm', tools: { builtin: ['kg_traverse', 'web_fetch'] } };
+  const steps = (model_fallbacks: string[]) =>
+    stepsOf({ agents: [{ ...agent, model_fallbacks }] }, { agents: [there] });
+  expect(steps(['a', 'b'])).toEqual([]);
+  expect(steps(['b', 'a'])).toEqual(['update agents clerk model_fallbacks']);
+});
+
 it('members that differ are changed, with what stands beside them', () => {
   const declared = declaredOf({ agents: [{ key: 'clerk', model: 'm', tools: { max_iterations: 3 } }] });
-  const options = { label: 'shop', prune: false, sendSecrets: false };
+  const options = { label: 'shop', prune: false, sendSecrets: false, sets };
   const [step, ...others] = planSteps(declared, presentOf({ agents: [ours] }), options);
   expect(others).toEqual([]);
   expect(step).toMatchObject({ action: 'update', id: '1', differing: ['tools'] });

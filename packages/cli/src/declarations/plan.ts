@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../api-client.ts';
+import type { Operation } from '../operations.ts';
 import { UsageError } from '../usage-error.ts';
 import type { Declared, Members } from './declared.ts';
 import { kinds, labelMember, type Kind } from './kinds.ts';
@@ -24,6 +25,20 @@ export interface PlanOptions {
   label: string | undefined;
   prune: boolean;
   sendSecrets: boolean;
+  sets: SetsOfKinds;
+}
+
+/** Members that are sets by the contract, such as `tools.builtin`, by the name of their kind. */
+export type SetsOfKinds = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** The sets in the body that creates a thing of each kind. */
+export function setsOfKinds(operations: readonly Operation[]): SetsOfKinds {
+  return new Map(
+    kinds.map((kind) => {
+      const creation = operations.find(({ method, path }) => method === 'POST' && path === kind.path);
+      return [kind.name, new Set(creation?.sets)];
+    }),
+  );
 }
 
 /** The things that there are, by kind and identity. */
@@ -113,8 +128,11 @@ function stepFor(
   const shown = { ...there, agent: agents.get(String(there['agent_id'])) };
   const isCompared = (name: string): boolean =>
     !kind.hidden.includes(name) && (!kind.once.includes(name) || name in there);
+  const sets = options.sets.get(kind.name) ?? new Set();
   const compared = Object.keys(thing).filter(isCompared);
-  const differing = compared.filter((name) => !holds((shown as Members)[name], thing[name]));
+  const differing = compared.filter(
+    (name) => !holds((shown as Members)[name], thing[name], { path: name, sets }),
+  );
   const sent = options.sendSecrets ? kind.hidden.filter((name) => thing[name] !== undefined) : [];
   if (differing.length === 0 && sent.length === 0) return undefined;
   if (!kind.canChange || differing.some((name) => kind.once.includes(name)))
@@ -134,18 +152,16 @@ function stepFor(
   };
 }
 
-/** Whether a value has all that is declared; what is not declared is left alone. */
-function holds(there: unknown, declared: unknown): boolean {
+/** Whether a value has all that is declared; what is not declared is left alone. Values of sets may have any order. */
+function holds(there: unknown, declared: unknown, at: { path: string; sets: ReadonlySet<string> }): boolean {
   if (isMembers(declared) && isMembers(there))
-    return Object.entries(declared).every(([name, value]) => holds(there[name], value));
+    return Object.entries(declared).every(([name, value]) =>
+      holds(there[name], value, { ...at, path: `${at.path}.${name}` }),
+    );
   if (isTime(there) && isTime(declared)) return Date.parse(there) === Date.parse(declared);
-  return isDeepStrictEqual(inOrder(there ?? null), inOrder(declared ?? null));
-}
-
-/** Texts of scopes, events and hosts are sets: the API may have them in another order. */
-function inOrder(value: unknown): unknown {
-  const isSet = Array.isArray(value) && value.every((part) => typeof part === 'string');
-  return isSet ? value.toSorted() : value;
+  if (at.sets.has(at.path) && Array.isArray(there) && Array.isArray(declared))
+    return isDeepStrictEqual(new Set<unknown>(there), new Set<unknown>(declared));
+  return isDeepStrictEqual(there ?? null, declared ?? null);
 }
 
 function isTime(value: unknown): value is string {

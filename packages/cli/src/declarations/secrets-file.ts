@@ -1,4 +1,5 @@
 import { appendFile, chmod, readFile } from 'node:fs/promises';
+import { UsageError } from '../usage-error.ts';
 
 /** The creation of a thing whose secrets are shown once. */
 export interface Creation {
@@ -23,15 +24,29 @@ export class SecretsFile {
   /** Creations that were sent and whose secrets did not come. */
   async pending(): Promise<Creation[]> {
     const open = new Map<string, Creation>();
-    const text = await readFile(this.#path, 'utf8').catch(() => '');
-    for (const line of text.split('\n').filter((each) => each !== '')) {
-      const read = JSON.parse(line) as Line;
+    const text = await readFile(this.#path, 'utf8').catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+      throw error;
+    });
+    for (const [at, line] of text.split('\n').entries()) {
+      if (line === '') continue;
+      const read = this.#read(line, at + 1);
       const thing = `${read.kind} ${read.name}`;
       if ('pending' in read)
         open.set(thing, { kind: read.kind, name: read.name, idempotencyKey: read.pending });
       else open.delete(thing);
     }
     return [...open.values()];
+  }
+
+  #read(line: string, number: number): Line {
+    try {
+      const read: unknown = JSON.parse(line);
+      if (typeof read === 'object' && read !== null && 'kind' in read && 'name' in read) return read as Line;
+    } catch {
+      // Reported below, without the line: it may hold a secret.
+    }
+    throw new UsageError(`${this.#path}: line ${number} is not one that apply has written.`);
   }
 
   async begin({ kind, name, idempotencyKey }: Creation): Promise<void> {
