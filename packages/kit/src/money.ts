@@ -2,6 +2,15 @@
 
 const decimals = 12;
 
+/** The most that 64 bits hold, which columns and RPCs have for money: nine million dollars. */
+export const maxPico = 2n ** 63n - 1n;
+
+/** The nearest amount that the database and the RPCs hold. */
+export function cappedPico(pico: bigint): bigint {
+  if (pico > maxPico) return maxPico;
+  return pico < -maxPico ? -maxPico : pico;
+}
+
 /** Formats an amount for the API: `123456` becomes "0.000000123456". */
 export function usdOf(pico: bigint): string {
   const digits = pico.toString().padStart(decimals + 1, '0');

@@ -276,6 +276,26 @@ describe('a client that leaves', () => {
   });
 });
 
+describe('a client that leaves with a prompt that fills the sample of an estimate, and tools', () => {
+  it.each([49_999, 50_000, 50_001, 120_000])('pays for %i characters', async (chars) => {
+    const id = newId();
+    const abort = new AbortController();
+    const tools = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
+    const text = `${id} ${'word '.repeat(chars)}`.slice(0, chars);
+    const pending = complete(chat(text, { tools, x_simulator: { id, delay_ms: 60_000 } }), {
+      signal: abort.signal,
+    });
+    await harness.simulator.waitForRequest((request) => request.id === id);
+    abort.abort();
+    await expect(pending).rejects.toThrow();
+    await eventually(async () => {
+      const [run] = await harness.endedRuns(`data::json ->> 'input_preview' like '${id}%'`);
+      expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true });
+      expect(run?.input_tokens).toBeGreaterThan(chars / 10);
+    });
+  });
+});
+
 describe('a bad request', () => {
   const table: [string, string, string | null, string][] = [
     ['null', 'null', null, 'invalid_type'],

@@ -1,5 +1,6 @@
 import type { Line } from '@gatehouse/kit/json-lines';
-import { capped, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
+import { cappedPico } from '@gatehouse/kit/money';
+import { costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
@@ -50,7 +51,7 @@ export class ResultTally implements ReadResults {
 
   get cost(): RunCost {
     const priced = this.#unpriced === 0;
-    const costPico = priced || this.#price.source !== null ? capped(this.#costPico) : null;
+    const costPico = priced || this.#price.source !== null ? cappedPico(this.#costPico) : null;
     return { costPico, priced, ...this.#price };
   }
 

@@ -1,3 +1,5 @@
+import { cappedPico as capped } from '@gatehouse/kit/money';
+import { toTokens } from '../usage/tokens.ts';
 import {
   billedTools,
   inputClasses,
@@ -88,7 +90,7 @@ export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): bo
 function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
   let sum = 0n;
   for (const tool of billedTools) {
-    const count = calls[tool] ?? 0;
+    const count = toTokens(calls[tool] ?? 0);
     if (count === 0) continue;
     const price = prices[tool];
     if (price === undefined) return null;
@@ -99,9 +101,6 @@ function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
 
 const rateDecimals = 18;
 export const ratesPerPico = 10n ** 12n;
-
-/** PostgreSQL's bigint, at nine million dollars: a price that is a slip of the pen must not keep a run from ending. */
-const mostPico = 2n ** 63n - 1n;
 
 /**
  * A decimal number as an integer of 10^-18. Digits beyond that are rounded half to even. Throws a `RangeError` when the
@@ -176,7 +175,7 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
   const rates = ratesFor(list, usage.inputTokens);
   let sum = rates.call;
   for (const name of [...inputClasses, ...outputClasses]) {
-    const tokens = parts[name];
+    const tokens = toTokens(parts[name]);
     if (tokens === 0) continue;
     const rate = rates[name];
     if (rate === undefined) return null;
@@ -199,8 +198,8 @@ function mostAt(rates: Rates, most: CostBounds): bigint | null {
   if (most.classes.some((name) => rates[name] === undefined)) return null;
   if (most.input > 0 && rates.input === undefined) return null;
   if (most.output > 0 && rates.output === undefined) return null;
-  const input = BigInt(most.input) * highest(inputClasses.map((name) => rates[name]));
-  const output = BigInt(most.output) * highest(outputClasses.map((name) => rates[name]));
+  const input = BigInt(toTokens(most.input)) * highest(inputClasses.map((name) => rates[name]));
+  const output = BigInt(toTokens(most.output)) * highest(outputClasses.map((name) => rates[name]));
   // Rounded up.
   const count = BigInt(most.calls?.count ?? 1);
   return capped((count * rates.call + input + output) / ratesPerPico + count);
@@ -232,9 +231,4 @@ function divideHalfEven(value: bigint, by: bigint): bigint {
   const quotient = value / by;
   const twice = (value % by) * 2n;
   return twice > by || (twice === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
-}
-
-/** At most what the database can hold. */
-export function capped(pico: bigint): bigint {
-  return pico > mostPico ? mostPico : pico;
 }

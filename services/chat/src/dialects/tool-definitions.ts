@@ -1,11 +1,14 @@
 import type { SampleBuilder } from '../usage/token-estimate.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
 
-/** Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. */
+/**
+ * Models read the definitions of tools as they read messages. Beyond the sample, the others count as these do. The first
+ * one is always measured.
+ */
 export function addDefinitions(sample: SampleBuilder, definitions: readonly unknown[]): void {
   let chars = 0;
   for (const [index, definition] of definitions.entries()) {
-    if (sample.isFull) {
+    if (index > 0 && sample.isFull) {
       sample.addChars((chars / index) * (definitions.length - index));
       return;
     }

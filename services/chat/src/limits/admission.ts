@@ -1,6 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
+import { toTokens } from '../usage/tokens.ts';
 import type { Taken } from './leased-limit.ts';
 import { limitHeaders } from './rate-limit-headers.ts';
 
@@ -72,7 +73,7 @@ export function isSpent(resource: Resource): boolean {
 function spentOf(resource: Resource, spent: Spent): bigint {
   switch (resource) {
     case Resource.TOKENS:
-      return BigInt(spent.tokens);
+      return BigInt(toTokens(spent.tokens));
     case Resource.BUDGET:
       return spent.costPico;
     case Resource.CONCURRENCY:

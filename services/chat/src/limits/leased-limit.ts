@@ -1,3 +1,4 @@
+import { cappedPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 
 /** How long "unlimited" is good for. */
@@ -130,8 +131,9 @@ export class LeasedLimit {
 
   /** Returns what is free, and asks for `needs`. Nothing is free until the answer comes. */
   ask(needs: bigint[]): Ask {
-    const returned = this.#isHeld ? 0n : this.#free;
-    const holding = this.#isHeld && this.#held > 0n ? this.#held : 0n;
+    const returned = this.#isHeld ? 0n : cappedPico(this.#free);
+    // Several runs at the highest cost exceed what the RPC can name, and any budget.
+    const holding = this.#isHeld && this.#held > 0n ? cappedPico(this.#held) : 0n;
     this.#clear();
     this.#stale = false;
     const { subjectId, resource } = this;

@@ -2,6 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
+import { toTokens } from '../usage/tokens.ts';
 import type { MostTokens } from './bounds.ts';
 
 /** The 403 for a model without a price where a budget is set. */
@@ -33,7 +34,7 @@ export class RequestAmounts {
   of(resource: Resource): bigint {
     switch (resource) {
       case Resource.TOKENS:
-        return BigInt(Math.max(...this.#perModel().map(({ input, output }) => input + output)));
+        return BigInt(toTokens(Math.max(...this.#perModel().map(({ input, output }) => input + output))));
       case Resource.BUDGET:
         return this.#money();
       default:

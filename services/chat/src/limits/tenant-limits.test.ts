@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { Admission } from './admission.ts';
@@ -222,6 +223,15 @@ describe('a replica’s leases of a tenant’s limits', () => {
     next.release({ tokens: 0, costPico: 50n });
     await money.limits.stop();
     expect(money.source.asks.at(-1)).toMatchObject([{ holding: 50n }]);
+  });
+
+  it('names no more than the RPC can hold, however much runs have cost', async () => {
+    const money = setUp(Resource.BUDGET, maxPico);
+    const runs = await Promise.all(Array.from({ length: 6 }, () => money.admit()));
+    for (const run of runs) run.release({ tokens: 0, costPico: maxPico });
+    await money.limits.stop();
+    expect(money.source.asks.flat().every(({ holding }) => holding <= maxPico)).toBe(true);
+    expect(money.source.asks.flat().some(({ holding }) => holding === maxPico)).toBe(true);
   });
 
   it('passes on why nothing could be leased, and goes on when it can', async () => {

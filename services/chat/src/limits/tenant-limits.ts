@@ -1,6 +1,7 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
+import { maxPico } from '@gatehouse/kit/money';
 import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Admission } from './admission.ts';
 import { LeasedLimit, type Need } from './leased-limit.ts';
@@ -314,11 +315,8 @@ function isWholeToCome({ needs }: Demand): boolean {
 /** Whether all that is short are budgets which would do for the request, or a cheaper call, if nothing were reserved. */
 function areOnlyReserved(short: readonly Need[], demand: Demand): boolean {
   if (short.some(({ limit }) => limit.unspent === null)) return false;
-  return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? mostPico));
+  return isWholeToCome(demand) || Boolean(demand.lowered?.(({ unspent }) => unspent ?? maxPico));
 }
-
-/** More than any budget. */
-const mostPico = 2n ** 63n;
 
 function admitWaiter({ admission, needs, resolve, isOver }: Waiter, now: number): boolean {
   if (isOver) return true;

@@ -2,9 +2,10 @@ import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
+import type { Logger } from '@gatehouse/kit/log';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
-import { sumCosts } from '../catalogue/price.ts';
+import { sumCosts, type Cost } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
 import { interruption } from './interrupted.ts';
@@ -55,6 +56,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #recorder: RunWriter;
   readonly #pricing: Pricing;
   readonly #telemetry: RunTelemetry;
+  readonly #log: Logger;
   readonly #trace: TraceContext;
   #prompt: TextSample;
   readonly #previewChars: number;
@@ -77,6 +79,7 @@ export class ActiveRun implements AttemptRecord {
     recorder: RunWriter;
     pricing: Pricing;
     telemetry: RunTelemetry;
+    log: Logger;
     /** The run's span. */
     trace: TraceContext;
     /** The agent's additions before the client's messages, and these. */
@@ -93,6 +96,7 @@ export class ActiveRun implements AttemptRecord {
     this.#recorder = options.recorder;
     this.#pricing = options.pricing;
     this.#telemetry = options.telemetry;
+    this.#log = options.log;
     this.#trace = options.trace;
     this.#prompt = options.prompt;
     this.#previewChars = options.previewChars;
@@ -214,7 +218,7 @@ export class ActiveRun implements AttemptRecord {
     this.#open = null;
     this.#answer = outcome.answer ?? this.#answer;
     const endedAt = monotonicMs();
-    const usage = await this.#completed(outcome);
+    const usage = await this.#usageOf(outcome, open);
     const { start } = open;
     const attempt: Attempt = {
       ...start,
@@ -226,14 +230,47 @@ export class ActiveRun implements AttemptRecord {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#pricing.costOf(open.model, usage, {
-        at: open.calledAt,
-        serviceTier: outcome.serviceTier ?? null,
-      }),
+      cost: this.#costOf(open, usage, outcome),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
-    this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt });
+    this.#observed(() => this.#telemetry.attemptEnded({ ...open, run: this.identity, attempt, endedAt }));
+  }
+
+  /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
+  async #usageOf(outcome: AttemptOutcome, { start }: OpenAttempt): Promise<Usage> {
+    try {
+      return await this.#completed(outcome);
+    } catch (err) {
+      this.#log.error({ err, run_id: this.identity.id }, 'failed to estimate the tokens of a provider call');
+      return withCounted(outcome.usage ?? noUsage, {
+        input: start.inputTokensGuess,
+        output: guessTokens(outcome.answer?.chars ?? 0),
+      });
+    }
+  }
+
+  /** Null where there is no price, or it can't be computed. */
+  #costOf(
+    { model, calledAt }: OpenAttempt,
+    usage: Usage,
+    { serviceTier = null }: AttemptOutcome,
+  ): Cost | null {
+    try {
+      return this.#pricing.costOf(model, usage, { at: calledAt, serviceTier });
+    } catch (err) {
+      this.#log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');
+      return null;
+    }
+  }
+
+  /** Metrics and spans do not keep a run from ending. */
+  #observed(observe: () => void): void {
+    try {
+      observe();
+    } catch (err) {
+      this.#log.error({ err, run_id: this.identity.id }, 'failed to observe a run');
+    }
   }
 
   /** Ends the call under way with a failure. Errors and unanswered calls cost nothing; cut and abandoned ones do. */
@@ -287,22 +324,19 @@ export class ActiveRun implements AttemptRecord {
       tools: this.#tools,
     };
     const { calls } = this;
+    const timing = { trace: this.#trace, startedAt: this.#arrivedAt, endedAt };
     if (calls > 0)
-      this.#telemetry.runEnded({
-        run: this.identity,
-        end,
-        calls,
-        trace: this.#trace,
-        startedAt: this.#arrivedAt,
-        endedAt,
+      this.#observed(() => this.#telemetry.runEnded({ run: this.identity, end, calls, ...timing }));
+    try {
+      await this.#recorder.endRun({
+        ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
+        seals: this.#seals?.made ?? [],
       });
-    await this.#recorder.endRun({
-      ...{ handle: this.#handle, run: this.#record, end, attempts: this.#attempts, answer, keeps },
-      seals: this.#seals?.made ?? [],
-    });
-    // Before the client's last byte, so that its next request finds the slot free.
-    const { inputTokens, outputTokens } = end.usage;
-    this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
+    } finally {
+      // Before the client's last byte, so that its next request finds the slot free.
+      const { inputTokens, outputTokens } = end.usage;
+      this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
+    }
     return end;
   }
 

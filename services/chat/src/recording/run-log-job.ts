@@ -165,12 +165,15 @@ export class RunLog {
   }
 
   #queueEnd(run: LoggedRun, end: AwaitedEnd): void {
-    if (this.#state === 'over' || this.#ends.length >= maxWaitingEnds) {
-      end.reject(new Error(`${this.#ends.length} ends wait for the database already`));
+    try {
+      if (this.#state === 'over' || this.#ends.length >= maxWaitingEnds)
+        throw new Error(`${this.#ends.length} ends wait for the database already`);
+      run.noteEnd(endingText(end.row));
+    } catch (error) {
+      end.reject(error);
       this.#giveUp(run);
       return;
     }
-    run.noteEnd(endingText(end.row));
     this.#ends.push({ ...end, run });
     this.#work();
   }

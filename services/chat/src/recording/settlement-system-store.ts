@@ -1,3 +1,4 @@
+import { maxPico } from '@gatehouse/kit/money';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { BudgetCharge } from '../runs/run.ts';
 
@@ -23,9 +24,6 @@ interface SettlementRow {
 /** Rows summed in one call; each holds the runs of one commit. */
 const maxCosts = 5_000;
 
-/** The largest cost that the 64 bits of the RPC's field hold. */
-const mostPico = '9223372036854775807';
-
 /** Settlements in one call. */
 export const maxUncharged = 1_000;
 
@@ -44,7 +42,7 @@ export async function makeSettlements(pool: Pool, instanceId: string): Promise<S
      )
      insert into chat.settlements (tenant_id, holder_id, charges, cost_pico)
      -- Each cost fits the int64 of the call that settles it; the sum of absurd ones must as well.
-     select tenant_id, holder_id, charges, greatest(least(sum(cost_pico), ${mostPico}), -${mostPico})
+     select tenant_id, holder_id, charges, greatest(least(sum(cost_pico), ${maxPico}), -${maxPico})
      from taken group by tenant_id, holder_id, charges
      returning id, tenant_id, holder_id, charges, cost_pico::text`,
     [instanceId, maxCosts],

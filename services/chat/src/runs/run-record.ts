@@ -14,6 +14,7 @@ import {
   type ToolSpan as WireToolSpan,
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
+import { toTokens } from '../usage/tokens.ts';
 import type { Cost } from '../catalogue/price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan } from './run.ts';
 
@@ -122,11 +123,11 @@ function figures(
   maxTokens: number,
 ): Figures {
   return {
-    input_tokens: Math.min(usage.inputTokens, maxTokens),
-    cached_input_tokens: Math.min(usage.cachedInputTokens, maxTokens),
-    cache_write_tokens: Math.min(usage.cacheWriteTokens, maxTokens),
-    output_tokens: Math.min(usage.outputTokens, maxTokens),
-    reasoning_tokens: Math.min(usage.reasoningTokens, maxTokens),
+    input_tokens: Math.min(toTokens(usage.inputTokens), maxTokens),
+    cached_input_tokens: Math.min(toTokens(usage.cachedInputTokens), maxTokens),
+    cache_write_tokens: Math.min(toTokens(usage.cacheWriteTokens), maxTokens),
+    output_tokens: Math.min(toTokens(usage.outputTokens), maxTokens),
+    reasoning_tokens: Math.min(toTokens(usage.reasoningTokens), maxTokens),
     usage_estimated: usage.estimated,
     cost_pico: cost?.costPico?.toString() ?? null,
     price_source: cost?.source ?? null,

@@ -139,7 +139,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {
   const { request, actor, target, recall, admission, arrivedAt, channel, sessionId } = asked;
-  const { recorder, pricing, telemetry } = dependencies;
+  const { recorder, pricing, telemetry, log } = dependencies;
   const { tenantId, apiKeyId, userId, requestId } = actor;
   const { previewChars } = asked.settings;
   const trace = telemetry.within(actor.trace);
@@ -168,6 +168,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     recorder,
     pricing,
     telemetry,
+    log,
     trace,
     prompt: request.promptSample([
       ...addedTexts(target),

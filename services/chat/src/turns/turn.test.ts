@@ -9,6 +9,7 @@ import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
 import { modelTarget } from '../catalogue/target.ts';
+import type { EndRow } from '../recording/run-rows.ts';
 import { Admission } from '../limits/admission.ts';
 import type { FrameSink } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
@@ -84,6 +85,7 @@ class Collecting implements AnswerSink {
 async function setUp(
   x_simulator: object,
   fields: object = {},
+  overrides: { pricing?: Pricing; recorded?: (row: EndRow) => void } = {},
 ): Promise<{ turn: Turn; delivery: Collecting }> {
   const catalogue = Catalogue.parse({
     providers: [
@@ -118,10 +120,14 @@ async function setUp(
     },
     recorder: {
       startAttempt: async ({ attempt }) => void steps.push(`start ${attempt.number}`),
-      endRun: async ({ end }) => void steps.push(`end ${end.status}`),
+      endRun: async (row) => {
+        overrides.recorded?.(row);
+        steps.push(`end ${row.end.status}`);
+      },
     },
-    pricing: await Pricing.create(catalogue),
+    pricing: overrides.pricing ?? (await Pricing.create(catalogue)),
     telemetry: new RunTelemetry(registry, undefined, undefined),
+    log: createLogger('test', 'silent'),
     trace,
     prompt: request.promptSample(),
     previewChars: 0,
@@ -174,4 +180,25 @@ describe('a turn', () => {
     expect(delivery.steps).toEqual(['start 1', 'end error', 'failed run', 'closed']);
     expect(delivery.failed).toMatchObject({ code: 'provider_error' });
   });
+
+  it.each([
+    ['a whole answer', { content: 'hello' }, {}, 'ok'],
+    ['a stream', { content: 'hello' }, { stream: true }, 'ok'],
+    ['an error', { status: 500 }, {}, 'error'],
+  ])(
+    'ends its run with its call after %s, though its pricing throws',
+    async (_name, simulator, fields, status) => {
+      const provider = { name: 'acme', kind: 'openai', base_url: 'https://provider.example' };
+      const models = [{ id: 'm', provider: 'acme' }];
+      const pricing = new Pricing(Catalogue.parse({ providers: [provider], models }), null);
+      pricing.costOf = () => BigInt(NaN) as never;
+      const rows: EndRow[] = [];
+      const { turn, delivery } = await setUp(simulator, fields, {
+        pricing,
+        recorded: (row) => rows.push(row),
+      });
+      await turn.complete(delivery);
+      expect(rows).toMatchObject([{ end: { status }, attempts: [{ status, number: 1, cost: null }] }]);
+    },
+  );
 });

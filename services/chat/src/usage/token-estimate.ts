@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { cutText } from '@gatehouse/events/cut-text';
+import { toTokens } from './tokens.ts';
 
 /** The beginning of a text, and the length of the whole. */
 export interface TextSample {
@@ -48,7 +49,7 @@ export class SampleBuilder {
 
   /** Adds characters whose text is not known: they count as those of the sample. */
   addChars(chars: number): void {
-    this.#chars += Math.round(chars);
+    this.#chars += toTokens(chars);
   }
 
   get built(): TextSample {
@@ -107,10 +108,10 @@ async function countSample({ beginning, chars }: TextSample): Promise<number> {
     if (at > 0 && at % turnChars === 0) await setImmediate();
     tokens += countTokens(beginning.slice(at, at + pieceChars).toWellFormed(), asText);
   }
-  return Math.ceil((tokens * chars) / beginning.length);
+  return toTokens((tokens * chars) / beginning.length);
 }
 
 /** A guess from the size alone: about four bytes make a token. */
 export function guessTokens(bytes: number): number {
-  return Math.ceil(bytes / 4);
+  return toTokens(bytes / 4);
 }

@@ -1,3 +1,4 @@
+import { isTokens } from './tokens.ts';
 import { toUsage, withToolCalls, type Media, type ToolCalls, type Usage } from './usage.ts';
 
 type Fields = Record<string, unknown>;
@@ -246,13 +247,8 @@ function modalitiesOf(...lists: readonly unknown[]): Media {
   return media;
 }
 
-/** More than any call can come to: a broken figure must not overflow the sums and prices that it enters. */
-const mostTokens = 1e12;
-
 function count(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostTokens
-    ? value
-    : null;
+  return isTokens(value) ? value : null;
 }
 
 function detail(details: Fields | null, name: string): number {

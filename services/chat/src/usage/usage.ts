@@ -1,3 +1,5 @@
+import { toTokens } from './tokens.ts';
+
 /** Tokens of one provider call, in OpenAI's counting: cached and cache writes are part of input, reasoning of output. */
 export interface Usage {
   inputTokens: number;
@@ -152,10 +154,12 @@ export function withCounted(usage: Usage, { input, output }: { input: number; ou
   const { parts } = usage;
   return {
     ...usage,
-    inputTokens: usage.inputTokens + input,
-    outputTokens: usage.outputTokens + output,
+    inputTokens: toTokens(usage.inputTokens + input),
+    outputTokens: toTokens(usage.outputTokens + output),
     estimated: true,
-    ...(parts && { parts: { ...parts, input: parts.input + input, output: parts.output + output } }),
+    ...(parts && {
+      parts: { ...parts, input: toTokens(parts.input + input), output: toTokens(parts.output + output) },
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
+import { cappedPico } from '@gatehouse/kit/money';
 import type { Ask, Grant, LeaseRequest, LeaseResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Granted, LeaseSystemStore, ResourceAsk } from './lease-system-store.ts';
 import { fromWire } from './wire-resources.ts';
@@ -45,7 +46,7 @@ function showGrant(granted: Granted | null): Grant {
     limit: granted.limit,
     windowStart: BigInt(leased.name),
     granted: leased.granted,
-    ...(granted.resource === 'budget' && { spent: leased.used }),
+    ...(granted.resource === 'budget' && { spent: cappedPico(leased.used) }),
     remaining: leased.remaining,
     resetsInMs: BigInt(Math.ceil(granted.resetsInMs)),
     validForMs: BigInt(Math.floor(granted.validForMs)),

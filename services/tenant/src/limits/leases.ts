@@ -1,5 +1,5 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
-import { picoOf } from '@gatehouse/kit/money';
+import { cappedPico, picoOf } from '@gatehouse/kit/money';
 
 /**
  * Limits and budgets (ADR 13). The tenant service's database stores what is spent and held. Replicas of chat lease
@@ -18,17 +18,14 @@ export type Resource = (typeof resources)[number];
 /** Counts of one key, which cost nothing: a coding agent sends 35 at once when it starts. */
 export const countsPerMinute = 600n;
 
-/** The largest amount that the 64 bits of the RPC hold: nine million dollars. A larger budget is cut to it. */
-const mostPico = 2n ** 63n - 1n;
-
 /** The limit that settings have of one resource; null where there is none. */
 export function limitOf(
   { limits, budget }: { limits: Limits | null; budget: Budget | null },
   resource: SetResource,
 ): bigint | null {
   if (resource === 'budget') {
-    const pico = budget === null ? null : picoOf(budget.usd);
-    return pico !== null && pico > mostPico ? mostPico : pico;
+    // A larger budget is cut to what the RPC can name.
+    return budget === null ? null : cappedPico(picoOf(budget.usd));
   }
   const count = {
     requests: limits?.requests_per_minute,
