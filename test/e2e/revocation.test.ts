@@ -87,4 +87,38 @@ describe('with two edges and requests running', () => {
     await untilBoth(key, 401);
     expect(Date.now() - expiresAt).toBeLessThan(3_000);
   });
+
+  it('a revoked key stops within five seconds while no change can be listed', async () => {
+    const tenant = await gateway.makeTenant();
+    const { id, key } = await newKey(tenant);
+    await untilBoth(key, 200);
+    const listing = 'select on tenant.changes';
+    await gateway.rows('tenant', `revoke ${listing} from tenant_system`);
+    try {
+      await gateway.call(`/v1/api-keys/${id}/revoke`, { key: tenant.adminKey, method: 'POST' });
+      expect(await untilBoth(key, 401)).toBeLessThan(boundMs);
+    } finally {
+      await gateway.rows('tenant', `grant ${listing} to tenant_system`);
+    }
+  });
+
+  it('a revoked key stops within five seconds while all connections for look-ups are killed again and again', async () => {
+    const tenant = await gateway.makeTenant();
+    const { id, key } = await newKey(tenant);
+    await untilBoth(key, 200);
+    const kill = `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = 'gatehouse tenant_system' and state = 'idle'`;
+    await gateway.call(`/v1/api-keys/${id}/revoke`, { key: tenant.adminKey, method: 'POST' });
+    const startedAt = performance.now();
+    const killing = setInterval(() => void gateway.rows('tenant', kill).catch(() => undefined), 300);
+    try {
+      await eventually(async () => {
+        // A look-up that loses its connection is an outage: known keys pass then.
+        expect([await status(key, 0), await status(key, 1)]).toEqual([401, 401]);
+      }, 2 * boundMs);
+      expect(performance.now() - startedAt).toBeLessThan(boundMs);
+    } finally {
+      clearInterval(killing);
+    }
+  });
 });

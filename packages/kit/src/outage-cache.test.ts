@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { ChangeWatch } from './change-watch.ts';
 import { OutageCache, type OutageCacheOptions } from './outage-cache.ts';
 
 class Away extends Error {}
@@ -209,5 +210,61 @@ describe('a cache with a bound in bytes', () => {
     expect(await cache.get('large', source.load)).toHaveLength(10_001);
     expect(cache.peek('large')).toBeUndefined();
     expect(cache.peek('c')).toBeDefined();
+  });
+});
+
+describe('with a watch of changes', () => {
+  const watched = () => {
+    const changes = new ChangeWatch({ list: () => Promise.reject(new Error('not asked')) });
+    const stateOf = jest.spyOn(changes, 'stateOf').mockReturnValue('current');
+    jest.spyOn(changes, 'heardAt', 'get').mockImplementation(() => now);
+    const subjectsOf = (value: Value): string[] | null => (value === null ? null : [value]);
+    return { stateOf, cache: makeCache({ watch: { changes, longestMs: 300_000, subjectsOf } }) };
+  };
+
+  it('keeps a value as long as it is known to be current, up to the longest time', async () => {
+    const { cache, stateOf } = watched();
+    const source = new Source();
+    const loadedAt = now;
+    await cache.get('k', source.load);
+    now += 299_999;
+    expect(cache.peek('k')).toBe('v1');
+    expect(stateOf).toHaveBeenLastCalledWith(['v1'], loadedAt);
+    now += 1;
+    expect(cache.peek('k')).toBeUndefined();
+  });
+
+  it('drops a changed value at once, however fresh', async () => {
+    const { cache, stateOf } = watched();
+    await cache.get('k', new Source().load);
+    stateOf.mockReturnValue('changed');
+    expect(cache.peek('k')).toBeUndefined();
+  });
+
+  it('uses a value as long as without a watch while nothing is known, or if none covers it', async () => {
+    const { cache, stateOf } = watched();
+    await cache.get('k', new Source().load);
+    await cache.get('none', async () => null);
+    stateOf.mockReturnValue('unknown');
+    now += 2_999;
+    expect([cache.peek('k'), cache.peek('none')]).toEqual(['v1', null]);
+    now += 1;
+    expect(cache.peek('k')).toBeUndefined();
+    stateOf.mockReturnValue('current');
+    expect([cache.peek('k'), cache.peek('none')]).toEqual(['v1', undefined]);
+  });
+
+  it('counts an outage from the last time at which the value was known to be current', async () => {
+    const { cache, stateOf } = watched();
+    const source = new Source();
+    await cache.get('k', source.load);
+    now += 200_000;
+    expect(cache.peek('k')).toBe('v1');
+    stateOf.mockReturnValue('unknown');
+    source.answer = new Away();
+    now += 59_999;
+    expect(await cache.get('k', source.load)).toBe('v1');
+    now += 1;
+    await expect(cache.get('k', source.load)).rejects.toThrow(Away);
   });
 });

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { ChangeWatch } from './change-watch.ts';
 import { monotonicMs } from './clock.ts';
 import { SharedCalls } from './shared-calls.ts';
 
@@ -13,6 +14,8 @@ export interface OutageCacheOptions<Value> {
   outageMs: number;
   /** Whether an error means that the source is unavailable. Other errors are passed to the caller. */
   isOutage: (error: unknown) => boolean;
+  /** Reports changes of the source, so that values which may be used during an outage stay fresh until they change. */
+  watch?: WatchOptions<Value>;
   /**
    * Whether a value may be used during an outage (default: yes). Values that may not, such as "no such key", are kept
    * apart and never evict those that may.
@@ -20,9 +23,22 @@ export interface OutageCacheOptions<Value> {
   survivesOutage?: (value: Value) => boolean;
 }
 
+export interface WatchOptions<Value> {
+  changes: ChangeWatch;
+  /** How long a value is used, without a change, before the source is asked again. */
+  longestMs: number;
+  /** The things that a value depends on, by their names in the watch; null for a value that none covers. */
+  subjectsOf: (value: Value, key: string) => readonly string[] | null;
+}
+
 interface Entry<Value> {
   value: Value;
+  /** The start of the call that returned it. */
   loadedAt: number;
+  /** When it was known to be current: since then it may be used during an outage. */
+  currentAt: number;
+  /** Null if no watch covers it. */
+  subjects: readonly string[] | null;
   /** Until this time the old value is returned without another refresh, after a refresh failed. */
   graceUntil: number;
 }
@@ -51,8 +67,19 @@ export class OutageCache<Value> {
   peek(key: string): Value | undefined {
     const entry = this.#entries.get(key) ?? this.#passing.get(key);
     if (entry === undefined) return undefined;
+    return this.#isFresh(entry) ? entry.value : undefined;
+  }
+
+  #isFresh(entry: Entry<Value>): boolean {
+    const { freshMs, watch } = this.#options;
     const now = monotonicMs();
-    return now - entry.loadedAt < this.#options.freshMs || now < entry.graceUntil ? entry.value : undefined;
+    if (now < entry.graceUntil) return true;
+    const age = now - entry.loadedAt;
+    if (watch === undefined || entry.subjects === null) return age < freshMs;
+    const state = watch.changes.stateOf(entry.subjects, entry.loadedAt);
+    if (state !== 'current') return state === 'unknown' && age < freshMs;
+    entry.currentAt = Math.max(entry.currentAt, watch.changes.heardAt);
+    return age < watch.longestMs;
   }
 
   /** The fresh value, or the result of `load`, which must throw when the source is unavailable. */
@@ -74,7 +101,7 @@ export class OutageCache<Value> {
   /** Whether any entry could be used during an outage. */
   get coversOutage(): boolean {
     const oldest = monotonicMs() - this.#options.outageMs;
-    return this.#entries.values().some((entry) => entry.loadedAt > oldest);
+    return this.#entries.values().some((entry) => entry.currentAt > oldest);
   }
 
   #keep(key: string, entry: Entry<Value>): void {
@@ -88,16 +115,19 @@ export class OutageCache<Value> {
     const askedAt = monotonicMs();
     try {
       const value = await load();
-      this.#keep(key, { value, loadedAt: askedAt, graceUntil: 0 });
+      this.#keep(key, {
+        ...{ value, loadedAt: askedAt, currentAt: askedAt, graceUntil: 0 },
+        subjects: this.#options.watch?.subjectsOf(value, key) ?? null,
+      });
       return value;
     } catch (error) {
       const entry = this.#entries.get(key);
       const usable =
         entry !== undefined &&
         this.#options.isOutage(error) &&
-        monotonicMs() - entry.loadedAt < this.#options.outageMs;
+        monotonicMs() - entry.currentAt < this.#options.outageMs;
       if (!usable) throw error;
-      entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.loadedAt + this.#options.outageMs);
+      entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.currentAt + this.#options.outageMs);
       return entry.value;
     }
   }

@@ -3,6 +3,7 @@ import { wideNetworkOf } from '@gatehouse/kit/client-network';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
+import { followTenants } from '@gatehouse/shell/tenant-changes';
 import { Authenticator } from './auth/authenticator.ts';
 import { clientIp } from './auth/client-ip.ts';
 import { KeyPeer } from './auth/key-peer.ts';
@@ -25,10 +26,11 @@ export interface EdgeOverrides extends ShellOverrides {
 export async function createService(config: EdgeConfig, overrides: EdgeOverrides = {}): Promise<Service> {
   const shell = await Shell.create('edge', config, overrides);
   const { log, signer, tracer } = shell;
-  const keys = new KeyPeer(shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient));
+  const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   const isTrustedProxy = config.TRUSTED_PROXIES;
   const authenticator = new Authenticator({
-    source: keys,
+    source: new KeyPeer(tenant),
+    changes: followTenants(shell, tenant),
     networkOf: (request) => wideNetworkOf(clientIp(request, isTrustedProxy) ?? ''),
   });
   shell.require('tenant', () => authenticator.ready);

@@ -10,7 +10,6 @@ import { createDeletions } from './deletions/create-deletions.ts';
 import { createDeviceLogins } from './device-logins/create-device-logins.ts';
 import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
-import { lookupConnections } from './keys/lookup.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
 import { createSessions } from './sessions/create-sessions.ts';
@@ -32,7 +31,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       app: { role: 'tenant_app', max: forTenants(half) },
       settings: { role: 'tenant_app', max: half },
       lease: { role: 'tenant_system', max: half },
-      lookups: { role: 'tenant_system', max: lookupConnections },
+      // A connection for each statement that runs at once: known and other keys, known and other sessions, changes.
+      lookups: { role: 'tenant_system', max: 5 },
     },
   });
   const { participants, systems, memory, chat, raise } = createPeers(shell, config);

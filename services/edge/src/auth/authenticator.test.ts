@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { requestContext } from '@gatehouse/http/request-context';
 import { Authenticator, type Checked, type KeySource } from './authenticator.ts';
@@ -22,6 +23,7 @@ const accepted: Checked = {
   },
   tenantStatus: 'active',
   expiresAtMs: Infinity,
+  subjects: ['key', 'tenant'],
 };
 
 /** An authenticator, and the checks that its source has to answer. */
@@ -34,8 +36,9 @@ function setUp() {
     checkSession: (_, known) => check(known),
     isOutage: () => false,
   };
+  const changes = new ChangeWatch({ list: () => Promise.reject(new Error('away')) });
   const networkOf = ({ headers }: IncomingMessage): string => String(headers['x-network']);
-  const authenticator = new Authenticator({ source, networkOf });
+  const authenticator = new Authenticator({ source, networkOf, changes });
   const send = (text: string, network: string): Promise<unknown> => {
     const request = { headers: { 'x-network': network }, socket: {} as Socket } as unknown as IncomingMessage;
     return authenticator
@@ -46,7 +49,7 @@ function setUp() {
   const reject = (from = 0): void => {
     for (let index = from; index < checks.length; index += 1) checks[index]?.answer(null);
   };
-  return { checks, send, reject };
+  return { checks, send, reject, changes };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -114,4 +117,25 @@ describe('look-ups of keys that are not known', () => {
     }
     await Promise.all(flood);
   });
+});
+
+it('asks again for a key only once it has changed, while changes are heard', async () => {
+  const { checks, send, changes } = setUp();
+  const state = jest.spyOn(changes, 'stateOf').mockReturnValue('current');
+  const { text } = newKeyText();
+  const first = send(text, 'one');
+  await settled();
+  checks[0]?.answer(accepted);
+  await first;
+  const now = performance.now.bind(performance);
+  const later = jest.spyOn(performance, 'now').mockImplementation(() => now() + 60_000);
+  expect(await send(text, 'one')).toMatchObject({ tenantId: 'tenant' });
+  expect(checks).toHaveLength(1);
+  expect(state).toHaveBeenLastCalledWith(['key', 'tenant'], expect.any(Number));
+  state.mockReturnValue('changed');
+  const again = send(text, 'one');
+  await settled();
+  checks[1]?.answer(null);
+  expect(await again).toMatchObject({ code: 'invalid_api_key' });
+  later.mockRestore();
 });

@@ -29,7 +29,7 @@ export class KeyPeer implements KeySource {
     const { result } = await this.#peer
       .call('authenticate', { keyId, secretSha256, known }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
-    return result?.$case === 'key' ? toChecked(result.value) : null;
+    return result?.$case === 'key' ? toChecked(result.value, [keyId, result.value.tenantId]) : null;
   }
 
   async checkSession(
@@ -40,11 +40,11 @@ export class KeyPeer implements KeySource {
     const { key } = await this.#peer
       .call('authenticateSession', { tokenSha256, known }, { deadlineMs, requestId, trace })
       .catch(hangIsOutage);
-    return key === undefined ? null : toChecked(key);
+    return key === undefined ? null : toChecked(key, null);
   }
 }
 
-function toChecked(key: AuthenticatedKey): Checked {
+function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): Checked {
   return {
     principal: {
       keyId: key.id,
@@ -59,6 +59,7 @@ function toChecked(key: AuthenticatedKey): Checked {
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
     expiresAtMs: key.expiresAt?.getTime() ?? Infinity,
+    subjects,
   };
 }
 

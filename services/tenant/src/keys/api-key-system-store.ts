@@ -22,7 +22,6 @@ export interface KeyToAuthenticate extends Credentials {
   userId: string | null;
   /** The key whose session confirmed it, where it was made for a command line. */
   confirmedBy: string | null;
-  expiresAt: Date | null;
   /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
 }
@@ -58,6 +57,7 @@ export class ApiKeySystemStore {
          k.id, k.key_id as "keyId", k.name, k.tenant_id as "tenantId", t.slug as "tenantSlug", t.status as "tenantStatus", k.role, k.scopes,
          k.user_id as "userId", k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
+         k.previous_valid_until as "previousValidUntil",
          k.revoked_at is not null as revoked,
          coalesce(k.expires_at <= now(), false) as expired,
          coalesce(k.last_used_at < now() - interval '1 hour', true) as "lastUseIsStale"

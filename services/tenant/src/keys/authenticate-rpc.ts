@@ -5,7 +5,7 @@ import {
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import { judge, type Verdict } from './authentication.ts';
+import { endOf, judge, type Verdict } from './authentication.ts';
 import { effectiveScopes } from './key-rules.ts';
 import type { LastUse } from './last-use.ts';
 import type { KeyToAuthenticate } from './api-key-system-store.ts';
@@ -33,7 +33,7 @@ export function authenticate({
         return { result: { $case: 'rejection', value: rejectionOf(verdict) } };
       }
       if (key.lastUseIsStale) lastUse.note(key.id);
-      return { result: { $case: 'key', value: showKey(key) } };
+      return { result: { $case: 'key', value: showKey(key, endOf(key, secretSha256)) } };
     },
   };
 }
@@ -43,7 +43,7 @@ function rejectionOf(verdict: Verdict): Rejection {
   return verdict === 'expired' ? Rejection.EXPIRED : Rejection.UNKNOWN;
 }
 
-function showKey(key: KeyToAuthenticate) {
+function showKey(key: KeyToAuthenticate, end: Date | null) {
   return {
     // A program acts for the key whose session confirmed it, so that both share limits, budgets and the audit log.
     id: key.confirmedBy ?? key.id,
@@ -53,6 +53,6 @@ function showKey(key: KeyToAuthenticate) {
     role: key.role,
     scopes: [...effectiveScopes(key.role, key.scopes)],
     userId: key.userId ?? undefined,
-    expiresAt: key.expiresAt ?? undefined,
+    expiresAt: end ?? undefined,
   };
 }

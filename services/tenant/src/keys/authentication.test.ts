@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { judge, type Credentials } from './authentication.ts';
+import { endOf, judge, type Credentials } from './authentication.ts';
 
 const hash = (text: string) => createHash('sha256').update(text).digest();
 
 const key: Credentials = {
   secretSha256: hash('new'),
   previousSecretSha256: hash('old'),
+  previousValidUntil: new Date('2030-01-02'),
+  expiresAt: null,
   revoked: false,
   expired: false,
 };
@@ -35,5 +37,16 @@ describe('judging a presented secret', () => {
     for (const length of [0, 31, 33, 64]) {
       expect(judge(key, Buffer.alloc(length))).toBe('unknown');
     }
+  });
+});
+
+describe('the end of an accepted secret', () => {
+  it('is that of the key, and of the overlap for the previous one if that is earlier', () => {
+    const at = (day: string): Date => new Date(`2030-01-${day}`);
+    expect(endOf(key, hash('new'))).toBeNull();
+    expect(endOf(key, hash('old'))).toEqual(at('02'));
+    expect(endOf({ ...key, expiresAt: at('03') }, hash('new'))).toEqual(at('03'));
+    expect(endOf({ ...key, expiresAt: at('03') }, hash('old'))).toEqual(at('02'));
+    expect(endOf({ ...key, expiresAt: at('01') }, hash('old'))).toEqual(at('01'));
   });
 });

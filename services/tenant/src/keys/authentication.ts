@@ -5,6 +5,8 @@ export interface Credentials {
   secretSha256: Buffer;
   /** The secret before the last rotation, while it still works. */
   previousSecretSha256: Buffer | null;
+  previousValidUntil: Date | null;
+  expiresAt: Date | null;
   revoked: boolean;
   expired: boolean;
 }
@@ -17,6 +19,8 @@ const sha256Bytes = 32;
 const noCredentials: Credentials = {
   secretSha256: randomBytes(sha256Bytes),
   previousSecretSha256: null,
+  previousValidUntil: null,
+  expiresAt: null,
   revoked: false,
   expired: false,
 };
@@ -34,6 +38,15 @@ export function judge(credentials: Credentials | null, secretSha256: Buffer): Ve
   if (credentials === null || !(matchesCurrent || matchesPrevious)) return 'unknown';
   if (revoked) return 'revoked';
   return expired ? 'expired' : 'accepted';
+}
+
+/** The end of a secret that is accepted now: that of its key, or of the overlap for the secret before a rotation. */
+export function endOf(
+  { secretSha256, previousValidUntil, expiresAt }: Credentials,
+  accepted: Buffer,
+): Date | null {
+  if (previousValidUntil === null || matches(secretSha256, accepted)) return expiresAt;
+  return expiresAt === null || previousValidUntil < expiresAt ? previousValidUntil : expiresAt;
 }
 
 function matches(kept: Buffer, presented: Buffer): boolean {

@@ -1,5 +1,5 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -7,7 +7,9 @@ import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
+import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUse } from './last-use.ts';
+import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import { whoamiHandlers } from './whoami-handlers.ts';
@@ -15,7 +17,7 @@ import { whoamiHandlers } from './whoami-handlers.ts';
 export interface KeysOptions {
   app: Pool;
   system: Pool;
-  /** For look-ups of keys and sessions alone. */
+  /** For look-ups of keys, sessions and changes alone. */
   lookups: Pool;
   changes: Changes;
   raise: RaiseAlert;
@@ -23,9 +25,12 @@ export interface KeysOptions {
 }
 
 const expiring = { everyMs: 60_000, batch: 200 };
+const deletion = { everyMs: 60_000, batch: 1_000 };
 
-/** API keys: who may do what, and since when a key was not used. */
-export function createKeys({ log }: Shell, { app, system, lookups, changes, raise, isTenant }: KeysOptions) {
+/** API keys: who may do what, since when a key was not used, and the changes of keys and tenants. */
+export function createKeys({ log }: Shell, options: KeysOptions) {
+  const { app, system, lookups, changes, raise, isTenant } = options;
+  const oldChanges = new ChangeSystemStore(system);
   const ofAll = new ApiKeySystemStore(system);
   const toAuthenticate = new ApiKeySystemStore(lookups);
   const find = createLookup(
@@ -39,7 +44,10 @@ export function createKeys({ log }: Shell, { app, system, lookups, changes, rais
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
       ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
     },
-    rpcs: { authenticate: authenticate({ find, lastUse }) },
+    rpcs: {
+      authenticate: authenticate({ find, lastUse }),
+      listChanges: listChanges(new ChangeSystemStore(lookups)),
+    },
     parts: [
       lastUse,
       new PeriodicWork({
@@ -47,6 +55,12 @@ export function createKeys({ log }: Shell, { app, system, lookups, changes, rais
         log,
         everyMs: expiring.everyMs,
         round: async () => (await ofAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
+      }),
+      new PeriodicWork({
+        task: 'delete old changes',
+        log,
+        everyMs: deletion.everyMs,
+        round: inBatches(deletion.batch, (limit) => oldChanges.deleteOld(limit)),
       }),
     ],
   };

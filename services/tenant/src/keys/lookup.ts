@@ -15,6 +15,3 @@ export function createLookup<Found>(
   const ofOthers = batchedFinder(find, keyOf);
   return (key, known) => (known === true ? ofKnown(key) : ofOthers(key));
 }
-
-/** A connection for each statement that runs at once: of known keys, other keys, known sessions, other sessions. */
-export const lookupConnections = 4;

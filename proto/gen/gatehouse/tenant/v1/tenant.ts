@@ -59,6 +59,25 @@ export namespace Resource {
   export type UNRECOGNIZED = typeof Resource.UNRECOGNIZED;
 }
 
+export interface ListChangesRequest {
+  /** The position of the last response; empty in the first call. */
+  position: string;
+}
+
+export interface ListChangesResponse {
+  position: string;
+  /**
+   * Whether changes since the position of the request may be missing: it was empty, is older than a minute or of a
+   * database server that has ended, or there were more than 10,000 changes.
+   */
+  startsOver: boolean;
+  /**
+   * The 16 characters between the first two underscores of the text of a changed key, or the UUID of a tenant whose
+   * settings have changed.
+   */
+  subjects: string[];
+}
+
 export interface AuthenticateRequest {
   /** The 16 characters between the first two underscores of the key text. */
   keyId: string;
@@ -309,6 +328,120 @@ export interface SettleResponse {
 export interface AllowedModels {
   ids: string[];
 }
+
+function createBaseListChangesRequest(): ListChangesRequest {
+  return { position: "" };
+}
+
+export const ListChangesRequest: MessageFns<ListChangesRequest> = {
+  encode(message: ListChangesRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.position !== "") {
+      writer.uint32(10).string(message.position);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListChangesRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListChangesRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.position = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseListChangesResponse(): ListChangesResponse {
+  return { position: "", startsOver: false, subjects: [] };
+}
+
+export const ListChangesResponse: MessageFns<ListChangesResponse> = {
+  encode(message: ListChangesResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.position !== "") {
+      writer.uint32(10).string(message.position);
+    }
+    if (message.startsOver !== false) {
+      writer.uint32(16).bool(message.startsOver);
+    }
+    for (const v of message.subjects) {
+      writer.uint32(26).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListChangesResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListChangesResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.position = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.startsOver = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.subjects.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
 
 function createBaseAuthenticateRequest(): AuthenticateRequest {
   return { keyId: "", secretSha256: Buffer.alloc(0), known: undefined };
@@ -2097,6 +2230,19 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): GetTenantSettingsResponse => GetTenantSettingsResponse.decode(value),
   },
   /**
+   * Lists the keys and tenants that have changed since a position, for services that keep what the RPCs above return.
+   * Callers: chat, edge, memory, webhook. Any replica continues from the position of another one.
+   */
+  listChanges: {
+    path: "/gatehouse.tenant.v1.TenantService/ListChanges" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListChangesRequest): Buffer => Buffer.from(ListChangesRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListChangesRequest => ListChangesRequest.decode(value),
+    responseSerialize: (value: ListChangesResponse): Buffer => Buffer.from(ListChangesResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListChangesResponse => ListChangesResponse.decode(value),
+  },
+  /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
    * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
    * that a delayed copy of an abandoned call has no effect. PERMISSION_DENIED (`tenant_suspended`) if an ask has needs
@@ -2155,6 +2301,11 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
    * unknown id.
    */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
+  /**
+   * Lists the keys and tenants that have changed since a position, for services that keep what the RPCs above return.
+   * Callers: chat, edge, memory, webhook. Any replica continues from the position of another one.
+   */
+  listChanges: handleUnaryCall<ListChangesRequest, ListChangesResponse>;
   /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns
    * one grant for each ask, in order. FAILED_PRECONDITION if `sequence` is not above the last one of the holder, so
@@ -2229,6 +2380,25 @@ export interface TenantServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetTenantSettingsResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * Lists the keys and tenants that have changed since a position, for services that keep what the RPCs above return.
+   * Callers: chat, edge, memory, webhook. Any replica continues from the position of another one.
+   */
+  listChanges(
+    request: ListChangesRequest,
+    callback: (error: ServiceError | null, response: ListChangesResponse) => void,
+  ): ClientUnaryCall;
+  listChanges(
+    request: ListChangesRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListChangesResponse) => void,
+  ): ClientUnaryCall;
+  listChanges(
+    request: ListChangesRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListChangesResponse) => void,
   ): ClientUnaryCall;
   /**
    * Leases parts of the limits of a tenant to a replica, which spends them without further calls. Caller: chat. Returns

@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { ChangeWatch, type ListedChanges } from './change-watch.ts';
+import { monotonicMs, sleep } from './clock.ts';
+
+let watch: ChangeWatch | undefined;
+afterEach(() => watch?.stop());
+
+const everyMs = 5;
+
+/** A watch of a source that the test plays. */
+class Source {
+  readonly positions: string[] = [];
+  answer: Partial<ListedChanges> | Error = { startsOver: true };
+
+  begin(): ChangeWatch {
+    watch = new ChangeWatch({
+      everyMs,
+      list: async (position) => {
+        this.positions.push(position);
+        if (this.answer instanceof Error) throw this.answer;
+        const changes = { position: String(this.positions.length), startsOver: false, subjects: [] };
+        return { ...changes, ...this.answer };
+      },
+    });
+    watch.stateOf([], 0);
+    watch.start();
+    return watch;
+  }
+
+  /** Resolves after another answer. */
+  async heard(answer: Partial<ListedChanges> | Error): Promise<void> {
+    const before = this.positions.length;
+    this.answer = answer;
+    while (this.positions.length === before) await sleep(1);
+    await sleep(0);
+    this.answer = {};
+  }
+}
+
+describe('a watch of changes', () => {
+  it('takes values for current that were loaded since it began', async () => {
+    const source = new Source();
+    const early = monotonicMs();
+    const changes = source.begin();
+    expect(changes.stateOf(['a'], early)).toBe('unknown');
+    await source.heard({ startsOver: true });
+    expect(changes.stateOf(['a'], early)).toBe('unknown');
+    expect(changes.stateOf(['a'], monotonicMs())).toBe('current');
+    await source.heard({});
+    expect(source.positions.slice(0, 2)).toEqual(['', '1']);
+  });
+
+  it('reports a change to values whose loading began before, and to no other', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    await source.heard({ startsOver: true });
+    const before = monotonicMs();
+    await source.heard({ subjects: ['a'] });
+    expect(changes.stateOf(['a', 'b'], before)).toBe('changed');
+    expect(changes.stateOf(['b'], before)).toBe('current');
+    expect(changes.stateOf(['a'], monotonicMs())).toBe('current');
+  });
+
+  it('knows nothing of earlier values when changes may be missing, or are too many to remember', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    await source.heard({ startsOver: true });
+    const lost = [
+      { startsOver: true },
+      { subjects: Array.from({ length: 10_001 }, (_, index) => `thing ${index}`) },
+    ];
+    for (const answer of lost) {
+      const before = monotonicMs();
+      expect(changes.stateOf(['a'], before)).toBe('current');
+      await source.heard(answer);
+      expect(changes.stateOf(['a'], before)).toBe('unknown');
+    }
+  });
+
+  it('takes nothing for current after two seconds of silence, and goes on where it was', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    await source.heard({ startsOver: true });
+    const loadedAt = monotonicMs();
+    await source.heard({});
+    const position = source.positions.length;
+    source.answer = new Error('away');
+    while (changes.stateOf([], loadedAt) === 'current') await sleep(20);
+    expect(monotonicMs() - loadedAt).toBeGreaterThan(2_000);
+    await source.heard({ subjects: ['b'] });
+    expect(Number(source.positions.at(-1))).toBeLessThanOrEqual(position + 1);
+    expect(changes.stateOf(['a'], loadedAt)).toBe('current');
+    expect(changes.stateOf(['b'], loadedAt)).toBe('changed');
+  });
+
+  it('asks for nothing while nothing is used', async () => {
+    const source = new Source();
+    watch = new ChangeWatch({ everyMs, list: () => Promise.reject(new Error('asked')) });
+    watch.start();
+    await sleep(10 * everyMs);
+    expect(source.positions).toEqual([]);
+  });
+});

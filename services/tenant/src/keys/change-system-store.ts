@@ -1,0 +1,50 @@
+import type { Pool } from '@gatehouse/pg/pool';
+
+/** The changes since a snapshot, as of another one. */
+export interface ChangesSince {
+  /** The public half of a key's text, or the UUID of a tenant. */
+  subjects: string[];
+  snapshot: string;
+  /** Different after each start of the server, such as a failover to another one. */
+  server: string;
+  /** By the server's clock, in seconds. */
+  at: number;
+}
+
+/** Changes of keys and tenants. */
+export class ChangeSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * For each snapshot, up to `limit` changes that were not visible in it, in the order of the snapshots; none for null. All
+   * of them as of the snapshot of this statement, so none is lost between two calls, in whatever order they commit.
+   */
+  async since(snapshots: readonly (string | null)[], limit: number): Promise<ChangesSince[]> {
+    const { rows } = await this.#pool.query<ChangesSince>({
+      name: 'find_changes',
+      text: `select pg_current_snapshot()::text as snapshot, extract(epoch from pg_postmaster_start_time())::text as server,
+          extract(epoch from now())::float8 as at, array(
+            select coalesce(c.key_id, c.tenant_id::text) from tenant.changes c
+            where c.xid >= pg_snapshot_xmin(p.snapshot) and not pg_visible_in_snapshot(c.xid, p.snapshot)
+            limit $2) as subjects
+        from unnest($1::pg_snapshot[]) with ordinality as p (snapshot, place) order by p.place`,
+      values: [snapshots, limit],
+    });
+    return rows;
+  }
+
+  /** Deletes up to `limit` changes that are older than ten minutes; returns how many. */
+  async deleteOld(limit: number): Promise<number> {
+    const { rowCount } = await this.#pool.query(
+      `delete from tenant.changes where ctid = any(array(
+         select ctid from tenant.changes where at < now() - interval '10 minutes' limit $1 for update skip locked))`,
+      [limit],
+    );
+    return rowCount ?? 0;
+  }
+}

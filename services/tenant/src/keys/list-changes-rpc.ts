@@ -1,0 +1,54 @@
+import type { Rpc } from '@gatehouse/grpc/rpc';
+import { Batched } from '@gatehouse/kit/batched';
+import type { ListChangesRequest, ListChangesResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import type { ChangesSince, ChangeSystemStore } from './change-system-store.ts';
+
+/** A caller that was silent for longer starts over. Changes are kept for ten times as long. */
+const longestSilenceSeconds = 60;
+const maxChanges = 10_000;
+
+/** A place in the order of commits, as callers hold it. Any replica continues from it. */
+interface Position {
+  server: string;
+  at: number;
+  snapshot: string;
+}
+
+/** `ListChanges`: one statement for all callers that ask during the one before. */
+export function listChanges(
+  changes: Pick<ChangeSystemStore, 'since'>,
+): Rpc<ListChangesRequest, ListChangesResponse> {
+  const finder = new Batched((positions: readonly (Position | null)[]) =>
+    changes.since(
+      positions.map((position) => position?.snapshot ?? null),
+      maxChanges + 1,
+    ),
+  );
+  return {
+    callers: ['chat', 'edge', 'memory', 'webhook'],
+    handle: async ({ position: text }) => {
+      const position = parsePosition(text);
+      const found = await finder.get(position);
+      const { subjects, server, at, snapshot } = found;
+      const startsOver = position === null || isLost(position, found);
+      return {
+        position: `${server} ${at} ${snapshot}`,
+        startsOver,
+        subjects: startsOver ? [] : [...new Set(subjects)],
+      };
+    },
+  };
+}
+
+/** Whether the changes since a position may be incomplete. */
+function isLost(position: Position, { server, at, subjects }: ChangesSince): boolean {
+  return (
+    position.server !== server || at - position.at > longestSilenceSeconds || subjects.length > maxChanges
+  );
+}
+
+/** Null for a text that is no position, such as that of a first call. */
+function parsePosition(text: string): Position | null {
+  const [, server = '', at = '', snapshot = ''] = /^(\S+) ([\d.]+) (\d+:\d+:[\d,]*)$/.exec(text) ?? [];
+  return snapshot === '' ? null : { server, at: Number(at), snapshot };
+}
