@@ -16,7 +16,7 @@ const rooms = {
     ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
     ...['alerts', 'providers'],
     ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
-    'batches',
+    ...['batches', 'resealing'],
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],

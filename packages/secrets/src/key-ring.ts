@@ -76,6 +76,27 @@ export class KeyRing {
     return decrypt(decrypt(this.#keyOf(id), wrapped, context), body, context);
   }
 
+  /**
+   * Wraps the data key of a value again, with the first key of the ring; the value itself stays as it is. Takes the
+   * value or its beginning (`headBytes`), and returns the new beginning and the length of the one that it replaces.
+   * Throws as `open` does.
+   */
+  rewrap(sealed: Buffer, context: string): { head: Buffer; replacedBytes: number } {
+    if (sealed[0] !== version) throw new Error('not a sealed value');
+    const reader = new Reader(sealed, 2);
+    const id = reader.take(sealed[1] ?? 0).toString();
+    const old = { nonce: reader.take(nonceBytes), text: reader.take(keyBytes), tag: reader.take(tagBytes) };
+    const dataKey = decrypt(this.#keyOf(id), old, context);
+    const { nonce, text, tag } = encrypt(this.#keyOf(this.#current), dataKey, context);
+    return { head: Buffer.concat([this.freshPrefix, nonce, text, tag]), replacedBytes: reader.at };
+  }
+
+  /** How values begin that the other keys of the ring have sealed, by the ids of the keys. */
+  get stalePrefixes(): { keyId: string; prefix: Buffer }[] {
+    const ids = [...this.#keys.keys()].filter((id) => id !== this.#current);
+    return ids.map((keyId) => ({ keyId, prefix: prefixOf(keyId) }));
+  }
+
   /** How values begin that the first key of the ring has sealed; others should be sealed again. */
   get freshPrefix(): Buffer {
     return prefixOf(this.#current);
@@ -111,6 +132,8 @@ export class KeyRing {
 }
 
 const version = 1;
+/** The most that comes before a value's own nonce. */
+export const headBytes = 2 + 32 + 12 + 32 + 16;
 
 function prefixOf(keyId: string): Buffer {
   const id = Buffer.from(keyId);
@@ -148,6 +171,10 @@ class Reader {
   constructor(bytes: Buffer, at: number) {
     this.#bytes = bytes;
     this.#at = at;
+  }
+
+  get at(): number {
+    return this.#at;
   }
 
   take(length: number): Buffer {

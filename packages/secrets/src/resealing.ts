@@ -1,5 +1,8 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import type { Registry } from '@gatehouse/kit/metrics';
+import type { KeyRing } from './key-ring.ts';
+import { SealedValues, type CountSealed } from './sealed-values.ts';
 
 /** A secret that a key has encrypted that is no longer the first of the ring. */
 interface StaleSecret {
@@ -48,15 +51,22 @@ export async function resealSecrets<Stale extends StaleSecret>({
 }
 
 /** Makes keys that are no longer the first of the ring removable. */
-export function resealing<Stale extends StaleSecret>(options: ResealingOptions<Stale>): PeriodicWork {
+export function resealing<Stale extends StaleSecret>(
+  options: ResealingOptions<Stale>,
+  { keyRing, registry, count }: { keyRing: KeyRing; registry: Registry; count: CountSealed },
+): PeriodicWork {
   const { log } = options;
+  const { stalePrefixes } = keyRing;
+  const values = new SealedValues({ registry, stalePrefixes, count });
   return new PeriodicWork({
     task: 'encrypt secrets with the current key',
     ...{ log, everyMs, firstMs },
     round: async () => {
-      const count = await resealSecrets(options);
-      if (count > 0) log.info({ secrets: count }, 'encrypted secrets with the current key');
-      return count > 0;
+      const resealed = await resealSecrets(options);
+      if (resealed > 0) log.info({ secrets: resealed }, 'encrypted secrets with the current key');
+      // Counted once none is left that can be sealed again.
+      if (resealed === 0) await values.update();
+      return resealed > 0;
     },
   });
 }

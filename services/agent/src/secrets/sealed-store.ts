@@ -25,6 +25,23 @@ export async function findStale(
   return rows;
 }
 
+/** The secrets of each table that begin with `prefix`. `pool` acts as `agent_system`. */
+export async function countSealed(
+  pool: Pool,
+  prefix: Buffer,
+): Promise<{ table: SealedTable; count: number }[]> {
+  const { rows } = await pool.query<{ table: SealedTable; count: number }>(
+    Object.entries(sealedColumns)
+      .map(
+        ([table, column]) => `select '${table}' as "table", count(*)::integer as count from agent.${table}
+          where substring(${column} from 1 for length($1::bytea)) = $1`,
+      )
+      .join(' union all '),
+    [prefix],
+  );
+  return rows;
+}
+
 /** Replaces a secret that has not changed meanwhile. `pool` acts as `agent_app`. */
 export async function replaceSealed(
   pool: Pool,

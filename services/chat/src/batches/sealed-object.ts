@@ -10,14 +10,15 @@ export class SealedObjects {
   }
 
   seal(object: Fields, kept: { id: string; tenantId: string }): Buffer {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(object)), contextOf(kept));
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(object)), contextOfObject(kept));
   }
 
   open(content: Buffer, kept: { id: string; tenantId: string }): Fields {
-    return JSON.parse(this.#keyRing.open(content, contextOf(kept)).toString()) as Fields;
+    return JSON.parse(this.#keyRing.open(content, contextOfObject(kept)).toString()) as Fields;
   }
 }
 
-function contextOf({ id, tenantId }: { id: string; tenantId: string }): string {
+/** The context that the encryption of a file or a batch authenticates. */
+export function contextOfObject({ id, tenantId }: { id: string; tenantId: string }): string {
   return JSON.stringify(['batch', tenantId, id]);
 }

@@ -25,7 +25,7 @@ import {
   type Holder,
 } from './kept-response-statements.ts';
 import { SummarySeals } from './summary-seals.ts';
-import { placeId, readPlaceId, responseId, runIdOf } from './response-id.ts';
+import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
@@ -157,7 +157,7 @@ export class KeptResponses {
     return async (response, { id, ageMs, provider }) => {
       const parts = ['{"input":', input, ',"response":', response, '}'];
       const plain = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
-      const content = this.#keyRing.seal(plain, contextOf(id, holder));
+      const content = this.#keyRing.seal(plain, contextOfResponse(id, holder));
       const previous = previousId === null ? null : runIdOf(previousId);
       const itemKeys = newestKeys(
         [...itemIds, ...(await outputIds(response, holder.tenantId))],
@@ -197,7 +197,7 @@ export class KeptResponses {
   }
 
   #open(id: string, content: Buffer, holder: Holder): Buffer {
-    return this.#keyRing.open(content, contextOf(id, holder));
+    return this.#keyRing.open(content, contextOfResponse(id, holder));
   }
 
   async #partsOf(plain: Buffer, tenantId: string): Promise<KeptResponse> {
@@ -299,10 +299,6 @@ export async function elementsIn(list: Buffer, tenantId: string): Promise<Buffer
 }
 
 /** Another tenant or user can't open it. */
-function contextOf(id: string, { tenantId, userId }: Holder): string {
-  return JSON.stringify(['response', tenantId, userId, id]);
-}
-
 function previousNotFound(): AppError {
   return new AppError(
     'previous_response_not_found',

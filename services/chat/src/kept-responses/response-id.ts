@@ -24,3 +24,11 @@ export function readPlaceId(id: string): { runId: string; place: number } | null
   const runId = response === undefined ? null : runIdOf(`${prefix}${response}`);
   return runId === null ? null : { runId, place: Number(place) };
 }
+
+/** The context that the encryption of a response authenticates. */
+export function contextOfResponse(
+  id: string,
+  { tenantId, userId }: { tenantId: string; userId: string | null },
+): string {
+  return JSON.stringify(['response', tenantId, userId, id]);
+}

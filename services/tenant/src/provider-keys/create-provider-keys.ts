@@ -26,7 +26,7 @@ export interface ProviderKeysOptions {
 
 /** Keys of tenants' own for model providers. */
 export function createProviderKeys(
-  { log }: Shell,
+  { log, registry }: Shell,
   { app, system, settings, keyRing, chat, changes, raise }: ProviderKeysOptions,
 ) {
   const ofAll = new ProviderKeySystemStore(system);
@@ -36,7 +36,11 @@ export function createProviderKeys(
       ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
     }),
     rpcs: { noteProviderKeys: noteProviderKeys(ofAll, raise) },
-    parts: [resealing(providerKeysToReseal({ app, system }, keyRing, log))],
+    parts: [
+      resealing(providerKeysToReseal({ app, system }, keyRing, log), {
+        ...{ keyRing, registry, count: (prefix) => ofAll.countSealed(prefix) },
+      }),
+    ],
     findKeys: (tenantId: string) => usable.findAll(tenantId),
   };
 }

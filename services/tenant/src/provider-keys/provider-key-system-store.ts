@@ -51,6 +51,16 @@ export class ProviderKeySystemStore {
     });
   }
 
+  /** The number of keys whose encryption begins with `prefix`. */
+  async countSealed(prefix: Buffer): Promise<{ table: 'provider_keys'; count: number }[]> {
+    const { rows } = await this.#pool.query<{ table: 'provider_keys'; count: number }>(
+      `select 'provider_keys' as "table", count(*)::integer as count from tenant.provider_keys
+       where substring(key from 1 for length($1::bytea)) = $1`,
+      [prefix],
+    );
+    return rows;
+  }
+
   /** Up to `limit` keys that are not encrypted with the first key of the ring, at random. */
   async findStale(prefix: Buffer, limit: number): Promise<SealedProviderKey[]> {
     const { rows } = await this.#pool.query<SealedProviderKey>(

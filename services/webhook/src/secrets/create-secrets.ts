@@ -5,14 +5,14 @@ import { resealing } from '@gatehouse/secrets/resealing';
 import type { Shell } from '@gatehouse/shell/shell';
 import { webhookSecretsToReseal } from './reseal.ts';
 import { forgetSecrets, replaceSealed } from './secret-store.ts';
-import { findStaleSecrets } from './secret-system-store.ts';
+import { countSealedSecrets, findStaleSecrets } from './secret-system-store.ts';
 import { WebhookSecrets } from './webhook-secrets.ts';
 
 const forgottenEveryMs = 60_000;
 
 /** Secrets of endpoints, subscriptions and channels. */
 export function createSecrets(
-  { log }: Shell,
+  { log, registry }: Shell,
   {
     app,
     system,
@@ -32,6 +32,7 @@ export function createSecrets(
           replace: (found, again) => replaceSealed(app, found, again),
           log,
         }),
+        { keyRing, registry, count: (prefix) => countSealedSecrets(system, prefix) },
       ),
       new PeriodicWork({
         task: 'delete replaced secrets',

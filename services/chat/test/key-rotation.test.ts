@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { contextOfObject } from '../src/batches/sealed-object.ts';
+import { contextOfResponse } from '../src/kept-responses/response-id.ts';
+import { rewrapValues } from '../src/resealing/resealing-job.ts';
+import { countSealed, findSealed, replaceHead } from '../src/resealing/sealed-value-system-store.ts';
+import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
+
+let database: SystemDatabase;
+beforeAll(async () => {
+  database = await createSystemDatabase();
+});
+afterAll(() => database.drop());
+
+const log = createLogger('chat', 'silent');
+const [old, fresh] = ['old', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
+
+const rewrap = (keyRing: KeyRing): Promise<number> =>
+  rewrapValues({
+    ...{ keyRing, log },
+    find: (some) => findSealed(database.pool, some),
+    replace: (value, by) => replaceHead(database.pool, value, by),
+  });
+
+const statements = {
+  responses: `insert into chat.responses (id, tenant_id, user_id, provider, content, bytes, days)
+    values ($1, $2, 'ann', 'p', $3, 1, 30)`,
+  files: `insert into chat.files (id, tenant_id, user_id, purpose, provider, content, expires_at)
+    values ($1, $2, 'ann', 'batch', 'p', $3, now() + interval '30 days')`,
+  batches: `insert into chat.batches (id, tenant_id, user_id, api_key_id, provider, input_file_id, provider_file_id, model,
+      upstream_model, requests, reserved_input_tokens, reserved_tokens, reserved_pico, run, days, due_at, content, first_id)
+    values ($1, $2, 'ann', $1, 'p', $1, 'f', 'm', 'm', 1, 1, 1, 1, '{}', 30, now(), $3, $3)`,
+} as const;
+
+it('wraps the keys of responses, files and batches again, so that an old key of the ring can go', async () => {
+  const tenantId = newId();
+  const before = KeyRing.parse(String(old));
+  const both = KeyRing.parse(`${fresh},${old}`);
+  const after = KeyRing.parse(String(fresh));
+  const plain = randomBytes(300_000);
+  const rows = (Object.keys(statements) as (keyof typeof statements)[]).map((table) => {
+    const id = newId();
+    const context =
+      table === 'responses'
+        ? contextOfResponse(id, { tenantId, userId: 'ann' })
+        : contextOfObject({ id, tenantId });
+    return { table, id, context };
+  });
+  for (const { table, id, context } of rows)
+    await database.pool.query(statements[table], [id, tenantId, before.seal(plain, context)]);
+  // A hidden upload has no content yet, and a value of another tenant's row can't be opened.
+  await database.pool.query(statements.files, [newId(), tenantId, Buffer.alloc(0)]);
+  const [{ context: foreign } = { context: '' }] = rows;
+  await database.pool.query(statements.files, [newId(), tenantId, before.seal(plain, foreign)]);
+
+  const [{ prefix } = { prefix: Buffer.alloc(0) }] = both.stalePrefixes;
+  const counts = async () =>
+    Object.fromEntries((await countSealed(database.pool, prefix)).map((c) => [c.table, c.count]));
+  expect(await counts()).toEqual({ responses: 1, files: 2, batches: 2 });
+  expect(await rewrap(both)).toBe(4);
+  expect(await counts()).toEqual({ responses: 0, files: 1, batches: 0 });
+  expect(await rewrap(both)).toBe(0);
+  for (const { table, id, context } of rows) {
+    const columns = table === 'batches' ? ['content', 'first_id'] : ['content'];
+    for (const column of columns) {
+      const found = await database.pool.query<{ sealed: Buffer }>(
+        `select ${column} as sealed from chat.${table} where id = $1`,
+        [id],
+      );
+      expect(after.open(found.rows[0]?.sealed ?? Buffer.alloc(0), context).equals(plain)).toBe(true);
+    }
+  }
+});
