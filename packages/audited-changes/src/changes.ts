@@ -54,7 +54,8 @@ export class Changes {
     const { access } = call.route;
     const isOfOwner =
       access.kind === 'owner' ||
-      (access.kind === 'scope' && access.owners === true && call.principal.role === 'owner');
+      (call.principal.role === 'owner' &&
+        (access.kind === 'key' || (access.kind === 'scope' && access.owners === true)));
     return isOfOwner ? withTransaction(system, whole) : withTenant(app, tenantOf(call).tenantId, whole);
   }
 

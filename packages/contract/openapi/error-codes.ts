@@ -131,7 +131,7 @@ const when: Record<ErrorCode, When> = {
     ofAdmin,
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),
-  scope_missing: either(needsScope, at('owner.api-keys.create')),
+  scope_missing: either(needsScope, at('owner.api-keys.create', 'me.api-keys.create', 'me.api-keys.rotate')),
   tenant_suspended: (route) => (needsKey(route) || isSigned(route) || takesSession(route)) && !ofOwner(route),
   user_mismatch: either(
     takesActingUser,
@@ -155,7 +155,7 @@ const when: Record<ErrorCode, When> = {
   agent_key_taken: at('agents.create', 'agents.patch', 'transfers.create'),
   idempotency_in_progress: takesIdempotencyKey,
   idempotency_key_reused: either(takesIdempotencyKey, at('webhooks.llm')),
-  key_revoked: at('api-keys.rotate'),
+  key_revoked: at('api-keys.rotate', 'me.api-keys.create', 'me.api-keys.rotate'),
   last_owner_key: at('owner.api-keys.revoke'),
   lease_superseded: never,
   mcp_name_taken: at('mcp.servers.create', 'mcp.servers.patch', 'transfers.create'),

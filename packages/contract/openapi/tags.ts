@@ -29,6 +29,8 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['channels.messages', 'Channels', 'Messaging channels that agents answer on'],
   ['limits', 'Limits', 'Limits and budgets'],
   ['api-keys', 'API keys', 'Keys of a tenant'],
+  ['me.api-keys', 'Own keys and sessions', 'Keys and sessions of the caller'],
+  ['me.sessions', 'Own keys and sessions', 'Keys and sessions of the caller'],
   ['audit-log', 'Audit log', 'Administrative changes in the tenant'],
   ['login', 'Sessions', 'People who are logged in with a browser'],
   ['session', 'Sessions', 'People who are logged in with a browser'],

@@ -60,7 +60,12 @@ describe('the route table', () => {
   it('takes an Idempotency-Key wherever something is created, and where a secret is made', () => {
     const others = new Set([
       ...['kg.entities.upsert', 'kg.relations.upsert', 'kg.extract', 'memory.import'],
-      ...['api-keys.rotate', 'webhooks.endpoints.rotate-secret', 'webhooks.calls.redeliver'],
+      ...[
+        'api-keys.rotate',
+        'me.api-keys.rotate',
+        'webhooks.endpoints.rotate-secret',
+        'webhooks.calls.redeliver',
+      ],
       ...['webhooks.subscriptions.test', 'owner.webhook-subscriptions.test', 'transfers.create'],
       ...['files.create', 'batches.create', 'messages.batches.create'],
     ]);

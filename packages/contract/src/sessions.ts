@@ -25,6 +25,10 @@ export const currentSession = z.strictObject({
 });
 export type CurrentSession = z.output<typeof currentSession>;
 
+/** How a session was opened. */
+export const openedBy = ['key', 'issuer', 'link', 'device'] as const;
+export type OpenedBy = (typeof openedBy)[number];
+
 export const session = z.strictObject({
   id: uuid,
   key_id: uuid.describe('The API key that it was made with, and ends with'),
@@ -32,6 +36,9 @@ export const session = z.strictObject({
   role: z.enum(roles),
   scopes: z.array(z.enum(scopes)),
   user_id: z.string().nullable(),
+  opened_by: z
+    .enum(openedBy)
+    .describe('By an API key, an OpenID Connect issuer, a login link of the operator, or a code of a device'),
   created_at: utcTime,
   last_seen_at: utcTime.describe('Approximate: at most a minute old'),
   expires_at: utcTime,
@@ -57,6 +64,7 @@ const example: Session = {
   role: current.role,
   scopes: current.scopes,
   user_id: current.user_id,
+  opened_by: 'key',
   created_at: '2026-01-10T09:00:00.000Z',
   last_seen_at: '2026-01-10T09:41:00.000Z',
   expires_at: current.expires_at,

@@ -247,6 +247,7 @@ describe('tenants', () => {
       timezone: 'UTC',
       retention_days: 90,
       previews: { enabled: true, max_chars: 500 },
+      user_keys: { enabled: true, max: 5, max_days: 90 },
     });
     expect(createTenant.parse({ slug: 'a', name: 'A', previews: { enabled: false } }).previews).toEqual({
       enabled: false,

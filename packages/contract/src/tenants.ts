@@ -40,6 +40,15 @@ export const previews = z.strictObject({
 });
 export type Previews = z.output<typeof previews>;
 
+/** The keys that users may make for themselves. */
+const userKeyLimits = { max: z.int().min(0).max(1_000), max_days: z.int().min(1).max(3_650) };
+export const userKeys = z.strictObject({
+  enabled: z.boolean().default(true),
+  max: userKeyLimits.max.default(5),
+  max_days: userKeyLimits.max_days.default(90),
+});
+export type UserKeys = z.output<typeof userKeys>;
+
 export const tenant = z.strictObject({
   id: uuid,
   slug,
@@ -51,6 +60,9 @@ export const tenant = z.strictObject({
   timezone: z.string(),
   retention_days: z.int(),
   previews: z.strictObject({ enabled: z.boolean(), max_chars: z.int() }),
+  user_keys: z
+    .strictObject({ enabled: z.boolean(), max: z.int(), max_days: z.int() })
+    .describe('Whether users make keys for themselves, how many each, and for how many days at most'),
   created_at: utcTime,
   updated_at: utcTime,
 });
@@ -85,6 +97,7 @@ export const createTenant = z.strictObject({
   timezone: settings.timezone.default('UTC'),
   retention_days: settings.retention_days.default(90),
   previews: previews.default({ enabled: true, max_chars: 500 }),
+  user_keys: userKeys.default({ enabled: true, max: 5, max_days: 90 }),
 });
 export type CreateTenant = z.output<typeof createTenant>;
 
@@ -100,6 +113,13 @@ export const patchTenant = z.strictObject({
   retention_days: settings.retention_days.optional(),
   previews: z
     .strictObject({ enabled: z.boolean().optional(), max_chars: z.int().min(1).max(10_000).optional() })
+    .optional(),
+  user_keys: z
+    .strictObject({
+      enabled: z.boolean().optional(),
+      max: userKeyLimits.max.optional(),
+      max_days: userKeyLimits.max_days.optional(),
+    })
     .optional(),
 });
 export type PatchTenant = z.output<typeof patchTenant>;
@@ -130,6 +150,7 @@ export const tenantExample = {
   timezone: 'Europe/Berlin',
   retention_days: 90,
   previews: { enabled: true, max_chars: 500 },
+  user_keys: { enabled: true, max: 5, max_days: 90 },
   created_at: '2026-01-10T08:00:00.000Z',
   updated_at: '2026-01-10T08:00:00.000Z',
 };

@@ -32,6 +32,7 @@ describe('creating a tenant', () => {
       timezone: 'UTC',
       retention_days: 90,
       previews: { enabled: true, max_chars: 500 },
+      user_keys: { enabled: true, max: 5, max_days: 90 },
       created_at: expect.any(String),
       updated_at: expect.any(String),
     });
@@ -57,6 +58,7 @@ describe('creating a tenant', () => {
       timezone: 'Asia/Ho_Chi_Minh',
       retention_days: 30,
       previews: { enabled: false, max_chars: 10 },
+      user_keys: { enabled: false, max: 0, max_days: 1 },
     };
     const limits = { requests_per_minute: 60, tokens_per_minute: null, max_concurrent: 5 };
     const { id } = await tenants.makeTenant({ ...settings, limits });

@@ -68,7 +68,7 @@ export async function takeConfirmation(db: Queryable, loginId: string): Promise<
 export async function endOldestProgramKeys(db: Queryable, keyId: string): Promise<Changed<ApiKey>[]> {
   const { rows: oldest } = await db.query<ApiKey>(
     `select ${apiKeyColumns} from tenant.api_keys
-     where confirmed_by = $1 and tenant.api_key_status(api_keys) in ('active', 'expiring')
+     where confirmed_by = $1 and not is_own and tenant.api_key_status(api_keys) in ('active', 'expiring')
      order by id desc offset $2`,
     [keyId, mostKeysOfKey - 1],
   );
@@ -152,7 +152,7 @@ export async function renewProgramKey(
        expires_at = least(api_keys.created_at + make_interval(days => $6),
          ${endOf('api_keys.confirmed_secret_sha256', '$4::int')})
      from tenant.api_keys parent
-     where api_keys.id = $1 and parent.id = api_keys.confirmed_by
+     where api_keys.id = $1 and parent.id = api_keys.confirmed_by and not api_keys.is_own
        and tenant.api_key_status(api_keys) in ('active', 'expiring')
        and (api_keys.secret_sha256 = $5
          or (api_keys.previous_secret_sha256 = $5 and api_keys.previous_valid_until > now()))

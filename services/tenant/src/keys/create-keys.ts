@@ -11,6 +11,7 @@ import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUse } from './last-use.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
+import { ownKeyHandlers } from './own-key-handlers.ts';
 import { ownerApiKeyHandlers } from './owner-api-key-handlers.ts';
 import { whoamiHandlers } from './whoami-handlers.ts';
 
@@ -42,6 +43,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     handlers: {
       ...whoamiHandlers(),
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
+      ...ownKeyHandlers({ app, changes }),
       ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
     },
     rpcs: {

@@ -79,7 +79,10 @@ export function createSessions(
   return {
     /** For other rooms whose pages people see in a session. */
     doors: { browsers, refusals },
-    handlers: sessionHandlers({ sessions: new SessionStore(app), ofAll, changes }),
+    handlers: sessionHandlers({
+      ...{ sessions: new SessionStore(app), ofAll, changes },
+      forget: (session) => issuerLogouts.forget(session),
+    }),
     rawHandlers: {
       ...loginHandlers({ logins, issuers, issuerLogouts, browsers, refusals }),
       ...loginLinkHandlers({ logins, browsers, refusals, take: (hash) => taken.get(hash) }),

@@ -148,6 +148,7 @@ export class IssuerLogins {
     const session = await this.#options.openSession(
       {
         ...{ id: newId(), tokenSha256: tokenSha256(token), tenantId, name, role, scopes, userId, loginId },
+        openedBy: 'issuer',
         ...{
           ...{ person: { iss, sub }, sid, loggedInAt },
           keyName: `${name} (${settings.name})`,

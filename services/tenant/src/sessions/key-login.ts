@@ -63,7 +63,7 @@ export class KeyLogin {
   }
 
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
-  async open(key: AcceptedKey, from: From): Promise<OpenedSession> {
+  async open(key: AcceptedKey, from: From, openedBy: 'key' | 'link' = 'key'): Promise<OpenedSession> {
     const { tenantId, tenantSlug, tenantStatus, name, role, userId } = key;
     assertTenantActive(tenantStatus);
     const token = newRandomToken();
@@ -76,7 +76,7 @@ export class KeyLogin {
           keyId: key.id,
           keySecretSha256: key.givenSecretSha256,
         },
-        ...{ tenantId, name, role, scopes, userId, loginId: null },
+        ...{ tenantId, name, role, scopes, userId, loginId: null, openedBy },
       },
       from,
     );

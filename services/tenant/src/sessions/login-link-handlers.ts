@@ -39,7 +39,7 @@ export function loginLinkHandlers(dependencies: LoginLinkDependencies): Record<s
         sendOver(response, call);
         return;
       }
-      const opened = await logins.open(key, fromOf(request, call));
+      const opened = await logins.open(key, fromOf(request, call), 'link');
       await browsers.end(request, call);
       const cookies = [browsers.cookieOf(opened)];
       sendBrowserTo(response, call.requestId, { location: pagesPath, cookies });

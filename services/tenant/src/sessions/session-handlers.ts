@@ -1,16 +1,19 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
+import type { listOwn, OwnSession } from '@gatehouse/contract/own-keys';
 import type { listSessions } from '@gatehouse/contract/sessions';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import { found, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
-import { endSession } from './session-statements.ts';
+import { endSession, endSessionOfKey } from './session-statements.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SessionSystemStore } from './session-system-store.ts';
-import { sessionChange, showCurrent, showSession } from './session.ts';
+import { sessionChange, showCurrent, showSession, type Session } from './session.ts';
 
+type OwnList = Call<unknown, z.output<typeof listOwn>>;
 type List = Call<unknown, z.output<typeof listSessions>>;
 
 const what = 'session';
@@ -19,10 +22,29 @@ export interface SessionDependencies {
   sessions: SessionStore;
   ofAll: SessionSystemStore;
   changes: Changes;
+  /** Revokes the refresh token of a session that has ended. Returns at once. */
+  forget: (session: Pick<Session, 'loginId'>) => void;
 }
 
-/** `/v1/session` and `/v1/sessions*` */
-export function sessionHandlers({ sessions, ofAll, changes }: SessionDependencies): Record<string, Handler> {
+/** `/v1/session`, `/v1/sessions*` and `/v1/me/sessions*` */
+export function sessionHandlers({
+  sessions,
+  ofAll,
+  changes,
+  forget,
+}: SessionDependencies): Record<string, Handler> {
+  const end = async (call: Call, endOne: (db: Queryable, id: string) => Promise<Session | null>) => {
+    const id = resourceId(call.params, what);
+    const ended: Session[] = [];
+    const answer = await changes.change(call, async (db) => {
+      const one = found(await endOne(db, id), what);
+      ended.push(one);
+      return { changes: [sessionChange('session.ended', one)] };
+    });
+    // A dry run ends nothing, and then the login is still in use.
+    for (const one of ended) forget(one);
+    return answer;
+  };
   return {
     'session.get': async ({ principal }: Call) => {
       const { sessionId } = principal;
@@ -40,12 +62,24 @@ export function sessionHandlers({ sessions, ofAll, changes }: SessionDependencie
       return { body: pageOf(rows, limit, showSession) };
     },
 
-    'sessions.delete': async (call: Call) => {
-      const id = resourceId(call.params, what);
-      return changes.change(call, async (db) => {
-        const ended = found(await endSession(db, id), what);
-        return { changes: [sessionChange('session.ended', ended)] };
-      });
+    'sessions.delete': async (call: Call) => end(call, (db, id) => endSession(db, id)),
+
+    'me.sessions.list': async (call: OwnList) => {
+      const { limit, cursor } = call.query;
+      const { keyId, tenantId, sessionId } = call.principal;
+      const page = { limit, before: decodeCursor(cursor) };
+      const rows =
+        tenantId === null
+          ? await ofAll.listOfKey(keyId, page)
+          : await sessions.listOfKey(tenantId, keyId, page);
+      return { body: pageOf(rows, limit, (one) => showOwn(one, sessionId)) };
     },
+
+    'me.sessions.delete': async (call: Call) =>
+      end(call, (db, id) => endSessionOfKey(db, id, call.principal.keyId)),
   };
+}
+
+function showOwn(session: Session, current: string | undefined): OwnSession {
+  return { ...showSession(session), current: session.id === current };
 }

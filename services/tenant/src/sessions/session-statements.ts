@@ -1,3 +1,4 @@
+import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import { mostSessions, sessionLife, type NewSession, type Session } from './session.ts';
@@ -9,7 +10,9 @@ import { mostSessions, sessionLife, type NewSession, type Session } from './sess
 
 export const sessionColumns = `
   sessions.id, sessions.tenant_id as "tenantId", sessions.key_id as "keyId", sessions.name, sessions.role,
-  sessions.scopes, sessions.user_id as "userId", sessions.login_id as "loginId", sessions.created_at as "createdAt",
+  sessions.scopes, sessions.user_id as "userId", sessions.login_id as "loginId",
+  coalesce(sessions.opened_by, case when sessions.login_id is null then 'key' else 'issuer' end) as "openedBy",
+  sessions.created_at as "createdAt",
   sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
 
 /** Whether the key of a session is active, and has the secret that the session was made with. */
@@ -57,20 +60,43 @@ export async function endOldestSessions(
 }
 
 export async function insertSession(db: Queryable, session: NewSession): Promise<Session> {
-  const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId } = session;
+  const { id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId, openedBy } =
+    session;
   const inserted = await db.query<Session>(
     `insert into tenant.sessions
        (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes, user_id, login_id,
-        expires_at, ends_at)
+        expires_at, ends_at, opened_by)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, now() + make_interval(hours => $11),
-       now() + make_interval(mins => $12))
+       now() + make_interval(mins => $12), $13)
      returning ${sessionColumns}`,
     [
       ...[id, tenantId, tokenSha256, keyId, keySecretSha256, name, role, scopes, userId, loginId],
-      ...[sessionLife.hours, sessionLife.idleMinutes],
+      ...[sessionLife.hours, sessionLife.idleMinutes, openedBy],
     ],
   );
   return only(inserted);
+}
+
+/** The open sessions of a key, newest first, one more than `limit` when there are more. */
+export async function listSessionsOfKey(db: Queryable, keyId: string, page: PageRequest): Promise<Session[]> {
+  const { rows } = await db.query<Session>(
+    `select ${sessionColumns} from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+     where sessions.key_id = $1 and sessions.ends_at > now() and ($2::uuid is null or sessions.id < $2)
+       and ${hasItsKey}
+     order by sessions.id desc limit $3`,
+    [keyId, page.before, page.limit + 1],
+  );
+  return rows;
+}
+
+/** Ends a session of a key. Null when it has ended, or is of another key. */
+export async function endSessionOfKey(db: Queryable, id: string, keyId: string): Promise<Session | null> {
+  const { rows } = await db.query<Session>(
+    `update tenant.sessions set ends_at = now() where id = $1 and key_id = $2 and ends_at > now()
+     returning ${sessionColumns}`,
+    [id, keyId],
+  );
+  return rows[0] ?? null;
 }
 
 /** Ends a session. Null when it has ended, or the connection reaches no such session. */

@@ -1,6 +1,6 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { hasItsKey, sessionColumns } from './session-statements.ts';
+import { hasItsKey, listSessionsOfKey, sessionColumns } from './session-statements.ts';
 import type { Session } from './session.ts';
 
 /** The open sessions of one tenant at a time. */
@@ -10,6 +10,11 @@ export class SessionStore {
   /** `pool` acts as `tenant_app`. */
   constructor(pool: Pool) {
     this.#pool = pool;
+  }
+
+  /** Those that were opened with a key, newest first, one more than `limit` when there are more. */
+  async listOfKey(tenantId: string, keyId: string, page: PageRequest): Promise<Session[]> {
+    return withTenant(this.#pool, tenantId, (db) => listSessionsOfKey(db, keyId, page));
   }
 
   /** Newest first, one more than `limit` when there are more. */

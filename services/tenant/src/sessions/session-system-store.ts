@@ -1,7 +1,8 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { PageRequest } from '@gatehouse/kit/page';
 import type { Pool } from '@gatehouse/pg/pool';
-import { hasItsKey, sessionColumns } from './session-statements.ts';
-import { sessionLife, type NamedSession } from './session.ts';
+import { hasItsKey, listSessionsOfKey, sessionColumns } from './session-statements.ts';
+import { sessionLife, type NamedSession, type Session } from './session.ts';
 
 /** A session as the edge needs it. */
 export interface SessionToAuthenticate extends NamedSession {
@@ -37,6 +38,11 @@ export class SessionSystemStore {
   async findById(id: string): Promise<NamedSession | null> {
     const [found = null] = await this.#find('id', [id], 'uuid');
     return found;
+  }
+
+  /** Those that were opened with a key, of whatever tenant or of an owner, newest first. */
+  async listOfKey(keyId: string, page: PageRequest): Promise<Session[]> {
+    return listSessionsOfKey(this.#pool, keyId, page);
   }
 
   /** Notes uses, of each session once a minute at most, however many replicas call it. */

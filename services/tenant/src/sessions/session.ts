@@ -1,5 +1,5 @@
 import type { Change, Circumstances } from '@gatehouse/audited-changes/audit-entry';
-import type { CurrentSession, Session as SessionView } from '@gatehouse/contract/sessions';
+import type { CurrentSession, OpenedBy, Session as SessionView } from '@gatehouse/contract/sessions';
 import type { Role, Scope } from '@gatehouse/contract/scopes';
 import type { Person } from '../keys/api-key.ts';
 
@@ -27,6 +27,7 @@ export interface NewSession {
   userId: string | null;
   /** The login by an issuer that opened it; null for one by a key. */
   loginId: string | null;
+  openedBy: OpenedBy;
 }
 
 /** A new session of a person, whose key is not known yet. */
@@ -57,9 +58,10 @@ export interface NamedSession extends Session {
 export type From = Pick<Circumstances, 'clientIp' | 'requestId'>;
 
 export function showSession(session: Session): SessionView {
-  const { id, keyId, name, role, scopes, userId } = session;
+  const { id, keyId, name, role, scopes, userId, openedBy } = session;
   return {
     ...{ id, key_id: keyId, name, role, scopes: [...scopes], user_id: userId },
+    opened_by: openedBy,
     created_at: session.createdAt.toISOString(),
     last_seen_at: session.lastSeenAt.toISOString(),
     expires_at: session.expiresAt.toISOString(),

@@ -47,6 +47,7 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
         timezone: body.timezone,
         retentionDays: body.retention_days,
         previews: body.previews,
+        userKeys: body.user_keys,
       };
       const firstKey: Omit<NewApiKey, 'tenantId'> = {
         id: newId(),

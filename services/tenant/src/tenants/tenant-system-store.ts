@@ -111,8 +111,8 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
   const inserted = await db.query<Tenant>(
     `insert into tenant.tenants
        (id, slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
-        previews_max_chars, memory_limits)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        previews_max_chars, memory_limits, user_keys_enabled, user_keys_max, user_keys_max_days)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
      returning ${tenantColumns}`,
     [tenant.id, ...settingValues(tenant)],
   );
@@ -123,7 +123,8 @@ async function updateTenant(db: Queryable, id: string, settings: TenantSettings)
   const updated = await db.query<Tenant>(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
-       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12, updated_at = now()
+       retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
+       user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, updated_at = now()
      where id = $1
      returning ${tenantColumns}`,
     [id, ...settingValues(settings)],
@@ -145,5 +146,6 @@ function settingValues(settings: TenantSettings): unknown[] {
     settings.previews.enabled,
     settings.previews.max_chars,
     settings.memoryLimits,
+    ...[settings.userKeys.enabled, settings.userKeys.max, settings.userKeys.max_days],
   ];
 }

@@ -17,6 +17,7 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
     timezone: tenant.timezone,
     retention_days: tenant.retentionDays,
     previews: tenant.previews,
+    user_keys: tenant.userKeys,
     created_at: tenant.createdAt.toISOString(),
     updated_at: tenant.updatedAt.toISOString(),
   };

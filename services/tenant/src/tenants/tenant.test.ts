@@ -13,6 +13,7 @@ const current: TenantSettings = {
   timezone: 'UTC',
   retentionDays: 90,
   previews: { enabled: true, max_chars: 500 },
+  userKeys: { enabled: true, max: 5, max_days: 90 },
 };
 
 describe('patching the settings of a tenant', () => {

@@ -1,5 +1,11 @@
 import type { Budget, Limits } from '@gatehouse/contract/keys';
-import type { MemoryLimits, PatchTenant, Previews, TenantStatus } from '@gatehouse/contract/tenants';
+import type {
+  MemoryLimits,
+  PatchTenant,
+  Previews,
+  TenantStatus,
+  UserKeys,
+} from '@gatehouse/contract/tenants';
 import { withoutNulls } from '../limits/stored-limits.ts';
 
 /** All settings of a tenant that an owner can change. */
@@ -17,6 +23,7 @@ export interface TenantSettings {
   timezone: string;
   retentionDays: number;
   previews: Previews;
+  userKeys: UserKeys;
 }
 
 export interface NewTenant extends TenantSettings {
@@ -30,7 +37,7 @@ export interface Tenant extends NewTenant {
 
 /** The settings after a JSON merge patch (RFC 7396): absent members stay, and null removes a limit. */
 export function patchSettings(current: TenantSettings, patch: PatchTenant): TenantSettings {
-  const { previews } = patch;
+  const { previews, user_keys: userKeys } = patch;
   const { memory, ...limits } = patch.limits ?? {};
   return {
     slug: patch.slug ?? current.slug,
@@ -45,6 +52,11 @@ export function patchSettings(current: TenantSettings, patch: PatchTenant): Tena
     previews: {
       enabled: previews?.enabled ?? current.previews.enabled,
       max_chars: previews?.max_chars ?? current.previews.max_chars,
+    },
+    userKeys: {
+      enabled: userKeys?.enabled ?? current.userKeys.enabled,
+      max: userKeys?.max ?? current.userKeys.max,
+      max_days: userKeys?.max_days ?? current.userKeys.max_days,
     },
   };
 }

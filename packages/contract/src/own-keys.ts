@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { listOf, page, storableText, timestamp } from './fields.ts';
+import { apiKey, apiKeyWithText, rotateApiKey } from './keys.ts';
+import { created, noContent, ok, route, type Route } from './route.ts';
+import { scopes } from './scopes.ts';
+import { session } from './sessions.ts';
+
+/** Keys and sessions of the caller: `/v1/me/*`. */
+
+export const createOwnKey = z.strictObject({
+  name: storableText(1, 200),
+  scopes: z.array(z.enum(scopes)).max(scopes.length).optional().describe('Default: all that the caller has'),
+  expires_at: timestamp.optional().describe('Default: the longest that the tenant allows'),
+});
+export type CreateOwnKey = z.output<typeof createOwnKey>;
+
+export const ownKey = apiKey.extend({
+  program: z.boolean().describe('Whether it was given to a program by a code: renewed by the program alone'),
+});
+export type OwnKey = z.output<typeof ownKey>;
+export const ownKeyWithText = apiKeyWithText.extend({ program: ownKey.shape.program });
+export const listOwn = z.strictObject(page);
+export const ownKeyList = listOf(ownKey);
+
+export const ownSession = session.extend({
+  current: z.boolean().describe('Whether it is the session of this request'),
+});
+export type OwnSession = z.output<typeof ownSession>;
+export const ownSessionList = listOf(ownSession);
+
+const textExample = 'gwk_7Hq2LmXw9RtB4cNz_kq3T8vYb1LxWm6RzUeJ2oFhN5sPd9GaC4iVt7MyX0wE';
+const keyExample: OwnKey = {
+  id: '0198c2d0-5e7f-7b38-a9d4-3c6e8f1a2b77',
+  name: 'Notebook',
+  role: 'user',
+  scopes: ['chat', 'agents.read'],
+  user_id: 'ada',
+  prefix: 'gwk_7Hq2LmXw9RtB4cNz',
+  status: 'active',
+  limits: null,
+  budget: null,
+  created_by: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  created_at: '2026-01-10T09:00:00.000Z',
+  last_used_at: null,
+  expires_at: '2026-04-10T09:00:00.000Z',
+  revoked_at: null,
+  program: false,
+};
+const sessionExample: OwnSession = {
+  id: '0198c35c-1d2e-7f30-9a41-5b6c7d8e9f01',
+  key_id: '0198c2a5-1f3e-7c64-9d3b-5a0f6f3b2c11',
+  name: "Ada's key",
+  role: 'user',
+  scopes: ['chat', 'agents.read'],
+  user_id: 'ada',
+  opened_by: 'issuer',
+  created_at: '2026-01-10T09:00:00.000Z',
+  last_seen_at: '2026-01-10T09:41:00.000Z',
+  expires_at: '2026-01-10T21:00:00.000Z',
+  current: true,
+};
+const params = { id: keyExample.id };
+const shared = { service: 'tenant', access: { kind: 'key' } } as const;
+
+export const routes: readonly Route[] = [
+  route({
+    ...shared,
+    id: 'me.api-keys.list',
+    method: 'GET',
+    path: '/v1/me/api-keys',
+    query: listOwn,
+    response: ok(ownKeyList),
+    summary: 'List the keys that the user has made or given to programs',
+    description: 'For sessions and keys that are bound to a user.',
+    examples: {
+      page: {
+        summary: 'The newest key',
+        query: { limit: 20 },
+        response: { data: [keyExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'me.api-keys.create',
+    method: 'POST',
+    path: '/v1/me/api-keys',
+    idempotencyKey: true,
+    body: createOwnKey,
+    response: created(ownKeyWithText),
+    summary: 'Create a key for oneself; its text is shown only in this response',
+    description:
+      'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key.',
+    examples: {
+      notebook: {
+        summary: 'With fewer scopes',
+        body: { name: keyExample.name, scopes: keyExample.scopes },
+        response: { ...keyExample, key: textExample },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'me.api-keys.rotate',
+    method: 'POST',
+    path: '/v1/me/api-keys/{id}/rotate',
+    idempotencyKey: true,
+    body: rotateApiKey,
+    response: ok(ownKeyWithText),
+    summary: 'Rotate the secret of an own key; the old secret works during the overlap',
+    examples: {
+      overlap: {
+        summary: 'Both secrets work for an hour',
+        params,
+        body: { overlap_seconds: 3_600 },
+        response: { ...keyExample, status: 'expiring', key: textExample },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'me.api-keys.revoke',
+    method: 'POST',
+    path: '/v1/me/api-keys/{id}/revoke',
+    body: z.strictObject({}),
+    response: ok(ownKey),
+    summary: 'Revoke an own key, or that of a program',
+    description: 'Takes effect within 5 seconds; running streams finish.',
+    examples: {
+      now: {
+        summary: 'Without fields',
+        params,
+        body: {},
+        response: { ...keyExample, status: 'revoked', revoked_at: '2026-01-12T08:00:00.000Z' },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'me.sessions.list',
+    method: 'GET',
+    path: '/v1/me/sessions',
+    query: listOwn,
+    response: ok(ownSessionList),
+    summary: 'List the open sessions of the caller: all that were opened with the same key',
+    examples: {
+      page: {
+        summary: 'The session of this browser',
+        query: { limit: 20 },
+        response: { data: [sessionExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    ...shared,
+    id: 'me.sessions.delete',
+    method: 'DELETE',
+    path: '/v1/me/sessions/{id}',
+    response: noContent,
+    summary: 'End a session of the caller',
+    description: 'Takes effect within 5 seconds; running streams finish.',
+    examples: { session: { summary: 'A session', params: { id: sessionExample.id } } },
+  }),
+];

@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
+import type { IssuerBrowser } from './issuer-browser.ts';
+import { IssuerGround } from './issuer-ground.ts';
+import { newNetwork, Programs } from './programs.ts';
+import type { As } from '@gatehouse/test/service-under-test';
+
+let ground: IssuerGround;
+let programs: Programs;
+beforeAll(async () => {
+  ground = await IssuerGround.start();
+  const { main } = ground.issuers;
+  main.metadata = { revocation_endpoint: `${main.url}/revoke` };
+  programs = new Programs(ground.tenants, ground.acme);
+});
+afterAll(() => ground.stop());
+afterEach(() => ground.mend());
+
+/** The caller as the edge makes it of a session. */
+async function callerOf(browser: IssuerBrowser): Promise<As> {
+  const principal = await browser.principal();
+  if (principal === undefined) throw new Error('there is no session');
+  const { id: keyId, tenantId, tenantSlug, role, scopes, userId = null, sessionId } = principal;
+  const rights = { role: role as 'user', scopes: scopes as never, boundUser: userId, userId };
+  return { keyId, tenantId, tenantSlug, ...rights, ...(sessionId !== undefined && { sessionId }) };
+}
+
+const call = (as: As, method: string, path: string, body?: unknown) =>
+  ground.tenants.call(method, `/v1/me/${path}`, { as, ...(body !== undefined && { body }) });
+
+const make = (as: As, fields: object = {}) => call(as, 'POST', 'api-keys', { name: 'Notebook', ...fields });
+
+const setUserKeys = (fields: object) =>
+  ground.tenants.call('PATCH', `/internal/v1/owner/tenants/${ground.acme.id}`, {
+    body: { user_keys: fields },
+  });
+
+const dayMs = 24 * 3_600_000;
+
+describe('the keys of a person', () => {
+  it('are made, listed, rotated and revoked by the person alone, with the rights of the session', async () => {
+    const { browser, sub } = await ground.logIn();
+    const ada = await callerOf(browser);
+    const made = await make(ada, { scopes: ['chat'] });
+    expect([made.status, made.body]).toMatchObject([
+      201,
+      { name: 'Notebook', role: 'user', scopes: ['chat'], user_id: `main:${sub}`, created_by: ada.keyId },
+    ]);
+    const lifeMs = Date.parse(made.body.expires_at ?? '') - Date.now();
+    expect(Math.round(lifeMs / dayMs)).toBe(90);
+    const principal = { id: ada.keyId, role: 'user', scopes: ['chat'], userId: `main:${sub}` };
+    expect(await programs.principalOf(made.body.key)).toMatchObject(principal);
+    const mallory = await callerOf((await ground.logIn()).browser);
+    expect((await call(mallory, 'GET', 'api-keys')).body.data).toEqual([]);
+    for (const verb of ['rotate', 'revoke'])
+      expect((await call(mallory, 'POST', `api-keys/${made.body.id}/${verb}`, {})).status).toBe(404);
+
+    const rotated = await call(ada, 'POST', `api-keys/${made.body.id}/rotate`, { overlap_seconds: 60 });
+    expect(rotated.body).toMatchObject({ status: 'expiring', key: expect.stringMatching(/^gwk_/) });
+    for (const text of [made.body.key, rotated.body.key])
+      expect(await programs.principalOf(text)).toBeDefined();
+    expect((await call(ada, 'GET', 'api-keys')).body.data).toMatchObject([
+      { id: made.body.id, program: false, status: 'expiring' },
+    ]);
+    const revoked = await call(ada, 'POST', `api-keys/${made.body.id}/revoke`, {});
+    expect(revoked.body.status).toBe('revoked');
+    expect(await programs.principalOf(rotated.body.key)).toBeUndefined();
+    expect(await programs.changesOf(made.body.id)).toEqual(
+      ['created', 'rotated', 'revoked'].map((change) => `api_key.${change} by ${ada.keyId}`),
+    );
+  });
+
+  it('stand beside those of programs, which the person ends, and which the program alone renews', async () => {
+    const { browser } = await ground.logIn();
+    const ada = await callerOf(browser);
+    const { key } = await programs.keyOf(`__Host-gatehouse=${browser.session ?? ''}`);
+    const [listed] = (await call(ada, 'GET', 'api-keys')).body.data;
+    expect(listed).toMatchObject({ program: true });
+    const at = `api-keys/${listed?.id ?? ''}`;
+    expect((await call(ada, 'POST', `${at}/rotate`, {})).body.error.code).toBe('key_revoked');
+    expect((await call(ada, 'POST', `${at}/revoke`, {})).status).toBe(200);
+    expect(await programs.principalOf(key)).toBeUndefined();
+    const own = (await make(ada)).body.key;
+    expect((await programs.renew(own)).body.error).toBe('invalid_grant');
+    expect((await programs.browse('/login/key', { body: { key: own }, network: newNetwork() })).status).toBe(
+      401,
+    );
+  });
+
+  it('have no more rights than the caller and the tenant allow, also for two requests at once', async () => {
+    const { browser } = await ground.logIn();
+    const ada = await callerOf(browser);
+    const few = { ...ada, scopes: ['chat'] as never };
+    expect((await make(few)).body.scopes).toEqual(['chat']);
+    expect((await make(few, { scopes: ['memory.read'] })).body.error.code).toBe('scope_missing');
+    expect((await make(ada, { scopes: ['keys.write'] })).body.error.code).toBe('invalid_value');
+    const at = (days: number) => new Date(Date.now() + days * dayMs).toISOString();
+    expect((await make(ada, { expires_at: at(91) })).body.error).toMatchObject({ param: 'expires_at' });
+    expect((await make(ada, { expires_at: at(-1) })).body.error).toMatchObject({ param: 'expires_at' });
+    expect((await make(ada, { expires_at: at(1) })).status).toBe(201);
+    await setUserKeys({ max: 3, max_days: 7 });
+    const atOnce = await Promise.all([make(ada), make(ada)]);
+    const codes = atOnce.map(({ status, body }) => (status === 201 ? 'made' : body.error.code));
+    expect(codes.toSorted()).toEqual(['limit_reached', 'made']);
+    const made = atOnce.find(({ status }) => status === 201);
+    expect(Math.round((Date.parse(made?.body.expires_at ?? '') - Date.now()) / dayMs)).toBe(7);
+    await setUserKeys({ enabled: false });
+    expect((await make(ada)).body.error.code).toBe('limit_reached');
+    expect((await call(ada, 'POST', `api-keys/${made?.body.id ?? ''}/rotate`, {})).status).toBe(403);
+    expect((await call(ada, 'POST', `api-keys/${made?.body.id ?? ''}/revoke`, {})).status).toBe(200);
+    await setUserKeys({ enabled: true, max: 5, max_days: 90 });
+  });
+
+  it('end with the mapping that gave the person the session, and with the key that made them', async () => {
+    const { browser, sub } = await ground.logIn();
+    const { key } = (await make(await callerOf(browser))).body;
+    await ground.logIn({ sub, groups: [] });
+    expect(await programs.principalOf(key)).toBeUndefined();
+
+    const parent = await ground.tenants.makeKey(ground.acme.admin, { user_id: 'bob' });
+    const bob: As = { ...ground.acme.admin, role: 'user', keyId: parent.id, boundUser: 'bob', userId: 'bob' };
+    const rotate = (overlap: number) =>
+      ground.tenants.call('POST', `/v1/api-keys/${parent.id}/rotate`, {
+        as: ground.acme.admin,
+        body: { overlap_seconds: overlap },
+      });
+    await rotate(60);
+    // It isn't known by which of the two texts the caller came.
+    const during = (await make(bob)).body;
+    expect(Date.parse(during.expires_at ?? '') - Date.now()).toBeLessThan(61_000);
+    await rotate(0);
+    expect(await programs.principalOf(during.key)).toBeUndefined();
+    const after = (await make(bob)).body;
+    await ground.tenants.call('POST', `/v1/api-keys/${parent.id}/revoke`, {
+      as: ground.acme.admin,
+      body: {},
+    });
+    expect(await programs.principalOf(after.key)).toBeUndefined();
+    expect((await make(bob)).body.error.code).toBe('key_revoked');
+  });
+
+  it('are not for admins, and not for owners', async () => {
+    const admin = await call(ground.acme.admin, 'GET', 'api-keys');
+    expect(admin.body.error.code).toBe('acting_user_required');
+    expect((await call({ role: 'owner' }, 'GET', 'api-keys')).status).toBe(403);
+  });
+});
+
+describe('the sessions of a person', () => {
+  it('are listed with how they were opened, and ended by the person alone, with the refresh token', async () => {
+    const { browser, sub } = await ground.logIn();
+    const other = (await ground.logIn({ sub })).browser;
+    const ada = await callerOf(browser);
+    const { data } = (await call(ada, 'GET', 'sessions')).body;
+    expect(data).toMatchObject([
+      { current: false, opened_by: 'issuer' },
+      { id: ada.sessionId, current: true, opened_by: 'issuer' },
+    ]);
+    const mallory = await callerOf((await ground.logIn()).browser);
+    const path = `sessions/${data[0]?.id ?? ''}`;
+    expect((await call(mallory, 'DELETE', path)).status).toBe(404);
+    expect((await call(ada, 'DELETE', path)).status).toBe(204);
+    expect(await other.principal()).toBeUndefined();
+    expect(await browser.principal()).toBeDefined();
+    expect((await call(ada, 'DELETE', path)).status).toBe(404);
+    const before = ground.issuers.main.revocations.length;
+    expect((await call(ada, 'DELETE', `sessions/${ada.sessionId ?? ''}`)).status).toBe(204);
+    await eventually(() => expect(ground.issuers.main.revocations.length).toBeGreaterThan(before));
+  });
+
+  it('of an owner, and of a key, are those of the same key', async () => {
+    const { key, id } = await ground.tenants.makeKey(ground.acme.admin, { user_id: newId() });
+    await programs.logIn(key);
+    const as: As = { ...ground.acme.admin, role: 'user', keyId: id };
+    expect((await call(as, 'GET', 'sessions')).body.data).toMatchObject([
+      { opened_by: 'key', current: false },
+    ]);
+    const owner = await callerOf((await ground.logIn({ groups: ['platform'] })).browser);
+    const asOwner: As = { role: 'owner', keyId: owner.keyId ?? '' };
+    const [session] = (await call(asOwner, 'GET', 'sessions')).body.data;
+    expect(session).toMatchObject({ opened_by: 'issuer' });
+    expect((await call(asOwner, 'DELETE', `sessions/${session?.id ?? ''}`)).status).toBe(204);
+  });
+});
