@@ -7,10 +7,10 @@ const inThisProcess = 'in-this-process:0';
 
 /**
  * Connections of each pool of a service, and three where requests of tenants use it. All services of a process together
- * open 44 at most.
+ * open 65 at most.
  */
 const poolSize = '2';
-/** Memory has four pools. */
+/** Memory has four pools, three of which tenants use. */
 const poolSizeOfMemory = '1';
 
 /**

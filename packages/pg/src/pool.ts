@@ -18,6 +18,8 @@ export interface PoolOptions {
   /** The role of the sessions: `<svc>_app` (one tenant at a time) or `<svc>_system` (spans tenants). */
   role: string;
   max: number;
+  /** Connections that one tenant may have at a time. Default: all but one, where there are three or more. */
+  perTenant?: number;
   log: Logger;
   /** The name of its sessions at the server. Default: `gatehouse <role>`. */
   name?: string;
@@ -73,6 +75,7 @@ export function createPool(options: PoolOptions): Pool {
   // A connection in use: its statement fails too, and the caller handles that.
   pool.on('connect', (client) => client.on('error', () => undefined));
   wrapQueryErrors(pool);
+  if (options.perTenant !== undefined) queuesOfPools.set(pool, queueFor(options.max, options.perTenant));
   return pool;
 }
 
@@ -137,16 +140,19 @@ const queuesOfPools = new WeakMap<Pool, FairQueue>();
 
 /**
  * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool that has more than
- * two.
+ * two, or no more than its `perTenant`.
  */
 export function queueOf(pool: Pool): FairQueue {
   const known = queuesOfPools.get(pool);
   if (known !== undefined) return known;
   const slots = pool.options.max;
-  const perTenant = slots > 2 ? slots - 1 : slots;
-  const made = new FairQueue({ slots, perKey: perTenant, maxWaiting: 1_000, longestWait });
+  const made = queueFor(slots, slots > 2 ? slots - 1 : slots);
   queuesOfPools.set(pool, made);
   return made;
+}
+
+function queueFor(slots: number, perKey: number): FairQueue {
+  return new FairQueue({ slots, perKey, maxWaiting: 1_000, longestWait });
 }
 
 /**
@@ -160,6 +166,15 @@ export async function withTenant<Result>(
 ): Promise<Result> {
   const begin = `begin; ${settingOf(tenantId)}`;
   return queueOf(pool).run(tenantId, () => transaction(pool, begin, work));
+}
+
+/** The same for a role that sees rows of all tenants: `work` names the tenant. */
+export async function inTurn<Result>(
+  pool: Pool,
+  tenantId: string,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  return queueOf(pool).run(tenantId, () => transaction(pool, 'begin', work));
 }
 
 /** The same for reads whose statements must all see the state at one moment. */

@@ -11,7 +11,7 @@ export interface DatabaseOptions<Name extends string> {
   /** Folder of the migrations `NNNN_*.sql`. The service starts only when they have been applied. */
   migrations: string;
   /** Pools by their name in metrics. The first one checks the schema. */
-  pools: Readonly<Record<Name, Omit<PoolOptions, 'url' | 'log'>>>;
+  pools: Readonly<Record<Name, PoolSettings>>;
   /** The role whose connection decides whether the service is ready. Default: that of the first pool. */
   readyAs?: string;
   /** How late runs are counted, if the service does that. `system` is its pool of `<service>_system`. */
@@ -21,9 +21,26 @@ export interface DatabaseOptions<Name extends string> {
 /** One tenant could use two connections at once, for as long as a statement may take. */
 const leastForTenants = 3;
 
-/** The size of a pool that requests of tenants use: a tenant never has all of its connections. */
-export function forTenants(max: number): number {
-  return Math.max(leastForTenants, max);
+/**
+ * The work that waits for the connections of a pool:
+ * - `tenants`: requests, calls and jobs of one tenant each. They take turns by tenant (`withTenant`, `inTurn`), so the
+ *   pool has at least three connections, and one tenant never all of them.
+ * - `unproved`: requests whose key, cookie, code or signature is not proved yet
+ * - `all`: work for many tenants together, such as the run log and job queues, and requests of owners
+ */
+export type Waiting = 'tenants' | 'unproved' | 'all';
+
+export interface PoolSettings extends Omit<PoolOptions, 'url' | 'log'> {
+  waits: Waiting;
+}
+
+/** The options of a pool. Throws if a role that sees one tenant at a time would work without turns by tenant. */
+export function poolOptions({ waits, ...options }: PoolSettings): Omit<PoolOptions, 'url' | 'log'> {
+  const { role, max, perTenant } = options;
+  if (waits === 'tenants') return { ...options, max: Math.max(leastForTenants, max) };
+  if (role.endsWith('_app') || perTenant !== undefined)
+    throw new Error(`a pool of ${role} for one tenant at a time must wait for 'tenants', not '${waits}'`);
+  return options;
 }
 
 /**
@@ -36,8 +53,8 @@ export function createPools<Name extends string>(
   { url, migrations: directory, pools: wanted, readyAs, usageLagSeconds }: DatabaseOptions<Name>,
 ): Record<Name, Pool> {
   const { name: service, log, registry } = shell;
-  const named = Object.entries<Omit<PoolOptions, 'url' | 'log'>>(wanted).map(
-    ([name, options]) => [name, createPool({ url, log, ...options }), options.role] as const,
+  const named = Object.entries<PoolSettings>(wanted).map(
+    ([name, settings]) => [name, createPool({ url, log, ...poolOptions(settings) }), settings.role] as const,
   );
   for (const [, pool] of named) {
     shell.add({ stop: () => pool.end() });

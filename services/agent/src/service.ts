@@ -2,7 +2,7 @@ import { rpcService } from '@gatehouse/grpc/rpc';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAgents } from './agents/create-agents.ts';
@@ -24,14 +24,16 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const shell = await Shell.create('agent', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
   const half = Math.ceil(max / 2);
-  const { app, system, rpc } = createPools(shell, {
+  const { app, system, rpc, gate } = createPools(shell, {
     url,
     migrations,
     pools: {
-      app: { role: 'agent_app', max: forTenants(half) },
-      system: { role: 'agent_system', max: half },
+      app: { role: 'agent_app', waits: 'tenants', max: half },
+      system: { role: 'agent_system', waits: 'all', max: half },
       // A separate pool: completions wait for RPCs, which must not wait for a slow list.
-      rpc: { role: 'agent_app', max: forTenants(max) },
+      rpc: { role: 'agent_app', waits: 'tenants', max },
+      // Pages of consents, which come without a key.
+      gate: { role: 'agent_system', waits: 'unproved', max: Math.ceil(max / 5) },
     },
   });
   const outboxes = createOutboxes(shell, { config, app, system });
@@ -43,7 +45,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const cookies = createCookies(shell, ground);
   const logins = createLogins(shell, ground);
   const servers = createServers(shell, { ...ground, logins });
-  const consents = createConsents(shell, { ...ground, logins, servers });
+  const consents = createConsents(shell, { ...ground, gate, logins, servers });
   const web = createWeb(shell, { egress, cookies: cookies.openCookies });
   const { registry } = servers;
   const tools = createTools({ ...ground, registry, webFetch: web.webFetch });

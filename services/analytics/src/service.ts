@@ -1,6 +1,6 @@
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
@@ -39,13 +39,13 @@ export async function createService(
     readyAs: 'analytics_app',
     usageLagSeconds,
     pools: {
-      system: { role: 'analytics_system', max },
-      app: { role: 'analytics_app', max: forTenants(half) },
-      // A separate pool: summaries may take seconds, and other reads must not wait for them.
-      summaries: { role: 'analytics_app', max: half },
+      system: { role: 'analytics_system', waits: 'all', max },
+      app: { role: 'analytics_app', waits: 'tenants', max: half },
+      // A separate pool: summaries may take seconds, and other reads must not wait for them. One of a tenant at a time.
+      summaries: { role: 'analytics_app', waits: 'tenants', max: half, perTenant: 1 },
       // The server ends the statement of a client that has left.
       exports: {
-        ...{ role: 'analytics_app', max: exportConnections },
+        ...{ role: 'analytics_app', waits: 'tenants', max: exportConnections },
         settings: { client_connection_check_interval: '1s' },
       },
     },

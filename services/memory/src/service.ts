@@ -3,7 +3,7 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import { publishedChanges } from '@gatehouse/shell/published-changes';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
@@ -26,15 +26,15 @@ const workInFlight = { perKey: 4, maxWaiting: 256 };
 export async function createService(config: MemoryConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('memory', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const ofTenants = { role: 'memory_app', settings: indexOnly };
+  const ofTenants = { role: 'memory_app', waits: 'tenants', settings: indexOnly } as const;
   const { app, system, rpc, jobs } = createPools(shell, {
     url,
     migrations,
     pools: {
-      app: { ...ofTenants, max: forTenants(max) },
-      system: { role: 'memory_system', max: Math.min(3, max) },
+      app: { ...ofTenants, max },
+      system: { role: 'memory_system', waits: 'all', max: Math.min(3, max) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
-      rpc: { ...ofTenants, max: forTenants(max) },
+      rpc: { ...ofTenants, max },
       // Another one, so that neither waits for what a tenant's jobs and transfers do.
       jobs: { ...ofTenants, max: Math.ceil(max / 2) },
     },

@@ -1,7 +1,7 @@
 import { rpcService } from '@gatehouse/grpc/rpc';
 import { TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
 import { joined } from '@gatehouse/shell/feature';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createAudit } from './audit/create-audit.ts';
@@ -23,16 +23,17 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, settings, lease, lookups } = createPools(shell, {
+  const { system, app, settings, lease, logins, lookups } = createPools(shell, {
     url,
     migrations,
     pools: {
-      system: { role: 'tenant_system', max },
-      app: { role: 'tenant_app', max: forTenants(half) },
-      settings: { role: 'tenant_app', max: half },
-      lease: { role: 'tenant_system', max: half },
+      system: { role: 'tenant_system', waits: 'all', max },
+      app: { role: 'tenant_app', waits: 'tenants', max: half },
+      settings: { role: 'tenant_app', waits: 'tenants', max: half },
+      lease: { role: 'tenant_system', waits: 'tenants', max: half },
+      logins: { role: 'tenant_system', waits: 'unproved', max: half },
       // A connection for each statement that runs at once: known and other keys, known and other sessions, changes.
-      lookups: { role: 'tenant_system', max: 5 },
+      lookups: { role: 'tenant_system', waits: 'unproved', max: 5 },
     },
   });
   const { participants, systems, memory, chat, raise } = createPeers(shell, config);
@@ -44,8 +45,8 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const sessions = createSessions(shell, { config, app, system, lookups, changes, recordChange });
-  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system, recordChange });
+  const sessions = createSessions(shell, { config, app, system: logins, lookups, changes, recordChange });
+  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system: logins, recordChange });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {

@@ -4,6 +4,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
+import { openPool } from '@gatehouse/test/query';
 import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
@@ -16,6 +17,40 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 const ones = (count: number): bigint[] => Array<bigint>(count).fill(1n);
+
+describe('leases of a tenant that take long', () => {
+  it('leave connections for those of others', async () => {
+    const limits = { requests_per_minute: 100 };
+    const [slow, other] = [await service.makeTenant({ limits }), await service.makeTenant({ limits })];
+    await new Replica(service).leaseOne(slow.id, { needs: ones(1) });
+    const admin = openPool(service.database.adminUrl);
+    const client = await admin.connect();
+    const waiting = async (): Promise<number> => {
+      const { rows } = await admin.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length;
+    };
+    try {
+      await client.query('begin');
+      await client.query('select from tenant.limit_uses where subject_id = $1 for update', [slow.id]);
+      const leases = Array.from({ length: 12 }, () =>
+        new Replica(service).leaseOne(slow.id, { needs: ones(1) }),
+      );
+      // All connections of the pool but one.
+      await eventually(async () => expect(await waiting()).toBe(4));
+      expect(await new Replica(service).leaseOne(other.id, { needs: ones(5) })).toMatchObject({
+        limit: 100n,
+      });
+      expect(await waiting()).toBe(4);
+      await client.query('rollback');
+      for (const grant of await Promise.all(leases)) expect(grant).toMatchObject({ limit: 100n });
+    } finally {
+      client.release();
+      await admin.end();
+    }
+  });
+});
 
 describe('requests and tokens of a minute', () => {
   it('are never leased beyond the limit by any number of replicas at once', async () => {

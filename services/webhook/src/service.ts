@@ -1,6 +1,6 @@
 import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { createCalls } from './calls/create-calls.ts';
@@ -25,10 +25,10 @@ export async function createService(config: WebhookConfig, overrides: ShellOverr
     url,
     migrations,
     pools: {
-      app: { role: 'webhook_app', max: forTenants(max) },
-      system: { role: 'webhook_system', max: Math.ceil(max / 2) },
+      app: { role: 'webhook_app', waits: 'tenants', max },
+      system: { role: 'webhook_system', waits: 'all', max: Math.ceil(max / 2) },
       // Work for requests without a key, apart from all other work.
-      gate: { role: 'webhook_system', max: Math.ceil(max / 5) },
+      gate: { role: 'webhook_system', waits: 'unproved', max: Math.ceil(max / 5) },
     },
   });
   const { app, system, gate } = pools;

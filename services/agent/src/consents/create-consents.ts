@@ -1,3 +1,4 @@
+import type { Pool } from '@gatehouse/pg/pool';
 import { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
@@ -15,11 +16,13 @@ import { McpConsents } from './mcp-consents.ts';
 export function createConsents(
   { log }: Shell,
   options: Ground & {
+    /** A pool of `agent_system` for requests without a key. */
+    gate: Pool;
     logins: { logins: Logins; oauth: OAuthClient };
     servers: { servers: ServerStore; registry: McpRegistry };
   },
 ) {
-  const { config, app, system, changes } = options;
+  const { config, app, gate: system, changes } = options;
   const { logins, oauth } = options.logins;
   const { servers, registry } = options.servers;
   const { SECRETS_KEYRING: keyRing, PUBLIC_URL: publicUrl } = config;

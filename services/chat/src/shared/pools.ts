@@ -1,5 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import { createPools, forTenants } from '@gatehouse/shell/pools';
+import { createPools } from '@gatehouse/shell/pools';
 import type { Shell } from '@gatehouse/shell/shell';
 
 interface Settings {
@@ -24,8 +24,8 @@ export function createChatPools(
     url,
     migrations,
     pools: {
-      system: { role: 'chat_system', max, settings },
-      app: { role: 'chat_app', max: forTenants(Math.ceil(max / 2)), settings },
+      system: { role: 'chat_system', waits: 'all', max, settings },
+      app: { role: 'chat_app', waits: 'tenants', max: Math.ceil(max / 2), settings },
     },
   });
 }

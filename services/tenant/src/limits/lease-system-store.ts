@@ -6,7 +6,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { usdOf } from '@gatehouse/kit/money';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import {
   isHeld,
   lease,
@@ -88,7 +88,7 @@ export class LeaseSystemStore {
   ): Promise<(Granted | null)[]> {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#touchHolder(holder.id);
-    return withTransaction(this.#pool, async (db) => {
+    return inTurn(this.#pool, tenantId, async (db) => {
       await insertMissing(db, tenantId, asks);
       // The holds of others are read after locking: a statement sees what was committed before it began.
       const limitRows = await findLimitRows(db, subjectIds, { lock: 'for update' });
@@ -130,7 +130,7 @@ export class LeaseSystemStore {
       try {
         if (monotonicMs() - startedAt > settleMs)
           throw new AppError('service_timeout', 'No time was left to charge these settlements.');
-        await withTransaction(this.#pool, (db) => this.#settleTenant(db, tenantId, own));
+        await inTurn(this.#pool, tenantId, (db) => this.#settleTenant(db, tenantId, own));
       } catch (error) {
         uncharged.push({ tenantId, ids: own.map(({ id }) => id), error });
       }
