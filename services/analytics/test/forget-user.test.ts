@@ -72,6 +72,29 @@ async function rowsWith(text: string): Promise<string[]> {
   return found;
 }
 
+describe('sessions', () => {
+  it('are cleared with their user, so that none that goes on joins pseudonym and user; amounts stay', async () => {
+    const tenantId = newId();
+    const run = (session: string | null, user = 'ada') =>
+      endOf(startOf({ tenant_id: tenantId, user_id: user, session_id: session }, 2));
+    await analytics.ingest(run('talk-1'), run('talk-2'), run(null), run('talk-3', 'grace'));
+    const sums = () =>
+      analytics.rows<{ requests: string; cost: string }>(
+        `select sum(requests) as requests, sum(cost_pico) as cost from analytics.usage where tenant_id = $1`,
+        [tenantId],
+      );
+    const before = await sums();
+    await forgetWholly({ tenantId });
+    for (const session of ['talk-1', 'talk-2']) expect(await rowsWith(session)).toEqual([]);
+    expect(await rowsWith('talk-3')).toContain('traces');
+    expect(await sums()).toEqual(before);
+    // A run that is reported late.
+    await analytics.ingest(run('talk-1'));
+    expect(await rowsWith('talk-1')).toEqual([]);
+    expect((await usage(tenantId)).totals.requests).toBe(5);
+  });
+});
+
 const tracesOf = (tenantId: string) =>
   analytics.rows(
     `select user_id, input_preview, output_preview, error_message, cost_pico, status from analytics.traces

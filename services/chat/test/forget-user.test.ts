@@ -30,7 +30,10 @@ async function forget(tenantId: string, userId: string, at = Date.now()): Promis
 }
 
 const ask = (tenantId: string, userId: string | null, fields: Record<string, unknown> = {}) =>
-  harness.post('/v1/chat/completions', chat(secret, fields), { principal: { tenantId, userId } });
+  harness.post('/v1/chat/completions', chat(secret, fields), {
+    principal: { tenantId, userId },
+    headers: { 'x-session-id': 'a-talk' },
+  });
 
 /** Late runs are looked for by a part of its own, as in another replica. */
 async function sweep(): Promise<void> {
@@ -75,12 +78,16 @@ describe('ForgetUser', () => {
       expect(own).toMatchObject({
         run_id: response.headers.get('x-run-id'),
         user_id: null,
+        session_id: null,
         input_preview: null,
         output_preview: null,
         status: 'ok',
       });
       expect(own?.input_tokens).toBeGreaterThan(0);
-      expect(others).toMatchObject([{ user_id: 'grace', input_preview: secret }, { input_preview: secret }]);
+      expect(others).toMatchObject([
+        { user_id: 'grace', session_id: 'a-talk', input_preview: secret },
+        { input_preview: secret },
+      ]);
     },
   );
 
@@ -100,6 +107,7 @@ describe('ForgetUser', () => {
     expect(await harness.endedRun(own?.headers.get('x-run-id') ?? null)).toMatchObject({
       status: 'ok',
       user_id: null,
+      session_id: null,
       input_preview: null,
       output_preview: null,
       error_message: null,

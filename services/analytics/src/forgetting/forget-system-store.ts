@@ -50,7 +50,7 @@ export async function noteDeletion(
 }
 
 /**
- * Replaces the user and removes the texts in a batch of the tenant's traces. A pass through all of them counts only if
+ * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. A pass through all of them counts only if
  * it began `settleMs` after the deletion was noted, when no statement that has not read of it can still write: an earlier
  * one is repeated, and `more` is false after it. `traces/follow` doesn't show this as a change.
  */
@@ -66,7 +66,8 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
     const own = rows.flatMap((row) => (row.own ? [row.id] : []));
     // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions.
     const { rowCount } = await client.query(
-      `update analytics.traces set user_id = $2, input_preview = null, output_preview = null, error_message = null
+      `update analytics.traces set user_id = $2, session_id = null, input_preview = null, output_preview = null,
+         error_message = null
        where id = any($1::uuid[])`,
       [own, pseudonym],
     );
@@ -86,13 +87,12 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
 
 const ofUser = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
 const withoutUser = (key: string): string => key.replace('user_id, ', '');
-const otherColumns = withoutUser(usageKey);
 const unpricedColumns = withoutUser(unpricedKey);
 const listed = measures.join(', ');
 
 /**
- * Gives a user's rows in the roll-ups to the pseudonym, which has some already if a run was under way when its trace got
- * it: then their amounts are added up. A run may also have been counted for one of the two and corrected for the other.
+ * Gives a user's rows in the roll-ups to the pseudonym, without their sessions: the client may go on with one, which would
+ * join both. The pseudonym has rows already if a run was under way when its trace got it: then their amounts are added up. A run may also have been counted for one of the two and corrected for the other.
  */
 async function moveUsage(
   client: PoolClient,
@@ -100,8 +100,9 @@ async function moveUsage(
 ): Promise<void> {
   await client.query(`select from analytics.usage where ${ofUser} for update`, [...days, userId]);
   await client.query(
-    `insert into analytics.usage (${otherColumns}, user_id, ${listed})
-     select ${otherColumns}, $6, ${listed} from analytics.usage where ${ofUser}
+    `insert into analytics.usage (${unpricedColumns}, user_id, ${listed})
+     select ${unpricedColumns}, $6, ${measures.map((column) => `sum(${column})`).join(', ')}
+     from analytics.usage where ${ofUser} group by ${unpricedColumns}
      on conflict (${usageKey}) do update set
        ${measures.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`,
     [...days, userId, pseudonym],

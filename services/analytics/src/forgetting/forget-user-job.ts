@@ -17,7 +17,7 @@ export interface ForgetOptions {
 }
 
 /**
- * Removes a user whose data were deleted: runs that began before that lose their texts and get a random pseudonym as
+ * Removes a user whose data were deleted: runs that began before that lose their texts and sessions, and get a random pseudonym as
  * their user, so that amounts and counts of users stay. `ingest/` treats events that come later.
  *
  * Works for two seconds at most. May be repeated, also by several callers, and must be until it is completed: all stored

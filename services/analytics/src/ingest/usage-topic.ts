@@ -108,7 +108,7 @@ export class Ingest {
     return false;
   }
 
-  /** Events of users whose data were deleted after the run began lose the user and all texts. */
+  /** Events of users whose data were deleted after the run began lose the user, the session and all texts. */
   async #withoutForgotten<Run extends RunStarted | RunEnded>(
     events: readonly RunEvent<Run>[],
   ): Promise<readonly RunEvent<Run>[]> {
@@ -119,7 +119,7 @@ export class Ingest {
     if (forgotten.size === 0) return events;
     return events.map((event) => {
       if (!forgotten.has(event.run.run_id)) return event;
-      const run = { ...withoutTexts(event.run), user_id: null };
+      const run = { ...withoutTexts(event.run), user_id: null, session_id: null };
       return { run, received: { ...event.received, payload: Buffer.from(JSON.stringify(run)) } };
     });
   }

@@ -22,7 +22,8 @@ export interface BatchEnd {
   left: readonly StoredFile[];
 }
 
-const withoutUser = '{"user_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
+const withoutUser =
+  '{"user_id": null, "session_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
 
 /**
  * Commits the end of a batch by the holder of its lease, in one statement: with the event of its run, the difference

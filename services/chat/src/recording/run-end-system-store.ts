@@ -66,7 +66,8 @@ export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[])
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra: raisingAlerts(ends) });
 }
 
-const withoutUser = '{"user_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
+const withoutUser =
+  '{"user_id": null, "session_id": null, "input_preview": null, "output_preview": null, "error_message": null}';
 
 const correctingRuns = `
   with input as (

@@ -1,7 +1,7 @@
-/** The members of a run's record that name a user or hold a text. */
-const texts = ['user_id', 'input_preview', 'output_preview', 'error_message'];
+/** The members of a run's record that name a user or a session, or hold a text. */
+const texts = ['user_id', 'session_id', 'input_preview', 'output_preview', 'error_message'];
 
-/** A run's record, as JSON, without its user and all texts. */
+/** A run's record, as JSON, without its user, its session and all texts. */
 export function anonymous(json: string): string {
   const record = JSON.parse(json) as Record<string, unknown>;
   const removed = texts.filter((name) => Object.hasOwn(record, name)).map((name) => [name, null]);
