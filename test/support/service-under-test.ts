@@ -191,7 +191,10 @@ function readAnswer(
   if (status >= 400 || match.kind !== 'route') return errorShape.parse(JSON.parse(text));
   const { response } = match.route;
   expect([response.status, response.also]).toContain(status);
-  if (response.shape !== null) return response.shape.parse(response.csv === true ? text : JSON.parse(text));
+  const { shape } = response;
+  if (shape !== null && response.lines === true)
+    return text.split('\n').flatMap((line) => (line === '' ? [] : [shape.parse(JSON.parse(line))]));
+  if (shape !== null) return shape.parse(response.csv === true ? text : JSON.parse(text));
   expect(text).toBe('');
   return {};
 }

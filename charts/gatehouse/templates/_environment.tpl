@@ -99,6 +99,10 @@
 - name: CLI_KEY_TTL
   value: {{ .root.Values.cliKeyTtl | quote }}
 {{- end }}
+{{- if and (or .service.composed (eq .name "tenant")) .root.Values.auditRetentionDays }}
+- name: AUDIT_RETENTION_DAYS
+  value: {{ .root.Values.auditRetentionDays | int | quote }}
+{{- end }}
 {{- if and .service.public .root.Values.trustedProxies }}
 - name: TRUSTED_PROXIES
   value: {{ join "," .root.Values.trustedProxies | quote }}

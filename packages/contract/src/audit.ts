@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listOf, page, timestamp, utcTime, uuid } from './fields.ts';
 import { roles } from './scopes.ts';
-import { admin, ok, owner, route, type Route } from './route.ts';
+import { admin, jsonLines, ok, owner, route, type Route } from './route.ts';
 import { ownerKeyExample } from './owner-api-keys.ts';
 import { tenantExample } from './tenants.ts';
 
@@ -96,6 +96,10 @@ export const listOwnAuditLog = z.strictObject({
 export const listAuditLog = listOwnAuditLog.extend({ tenant_id: uuid.optional() });
 export const auditLogList = listOf(auditEntry);
 
+const exported = { limit: true, cursor: true } as const;
+export const exportOwnAuditLog = listOwnAuditLog.omit(exported);
+export const exportAuditLog = listAuditLog.omit(exported);
+
 const changeExample = {
   id: '0198c304-2b3c-7d15-87a0-1c2d3e4f5a09',
   at: '2026-01-12T08:00:00.000Z',
@@ -118,6 +122,8 @@ const revokedExample = {
   before: revokedKey,
   after: { ...revokedKey, revoked_at: '2026-01-12T08:00:00.000Z' },
 };
+
+const exportDescription = `Streams one entry on each line (\`${jsonLines}\`), in the order and with the filters of the list. Entries that are added meanwhile are left out. An export is complete only if the response ends normally.`;
 
 export const routes: readonly Route[] = [
   route({
@@ -153,6 +159,42 @@ export const routes: readonly Route[] = [
         summary: 'API keys that were revoked since January 1',
         query: { action: 'api_key.revoked', from: '2026-01-01T00:00:00Z' },
         response: { data: [revokedExample], has_more: false, next_cursor: null },
+      },
+    },
+  }),
+  route({
+    id: 'owner.audit-log.export',
+    method: 'GET',
+    path: '/internal/v1/owner/audit-log/export',
+    service: 'tenant',
+    access: owner,
+    query: exportAuditLog,
+    response: { status: 200, shape: auditEntry, lines: true },
+    summary: 'Export administrative changes as JSON lines, newest first',
+    description: `${exportDescription} One export of owners runs at a time.`,
+    examples: {
+      year: {
+        summary: 'The changes of a year',
+        query: { from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z' },
+        response: [changeExample],
+      },
+    },
+  }),
+  route({
+    id: 'audit-log.export',
+    method: 'GET',
+    path: '/v1/audit-log/export',
+    service: 'tenant',
+    access: admin,
+    query: exportOwnAuditLog,
+    response: { status: 200, shape: auditEntry, lines: true },
+    summary: 'Export administrative changes in the tenant as JSON lines, newest first',
+    description: `${exportDescription} One export of a tenant runs at a time.`,
+    examples: {
+      revocations: {
+        summary: 'API keys that were revoked since January 1',
+        query: { action: 'api_key.revoked', from: '2026-01-01T00:00:00Z' },
+        response: [revokedExample],
       },
     },
   }),

@@ -26,6 +26,8 @@ const settings = z.object({
   OIDC_ISSUERS: z.string().optional(),
   /** How long the key of a program lives that a person confirms by a code, unless it is renewed. */
   CLI_KEY_TTL: duration({ from: '15m', to: '30d' }).default(12 * 3_600),
+  /** How long entries of the audit log stay, by whole months. Without it, they stay for good. */
+  AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),
 });
 
 export interface TenantConfig extends Readonly<z.output<typeof settings>> {

@@ -8,6 +8,11 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
 import type { As } from '@gatehouse/test/service-under-test';
+import {
+  deleteStrays,
+  dropOldPartition,
+  ensurePartitions,
+} from '../src/audit/audit-partition-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
@@ -267,6 +272,41 @@ describe('asking for it', () => {
   });
 });
 
+describe('an export', () => {
+  it.each(['/internal/v1/owner/audit-log/export', '/v1/audit-log/export'])(
+    'streams all entries of the filter, over many pages and months, as %s',
+    async (exported) => {
+      const { id, admin } = await tenants.makeTenant();
+      await tenants.rows(
+        `insert into tenant.audit_log (id, at, action, actor_role, tenant_id, resource_type, resource_id, client_ip)
+         select gen_random_uuid(), now() - make_interval(days => n / 5), 'agent.updated',
+           case when n % 2 = 0 then 'owner' else 'admin' end, $1, 'agent', $1, '192.0.2.1'
+         from generate_series(1, 450) as n`,
+        [id],
+      );
+      const own = exported.startsWith('/v1');
+      const query = `?action=agent.updated${own ? '' : `&tenant_id=${id}`}`;
+      const answer = await tenants.call('GET', `${exported}${query}`, own ? { as: admin } : {});
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
+      const entries = answer.body as unknown as AuditEntry[];
+      expect(new Set(entries.map((entry) => entry.id)).size).toBe(450);
+      const times = entries.map(({ at }) => at);
+      expect(times).toEqual(times.toSorted().toReversed());
+      const addresses = new Set(entries.map(({ client_ip: address }) => address));
+      expect(addresses).toEqual(new Set(own ? ['192.0.2.1', null] : ['192.0.2.1']));
+    },
+  );
+
+  it('is read by admins and owners alone, and takes no page', async () => {
+    const user: As = { ...tenant.admin, role: 'user' };
+    expect((await tenants.call('GET', '/v1/audit-log/export', { as: user })).status).toBe(403);
+    expect(
+      (await tenants.call('GET', '/internal/v1/owner/audit-log/export', { as: tenant.admin })).status,
+    ).toBe(403);
+    expect((await tenants.call('GET', '/internal/v1/owner/audit-log/export?limit=5')).status).toBe(400);
+  });
+});
+
 describe('entries', () => {
   it.each(['tenant_app', 'tenant_system'])('cannot be changed or deleted by %s', async (role) => {
     const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });
@@ -296,6 +336,43 @@ describe('entries', () => {
       const seen = await inMine('select distinct tenant_id from tenant.audit_log');
       expect(seen.rows).toEqual([{ tenant_id: tenant.id }]);
       await expect(pool.query('select id from tenant.audit_log')).rejects.toMatchObject({ code: '42501' });
+    } finally {
+      await pool.end();
+    }
+  });
+});
+
+// Last: it drops the entries of the other tests.
+describe('the months of the log', () => {
+  it('are partitions made ahead, and dropped once they are over for as long as the setting says', async () => {
+    const url = tenants.database.url;
+    const pool = createPool({ url, role: 'tenant_system', max: 1, log: createLogger('test', 'silent') });
+    try {
+      const partitions = async () =>
+        (
+          await tenants.rows<{ name: string }>(
+            `select relname as name from pg_inherits join pg_class on pg_class.oid = inhrelid
+             where inhparent = 'tenant.audit_log'::regclass order by relname`,
+          )
+        ).map(({ name }) => name);
+      await ensurePartitions(pool);
+      const [first = '', ...others] = (await partitions()).filter((name) => name.includes('until'));
+      expect(others).toEqual([]);
+      expect(await partitions()).toHaveLength(5);
+      await ensurePartitions(pool);
+      expect(await partitions()).toHaveLength(5);
+      expect(await dropOldPartition(pool, 30)).toBeNull();
+      await expect(dropOldPartition(pool, 29)).rejects.toThrow('30 days');
+      await expect(deleteStrays(pool, 29)).rejects.toThrow('30 days');
+      await tenants.rows(`alter table tenant.${first} rename to audit_log_until_2020_01`);
+      expect(await dropOldPartition(pool, 30)).toBe('audit_log_until_2020_01');
+      expect(await dropOldPartition(pool, 30)).toBeNull();
+      // An old entry that comes late finds no partition, and is stored and deleted all the same.
+      await tenants.rows(
+        `insert into tenant.audit_log (id, at, action, actor_role, resource_type, resource_id)
+         values (gen_random_uuid(), now() - interval '3 years', 'x', 'owner', 'x', gen_random_uuid())`,
+      );
+      expect([await deleteStrays(pool, 30), await deleteStrays(pool, 30)]).toEqual([1, 0]);
     } finally {
       await pool.end();
     }

@@ -8,6 +8,7 @@ import type { AuditLogSystemStore } from './audit-log-system-store.ts';
 import type { OwnAuditLogStore } from './own-audit-log-store.ts';
 
 type Query = z.output<typeof listOwnAuditLog>;
+type Filtered = Omit<Query, 'limit' | 'cursor'>;
 type OwnList = Call<unknown, Query>;
 type List = Call<unknown, z.output<typeof listAuditLog>>;
 
@@ -20,33 +21,38 @@ export interface AuditLogDependencies {
 export function auditLogHandlers({ auditLog, ofTenant }: AuditLogDependencies): Record<string, Handler> {
   return {
     'owner.audit-log.list': async ({ query }: List) => {
-      const rows = await auditLog.list({ ...filterOf(query), tenantId: query.tenant_id ?? null });
+      const filter = { ...filterOf(query), ...pageIn(query), tenantId: query.tenant_id ?? null };
+      const rows = await auditLog.list(filter);
       return { body: pageOf(rows, query.limit, showEntry) };
     },
 
     'audit-log.list': async (call: OwnList) => {
       const { query } = call;
       const { tenantId } = tenantOf(call);
-      const rows = await ofTenant.list({ ...filterOf(query), tenantId });
+      const rows = await ofTenant.list({ ...filterOf(query), ...pageIn(query), tenantId });
       return { body: pageOf(rows, query.limit, (entry) => withoutOwnersAddress(showEntry(entry))) };
     },
   };
 }
 
 /** Throws a 400 for a period that ends before it begins. */
-function filterOf(query: Query): Omit<AuditFilter, 'tenantId'> {
-  const { actor = null, action = null, from = null, to = null, limit, cursor } = query;
+export function filterOf(query: Filtered): Omit<AuditFilter, 'tenantId' | 'limit' | 'before'> {
+  const { actor = null, action = null, from = null, to = null } = query;
   // Times are normalized, so comparing them as text is correct.
   if (from !== null && to !== null && from >= to)
     throw new AppError('invalid_value', 'Invalid value for from: must be before to.', { param: 'from' });
-  return { actor, action, from, to, limit, before: decodeCursor(cursor) };
+  return { actor, action, from, to };
 }
 
-function showEntry({ at, ...entry }: KeptEntry): AuditEntry {
+function pageIn({ limit, cursor }: Query): Pick<AuditFilter, 'limit' | 'before'> {
+  return { limit, before: decodeCursor(cursor) };
+}
+
+export function showEntry({ at, ...entry }: KeptEntry): AuditEntry {
   return { ...entry, at: at.toISOString() };
 }
 
 /** Tenants see what an owner changed for them, not where the owner was. */
-function withoutOwnersAddress(entry: AuditEntry): AuditEntry {
+export function withoutOwnersAddress(entry: AuditEntry): AuditEntry {
   return entry.actor.role === 'owner' ? { ...entry, client_ip: null } : entry;
 }

@@ -17,7 +17,7 @@ export interface AuditFilter extends PageRequest {
 /** A stored entry. */
 export type KeptEntry = Omit<AuditEntry, 'at'> & { at: Date };
 
-/** Newest first. Entries are never deleted, so the id of an entry is a stable cursor. */
+/** Newest first. Entries are deleted by whole months, so the id of an entry is a stable cursor. */
 export async function readEntries(db: Queryable, filter: AuditFilter): Promise<PageRows<KeptEntry>> {
   return readPage<KeptEntry>(db, {
     columns: `id, at, action,

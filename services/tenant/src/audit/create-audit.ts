@@ -5,8 +5,10 @@ import { AuditOutbox } from '@gatehouse/events/store/audit-outbox-store';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { TenantConfig } from '../config.ts';
+import { auditExportHandlers } from './audit-export-http.ts';
 import { auditLogHandlers } from './audit-log-handlers.ts';
 import { AuditLogSystemStore } from './audit-log-system-store.ts';
+import { auditRetention } from './audit-retention-job.ts';
 import { shareAuditTopic } from './audit-topic.ts';
 import { changeRecorder } from './change-store.ts';
 import { OwnAuditLogStore } from './own-audit-log-store.ts';
@@ -33,8 +35,11 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
   shareAuditTopic(shell, { config, outbox, intake });
   const keyRing = config.SECRETS_KEYRING;
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
+  const logs = { auditLog: entries, ofTenant: new OwnAuditLogStore(app) };
   return {
-    handlers: auditLogHandlers({ auditLog: entries, ofTenant: new OwnAuditLogStore(app) }),
+    handlers: auditLogHandlers(logs),
+    rawHandlers: auditExportHandlers(logs),
+    parts: [auditRetention({ system, log, days: config.AUDIT_RETENTION_DAYS })],
     ...{ recordChange, changes },
   };
 }

@@ -1,0 +1,25 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+
+/** Creates the partitions of this month and the next three, unless they exist. */
+export async function ensurePartitions(pool: Pool): Promise<void> {
+  await pool.query('select tenant.ensure_audit_partitions()');
+}
+
+/** Drops the oldest partition if its last entry is older than that; returns its name, or null. */
+export async function dropOldPartition(pool: Pool, days: number): Promise<string | null> {
+  const dropped = await pool.query<{ name: string | null }>(
+    'select tenant.drop_old_audit_partition($1) as name',
+    [days],
+  );
+  return only(dropped).name;
+}
+
+/** Deletes old entries that came too late for their month, some at a time. Returns their number. */
+export async function deleteStrays(pool: Pool, days: number): Promise<number> {
+  const deleted = await pool.query<{ count: number }>(
+    'select tenant.delete_stray_audit_entries($1) as count',
+    [days],
+  );
+  return only(deleted).count;
+}

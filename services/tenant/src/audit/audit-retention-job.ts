@@ -1,0 +1,30 @@
+import { PeriodicWork } from '@gatehouse/kit/background-loop';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from '@gatehouse/pg/pool';
+import { deleteStrays, dropOldPartition, ensurePartitions } from './audit-partition-system-store.ts';
+
+const timing = { firstMs: 60_000, everyMs: 6 * 3_600_000 };
+
+export interface AuditRetentionOptions {
+  /** A pool of `tenant_system`. */
+  system: Pool;
+  log: Logger;
+  /** Undefined: entries stay. */
+  days: number | undefined;
+}
+
+/** Creates the monthly partitions of the audit log ahead, and drops those whose last day is over for `days`. */
+export function auditRetention({ system, log, days }: AuditRetentionOptions): PeriodicWork {
+  return new PeriodicWork({
+    task: 'keep the partitions of the audit log',
+    ...{ log, ...timing },
+    round: async () => {
+      await ensurePartitions(system);
+      if (days === undefined) return false;
+      const partition = await dropOldPartition(system, days);
+      if (partition !== null) log.info({ partition }, 'dropped a partition of the audit log');
+      const strays = await deleteStrays(system, days);
+      return partition !== null || strays > 0;
+    },
+  });
+}
