@@ -1,4 +1,7 @@
 import { once } from 'node:events';
+import { newId } from '@gatehouse/kit/ids';
+import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -101,6 +104,22 @@ describe('the price of a run', () => {
       const run = await harness.endedRun(response.headers.get('x-run-id'));
       expect(run).toMatchObject({ status: 'ok', cost_pico: costPico, priced: costPico !== null });
     }
+  });
+
+  it('that is unknown is charged to a budget nevertheless', async () => {
+    members = { usage: { ...chatUsage, completion_tokens_details: { image_tokens: 1 } } };
+    const tenantId = newId();
+    harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+    const body = chat('Hi', { model: 'priced-in-full' });
+    const response = await harness.post('/v1/chat/completions', body, { url, principal: { tenantId } });
+    expect(response.status).toBe(200);
+    await response.text();
+    const run = await harness.endedRun(response.headers.get('x-run-id'));
+    expect(run).toMatchObject({ cost_pico: null, priced: false });
+    await eventually(() => {
+      const charged = harness.settlements.filter((settlement) => settlement.tenantId === tenantId);
+      expect(charged.reduce((sum, { costPico }) => sum + costPico, 0n)).toBeGreaterThan(0n);
+    });
   });
 
   it.each<[string, Record<string, unknown> | undefined, object]>([

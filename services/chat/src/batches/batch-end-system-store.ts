@@ -3,6 +3,7 @@ import { entryPartition } from '@gatehouse/events/store/entry-outbox';
 import { textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
 import { pgJson } from '../recording/pg-json-statements.ts';
+import { chargeOf } from '../runs/charge.ts';
 import { runEnding } from '../runs/run-record.ts';
 import type { Attempt, RunEnd } from '../runs/run.ts';
 import { forgottenAfter } from '../shared/forgotten-statements.ts';
@@ -57,8 +58,12 @@ export async function endBatch(
      ), costs as (
        insert into chat.run_costs (tenant_id, holder_id, charges, cost_pico)
        -- No instance has this id, so any replica settles it, and what it holds of budgets stays.
-       select tenant_id, id, charges, $7::bigint - reserved_pico
-       from ended where charges is not null and $7::bigint <> reserved_pico
+       -- Without a price, at least what was reserved.
+       select tenant_id, id, charges, charge_pico - reserved_pico
+       from ended cross join lateral (
+         select case when $16::boolean then $7::bigint else greatest($7::bigint, reserved_pico) end as charge_pico
+       ) c
+       where charges is not null and charge_pico <> reserved_pico
      ), results as (
        insert into chat.files (id, tenant_id, user_id, purpose, provider, key_id, own_key_id, provider_file_id,
          content, created_at, expires_at, deleted_at, due_at)
@@ -75,7 +80,7 @@ export async function endBatch(
      select id from ended`,
     [
       ...[id, leaseId, pgJson({ ...run, ...runEnding(run, end, [attempt]) }), content],
-      ...[output?.id ?? null, errors?.id ?? null, end.cost.costPico ?? 0n],
+      ...[output?.id ?? null, errors?.id ?? null, chargeOf(end)],
       files.map((file) => file.id),
       textArray(files.map((file) => file.providerFileId)),
       files.map((file) => file.content),
@@ -84,6 +89,7 @@ export async function endBatch(
       textArray(alerts.map((alert) => pgJson(alert))),
       textArray(files.map((file) => file.purpose)),
       files.map((file) => left.includes(file)),
+      end.cost.priced,
     ],
   );
   return rows.length === 1;

@@ -8,7 +8,12 @@ import type { ResultTally } from './result-tally.ts';
 export function batchEnd(
   batch: { key: KeyName; model: string; upstreamModel: string; ageMs: number },
   outcome: Outcome,
-  { usage, cost, responseModel }: Pick<ResultTally, 'usage' | 'cost' | 'responseModel'>,
+  {
+    usage,
+    cost,
+    responseModel,
+    chargePico,
+  }: Pick<ResultTally, 'usage' | 'cost' | 'responseModel' | 'chargePico'>,
 ): { end: RunEnd; attempt: Attempt } {
   const { model, upstreamModel, ageMs: durationMs, key } = batch;
   const { costPico, source, version, priced } = cost;
@@ -17,7 +22,7 @@ export function batchEnd(
   return {
     end: {
       ...{ ...outcome, durationMs, timeToFirstTokenMs: null, provider, model, responseModel, usage, cost },
-      ...{ outputPreview: null, tools: [] },
+      ...{ chargePico, outputPreview: null, tools: [] },
     },
     attempt: {
       ...{ id: newId(), number: 1, provider, model, upstreamModel, inputTokensGuess: 0, status },

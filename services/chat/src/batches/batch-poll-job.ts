@@ -275,7 +275,10 @@ export class BatchPolling {
     const usage = { ...noUsage, inputTokens: guessTokens(batch.reservedInputTokens), estimated: true };
     const cost = costBy(this.#priceOf(batch), usage);
     const { costPico = null, source = null, version = null } = cost ?? {};
-    const sum = { usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null };
+    const sum = {
+      ...{ usage, cost: { costPico, priced: cost !== null, source, version }, responseModel: null },
+      chargePico: costPico ?? 0n,
+    };
     const kept = { content: null, output: null, errors: null, left };
     await this.#commit(batch, outcomes.unreachable, sum, kept);
   }
@@ -301,7 +304,7 @@ export class BatchPolling {
   async #commit(
     batch: LeasedBatch,
     outcome: Outcome,
-    sum: Pick<ResultTally, 'usage' | 'cost' | 'responseModel'>,
+    sum: Pick<ResultTally, 'usage' | 'cost' | 'responseModel' | 'chargePico'>,
     kept: Pick<BatchEnd, 'content' | 'output' | 'errors' | 'left'>,
   ): Promise<void> {
     const { pool, alerts } = this.#options;

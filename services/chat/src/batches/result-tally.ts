@@ -1,6 +1,6 @@
 import type { Line } from '@gatehouse/kit/json-lines';
 import { cappedPico } from '@gatehouse/kit/money';
-import { costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
+import { chargeAt, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
@@ -27,6 +27,7 @@ export class ResultTally implements ReadResults {
   #usage: Usage = noUsage;
   #costPico = 0n;
   #unpriced = 0;
+  #chargePico = 0n;
   #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
   readonly #ids = new CustomIds();
   #unread = 0;
@@ -55,6 +56,11 @@ export class ResultTally implements ReadResults {
     return { costPico, priced, ...this.#price };
   }
 
+  /** The charge to budgets: the cost, with results that have none at the highest known rate. */
+  get chargePico(): bigint {
+    return cappedPico(this.#chargePico);
+  }
+
   /** Adds a result. One without an answer costs nothing, and so does another one of the same request, or of none. */
   async add({ bytes }: Line): Promise<void> {
     const { tenantId, format, resultIn, requests } = this.#options;
@@ -81,7 +87,11 @@ export class ResultTally implements ReadResults {
 
   #count(usage: Usage): void {
     this.#usage = sumUsage([this.#usage, usage]);
-    this.#charge(costBy(this.#options.price, usage));
+    const { price } = this.#options;
+    const cost = costBy(price, usage);
+    if (cost !== null) this.#chargePico += cost.costPico;
+    else if (price !== null) this.#chargePico += chargeAt([price.list], price.tools, usage);
+    this.#charge(cost);
   }
 
   #charge(cost: Cost | null): void {

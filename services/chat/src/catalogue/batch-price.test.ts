@@ -52,6 +52,8 @@ it('is not that of a request outside of batches, whatever tier it names', () => 
   const pricing = new Pricing(catalogue, null);
   const at = new Date();
   const most = { input: 1_000, output: 1_000, classes: [], serviceTier: 'batch' };
-  expect(pricing.mostCost(steps, most, at)).toBeNull();
+  expect(pricing.mostCost(steps, most, at)).toBe(
+    pricing.mostCost(steps, { ...most, serviceTier: 'auto' }, at),
+  );
   expect(pricing.costOf(steps, { ...noUsage, inputTokens: 1_000 }, { at, serviceTier: 'batch' })).toBeNull();
 });

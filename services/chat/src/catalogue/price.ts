@@ -86,6 +86,26 @@ export function isFree({ inputTokens, outputTokens, toolCalls = {} }: Usage): bo
   return inputTokens + outputTokens === 0 && Object.keys(toolCalls).length === 0;
 }
 
+/**
+ * The charge to a budget for a call that has no cost, since a class, a tier or a tool of it has no price: its tokens at the
+ * highest rate of any list, and the tools that have a price.
+ */
+export function chargeAt(lists: readonly PriceList[], tools: ToolPrices, usage: Usage): bigint {
+  const steps = lists.flatMap(({ base, above }) => [base, ...above.map(({ rates }) => rates)]);
+  const rate = highest(steps.map(highestRate));
+  const call = highest(steps.map((rates) => rates.call));
+  const tokens = BigInt(toTokens(usage.inputTokens)) + BigInt(toTokens(usage.outputTokens));
+  const ofTools = Object.entries(usage.toolCalls ?? {}).filter(
+    ([tool]) => tools[tool as BilledTool] !== undefined,
+  );
+  const ofPriced = toolCost(tools, Object.fromEntries(ofTools) as ToolCalls) ?? 0n;
+  return capped((tokens * rate + call) / ratesPerPico + 1n + ofPriced);
+}
+
+function highestRate(rates: Rates): bigint {
+  return highest([...inputClasses, ...outputClasses].map((name) => rates[name]));
+}
+
 /** The cost of calls of the provider's tools; null where one has no price. */
 function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
   let sum = 0n;
@@ -186,7 +206,8 @@ export function costAt(list: PriceList, usage: Usage): bigint | null {
 
 /**
  * The most that calls can cost that read and write so many tokens at most: every one at the dearest price of its
- * direction, in the dearest step that a call can reach. Null where a price that the request needs is not known.
+ * direction, in the dearest step that a call can reach; at the highest known rate where the request needs a class that has
+ * none. Null where no rate is known.
  */
 export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
   const longest = most.calls?.input ?? most.input;
@@ -195,11 +216,15 @@ export function mostCostAt(list: PriceList, most: CostBounds): bigint | null {
 }
 
 function mostAt(rates: Rates, most: CostBounds): bigint | null {
-  if (most.classes.some((name) => rates[name] === undefined)) return null;
-  if (most.input > 0 && rates.input === undefined) return null;
-  if (most.output > 0 && rates.output === undefined) return null;
-  const input = BigInt(toTokens(most.input)) * highest(inputClasses.map((name) => rates[name]));
-  const output = BigInt(toTokens(most.output)) * highest(outputClasses.map((name) => rates[name]));
+  const known = [...inputClasses, ...outputClasses].some((name) => rates[name] !== undefined);
+  if (!known && most.input + most.output > 0) return null;
+  const needed = new Set<TokenClass>(most.classes);
+  const rateOf = (classes: readonly TokenClass[], text: TokenClass): bigint =>
+    classes.some((name) => (name === text || needed.has(name)) && rates[name] === undefined)
+      ? highestRate(rates)
+      : highest(classes.map((name) => rates[name]));
+  const input = BigInt(toTokens(most.input)) * rateOf(inputClasses, 'input');
+  const output = BigInt(toTokens(most.output)) * rateOf(outputClasses, 'output');
   // Rounded up.
   const count = BigInt(most.calls?.count ?? 1);
   return capped((count * rates.call + input + output) / ratesPerPico + count);

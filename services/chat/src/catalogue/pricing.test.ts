@@ -311,10 +311,10 @@ describe('the most that a call can cost', () => {
       at,
     );
 
-  it('is unknown where the tier or a class that was asked for has no price', async () => {
-    expect(await most('whole', 'scale')).toBeNull();
-    expect(await most('public', 'flex')).toBeNull();
-    expect(await most('public', null, ['outputAudio'])).toBeNull();
+  it('is known where the tier or a class that was asked for has no price, and unknown without any', async () => {
+    expect(await most('whole', 'scale')).toBe(await most('whole', 'auto'));
+    expect(await most('public', 'flex')).not.toBeNull();
+    expect(await most('public', null, ['outputAudio'])).not.toBeNull();
     expect(await most('new', null)).toBeNull();
     for (const tier of [null, 'auto', 'default']) expect(await most('public', tier)).not.toBeNull();
     expect(await most('gpt-audio', null, ['inputAudio', 'outputAudio'])).not.toBeNull();

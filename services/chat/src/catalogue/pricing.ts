@@ -4,6 +4,7 @@ import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-pr
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import {
+  chargeAt,
   completeRates,
   costBy,
   halved,
@@ -38,6 +39,13 @@ interface PricedCall {
   serviceTier: string | null;
   /** Whether it was one of a batch. No tier that a client or a provider names makes it one. */
   inBatch?: boolean | undefined;
+}
+
+/** A call by the names that it was recorded with. */
+interface RecordedCall {
+  provider: string;
+  model: string;
+  upstreamModel: string;
 }
 
 /** The tier of an operator's price that holds for batches. Without it, they have half of the standard price. */
@@ -86,24 +94,39 @@ export class Pricing {
   }
 
   /** The cost of a call that a process has recorded, by the model that the catalogue now has for it. */
-  costOfRecorded(
-    attempt: { provider: string; model: string; upstreamModel: string },
-    usage: Usage,
-    call: PricedCall,
-  ): Cost | null {
+  costOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): Cost | null {
     if (isFree(usage)) return costBy(null, usage);
+    const model = this.#modelOf(attempt);
+    return model === undefined ? null : this.costOf(model, usage, call);
+  }
+
+  /** Another replica's catalogue may mean another model by this id. */
+  #modelOf(attempt: RecordedCall): Model | undefined {
     const named = this.#catalogue.find(attempt.model, null);
-    const model = (named === undefined ? [] : deploymentsOf(named)).find(
+    return (named === undefined ? [] : deploymentsOf(named)).find(
       ({ provider, upstreamModel }) =>
         provider.name === attempt.provider && upstreamModel === attempt.upstreamModel,
     );
-    // Another replica's catalogue may mean another model by this id.
-    return model === undefined ? null : this.costOf(model, usage, call);
   }
 
   /** The cost of a call. Null when a class of its tokens has no price in its tier, or a tool that it called has none. */
   costOf(model: Model, usage: Usage, call: PricedCall): Cost | null {
     return costBy(isFree(usage) ? null : this.priceOf(model, call), usage);
+  }
+
+  /** The charge to a budget for a call, which is its cost where that is known. 0 where its model has no price at all. */
+  chargeOf(model: Model, usage: Usage, call: PricedCall): bigint {
+    const cost = this.costOf(model, usage, call);
+    if (cost !== null) return cost.costPico;
+    const prices = this.#pricesOf(model, call.at);
+    return prices === null ? 0n : chargeAt([...prices.lists.values()], prices.tools, usage);
+  }
+
+  /** The same for a call that a process has recorded. */
+  chargeOfRecorded(attempt: RecordedCall, usage: Usage, call: PricedCall): bigint {
+    if (isFree(usage)) return 0n;
+    const model = this.#modelOf(attempt);
+    return model === undefined ? 0n : this.chargeOf(model, usage, call);
   }
 
   /** The prices of a call in its tier; null if its model has none. */
@@ -117,7 +140,8 @@ export class Pricing {
 
   /**
    * The most that one call of `model` at `at` can cost, whichever tier it is served in after `serviceTier` was asked
-   * for; all calls of a batch, where there are `calls`. Null when a price that it needs is not known.
+   * for; all calls of a batch, where there are `calls`. A tier without a price counts as the most expensive one that has.
+   * Null when the model has no price.
    */
   mostCost(model: Model, most: CostBounds & { serviceTier: string | null }, at: Date): bigint | null {
     const prices = this.#pricesOf(model, at);
@@ -126,11 +150,12 @@ export class Pricing {
     if (most.calls !== undefined) return mostCostAt(batch, most);
     const named = most.serviceTier !== null && most.serviceTier !== 'auto';
     // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
-    const tiers = named ? [null, tierOf(most.serviceTier)] : [...lists.keys()];
+    const tier = tierOf(most.serviceTier);
+    const tiers = named && lists.has(tier) ? [...new Set([null, tier])] : [...lists.keys()];
     return highestOf(
-      tiers.map((tier) => {
-        const list = lists.get(tier);
-        return list === undefined ? null : mostCostAt(list, most);
+      tiers.flatMap((name) => {
+        const list = lists.get(name);
+        return list === undefined ? [] : [mostCostAt(list, most)];
       }),
     );
   }

@@ -39,6 +39,12 @@ export class Admission {
     }));
   }
 
+  /** The money that is reserved for the call under way; 0 without a budget. */
+  get reservedPico(): bigint {
+    const last = this.#taken.findLast(({ limit }) => limit.resource === Resource.BUDGET);
+    return last?.amount ?? 0n;
+  }
+
   /** Returns what calls that have ended reserved beyond `spent`; another call of the same request follows. */
   lessen(spent: Spent): void {
     const known = new Set<unknown>();

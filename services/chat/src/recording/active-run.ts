@@ -5,10 +5,11 @@ import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
-import { sumCosts, type Cost } from '../catalogue/price.ts';
+import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { ProviderFailure } from '../providers/provider-failure.ts';
 import { interruption } from './interrupted.ts';
+import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
 import type {
   Attempt,
@@ -115,9 +116,9 @@ export class ActiveRun implements AttemptRecord {
     return monotonicMs() - this.#arrivedAt + ageMarginMs;
   }
 
-  /** The cost of its calls so far. */
+  /** The charge for its calls so far. */
   get costPico(): bigint {
-    return sumCosts(this.#attempts.map((attempt) => attempt.cost)).costPico ?? 0n;
+    return sumCharges(this.#attempts);
   }
 
   /** Amounts that its calls have used so far, of the limits of its tenant. */
@@ -173,6 +174,7 @@ export class ActiveRun implements AttemptRecord {
       model: model.id,
       upstreamModel: model.upstreamModel,
       inputTokensGuess: guessTokens(bodyBytes),
+      ...(this.identity.charges !== null && { reservedPico: String(this.#admission.reservedPico) }),
     };
     const trace = this.#telemetry.within(this.#trace);
     this.#open = {
@@ -230,7 +232,7 @@ export class ActiveRun implements AttemptRecord {
       errorCode: outcome.errorCode ?? null,
       responseModel: outcome.responseModel ?? null,
       usage,
-      cost: this.#costOf(open, usage, outcome),
+      ...this.#priced(open, usage, outcome),
     };
     this.#attempts.push(attempt);
     if (attempt.status === 'not_sent') return;
@@ -250,17 +252,21 @@ export class ActiveRun implements AttemptRecord {
     }
   }
 
-  /** Null where there is no price, or it can't be computed. */
-  #costOf(
-    { model, calledAt }: OpenAttempt,
+  /** Without a price, or where it can't be computed, at least the reservation is charged. */
+  #priced(
+    { model, calledAt: at }: OpenAttempt,
     usage: Usage,
     { serviceTier = null }: AttemptOutcome,
-  ): Cost | null {
+  ): Pick<Attempt, 'cost' | 'chargePico'> {
+    const { reservedPico } = this.#admission;
     try {
-      return this.#pricing.costOf(model, usage, { at: calledAt, serviceTier });
+      const cost = this.#pricing.costOf(model, usage, { at, serviceTier });
+      if (cost !== null) return { cost };
+      const known = this.#pricing.chargeOf(model, usage, { at, serviceTier });
+      return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
     } catch (err) {
       this.#log.error({ err, run_id: this.identity.id }, 'failed to price a provider call');
-      return null;
+      return { cost: null, chargePico: reservedPico };
     }
   }
 
@@ -317,6 +323,7 @@ export class ActiveRun implements AttemptRecord {
       responseModel: last?.responseModel ?? null,
       usage: sumUsage(this.#attempts.map((attempt) => attempt.usage)),
       cost: sumCosts(this.#attempts.map((attempt) => attempt.cost)),
+      chargePico: this.costPico,
       errorType: error?.code ?? null,
       errorMessage: error?.message ?? null,
       ...(status === 'interrupted' ? interruption : {}),
@@ -335,7 +342,7 @@ export class ActiveRun implements AttemptRecord {
     } finally {
       // Before the client's last byte, so that its next request finds the slot free.
       const { inputTokens, outputTokens } = end.usage;
-      this.#admission.release({ tokens: inputTokens + outputTokens, costPico: end.cost.costPico ?? 0n });
+      this.#admission.release({ tokens: inputTokens + outputTokens, costPico: chargeOf(end) });
     }
     return end;
   }

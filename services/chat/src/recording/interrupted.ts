@@ -1,5 +1,6 @@
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
+import { chargeFor, sumCharges } from '../runs/charge.ts';
 import type { Attempt, AttemptStart } from '../runs/run.ts';
 import { noUsage, sumUsage } from '../usage/usage.ts';
 import type { EndRow, Orphan } from './run-rows.ts';
@@ -25,6 +26,7 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
       responseModel: null,
       usage: { ...sumUsage(attempts.map(({ usage }) => usage)), estimated: true },
       cost: sumCosts(attempts.map(({ cost }) => cost)),
+      chargePico: sumCharges(attempts),
       ...interruption,
       outputPreview: null,
       tools: [],
@@ -35,6 +37,9 @@ export function interruptedEnd({ run, startedAt, ageMs, ended, open }: Orphan, p
 /** Only the prompt is counted: how much was answered before the process died is unknown. */
 function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pricing): Attempt {
   const usage = { ...noUsage, inputTokens: attempt.inputTokensGuess, estimated: true };
+  const call = { at: startedAt, serviceTier: null };
+  const cost = pricing.costOfRecorded(attempt, usage, call);
+  const known = pricing.chargeOfRecorded(attempt, usage, call);
   return {
     ...attempt,
     status: 'interrupted',
@@ -45,6 +50,7 @@ function interruptedAttempt(attempt: AttemptStart, startedAt: Date, pricing: Pri
     errorCode: interruption.errorType,
     responseModel: null,
     usage,
-    cost: pricing.costOfRecorded(attempt, usage, { at: startedAt, serviceTier: null }),
+    cost,
+    ...(cost === null && { chargePico: chargeFor({ cost, known }, BigInt(attempt.reservedPico ?? 0)) }),
   };
 }

@@ -7,6 +7,7 @@ import {
   writingEvents,
   type WaitingEvent,
 } from './end-parts-system-store.ts';
+import { chargeOf } from '../runs/charge.ts';
 import type { AwaitedEnd, LoggedRun } from './logged-run.ts';
 import type { LoggedStart } from './log-rows.ts';
 import { givingUp, trimmingTo, type LogRow } from './run-log-system-store.ts';
@@ -138,5 +139,5 @@ export function eventOf(run: LoggedRun, endedAt: WaitingEvent['endedAt']): Waiti
 
 function costOf({ run: { id, tenantId, charges }, row }: End) {
   if (charges === null) return [];
-  return [{ runId: id, tenantId, charges, costPico: row.end.cost.costPico ?? 0n }];
+  return [{ runId: id, tenantId, charges, costPico: chargeOf(row.end) }];
 }

@@ -1,5 +1,6 @@
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import type { Pool } from '@gatehouse/pg/pool';
+import { chargeOf } from '../runs/charge.ts';
 import { runEnding } from '../runs/run-record.ts';
 import { digestOf, forgottenAfter } from '../shared/forgotten-statements.ts';
 import {
@@ -60,7 +61,7 @@ export async function insertInterruptedEnds(pool: Pool, rows: readonly EndRow[])
   const ends = oneOfEach(rows);
   const values: unknown[] = [
     plainArray(ends.map(({ run }) => run.run_id)),
-    ends.map(({ end }) => end.cost.costPico),
+    ends.map(({ end }) => chargeOf(end)),
     textArray(ends.map(endingText)),
   ];
   return endWith(pool, { name: 'insert_ends', text: endingRuns, values, extra: raisingAlerts(ends) });
@@ -97,7 +98,7 @@ export async function correctEnds(pool: Pool, rows: readonly EndRow[]): Promise<
   const ends = oneOfEach(rows);
   const values: unknown[] = [
     plainArray(ends.map(({ run }) => run.run_id)),
-    ends.map(({ end }) => end.cost.costPico),
+    ends.map(({ end }) => chargeOf(end)),
     textArray(ends.map(({ run, end, attempts }) => pgJson({ ...run, ...runEnding(run, end, attempts) }))),
     ends.map(({ run }) => digestOf(run.tenant_id, run.user_id)),
   ];

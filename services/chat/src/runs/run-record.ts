@@ -153,7 +153,10 @@ function atMost(value: number | null, max: number): number | null {
 }
 
 /** JSON has no bigints. */
-type KeptEnd = Omit<Attempt, 'cost'> & { cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null };
+type KeptEnd = Omit<Attempt, 'cost' | 'chargePico'> & {
+  cost: (Omit<Cost, 'costPico'> & { costPico: string }) | null;
+  chargePico?: string;
+};
 
 /** The stored calls of a run under way. */
 export interface KeptAttempts {
@@ -162,9 +165,10 @@ export interface KeptAttempts {
 }
 
 export function keptAttempt(attempt: Attempt): KeptEnd {
-  const { cost, responseModel } = attempt;
+  const { cost, responseModel, chargePico, ...rest } = attempt;
   return {
-    ...attempt,
+    ...rest,
+    ...(chargePico !== undefined && { chargePico: String(chargePico) }),
     responseModel: cutOrNull(responseModel, textLimits.response_model),
     cost:
       cost === null
@@ -184,16 +188,23 @@ export function readStartedRun(text: string): StartedRun | null {
 }
 
 const attemptStart = { id: z.uuid(), provider: z.string(), model: z.string(), upstreamModel: z.string() };
+const pico = z.string().regex(/^\d{1,19}$/);
 /** The members that ending a run needs. */
 const keptAttemptsShape = z.object({
-  open: z.object({ ...attemptStart, number: z.int().min(1), inputTokensGuess: z.int().min(0) }),
+  open: z.object({
+    ...attemptStart,
+    number: z.int().min(1),
+    inputTokensGuess: z.int().min(0),
+    reservedPico: pico.optional(),
+  }),
   ended: z.array(
     z.object({
       ...attemptStart,
       responseModel: z.string().nullable(),
       errorCode: z.string().nullable(),
       usage: z.looseObject({ inputTokens: z.number(), outputTokens: z.number() }),
-      cost: z.object({ costPico: z.string().regex(/^\d{1,19}$/) }).nullable(),
+      cost: z.object({ costPico: pico }).nullable(),
+      chargePico: pico.optional(),
     }),
   ),
 });
@@ -216,6 +227,7 @@ function parseJson(text: string): unknown {
 
 /** The inverse of `keptAttempt`. */
 function readKeptEnd(kept: KeptEnd): Attempt {
-  const { cost } = kept;
-  return { ...kept, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
+  const { cost, chargePico, ...rest } = kept;
+  const charge = chargePico === undefined ? {} : { chargePico: BigInt(chargePico) };
+  return { ...rest, ...charge, cost: cost === null ? null : { ...cost, costPico: BigInt(cost.costPico) } };
 }

@@ -55,6 +55,8 @@ export interface AttemptStart {
   model: string;
   upstreamModel: string;
   inputTokensGuess: number;
+  /** Decimal pico-USD that budgets hold for it; absent without a budget. */
+  reservedPico?: string;
 }
 
 export type AttemptStatus = 'ok' | 'error' | 'cancelled' | 'not_sent' | 'interrupted';
@@ -72,6 +74,8 @@ export interface AttemptEnd {
   usage: Usage;
   /** Null where there are tokens and no price is known for them. */
   cost: Cost | null;
+  /** The charge to budgets where it is not the cost, which is unknown. */
+  chargePico?: bigint;
 }
 
 export type Attempt = AttemptStart & AttemptEnd;
@@ -85,6 +89,8 @@ export interface RunEnd {
   responseModel: string | null;
   usage: Usage;
   cost: RunCost;
+  /** The charge to budgets where it is not the cost, of which a part is unknown. */
+  chargePico?: bigint;
   errorType: string | null;
   errorMessage: string | null;
   outputPreview: string | null;
