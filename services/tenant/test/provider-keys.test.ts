@@ -5,9 +5,12 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { resealSecrets } from '@gatehouse/secrets/resealing';
+import { SealedValues } from '@gatehouse/secrets/sealed-values';
+import { createRegistry } from '@gatehouse/kit/metrics';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
+import { ProviderKeySystemStore } from '../src/provider-keys/provider-key-system-store.ts';
 import { providerKeysToReseal } from '../src/provider-keys/resealing-job.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -219,7 +222,17 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
   if (app === undefined || system === undefined) throw new Error('no pools');
   const added = newKeyRing('added');
   const both = KeyRing.parse(`${added},${service.identity.keyRing}`);
+  const registry = createRegistry('test', { ofProcess: false });
+  const keys = new ProviderKeySystemStore(system);
+  const { stalePrefixes } = both;
+  const values = new SealedValues({ registry, stalePrefixes, count: (prefix) => keys.countSealed(prefix) });
+  const [old] = stalePrefixes;
+  const sample = (count: number) => `{table="provider_keys",key_id="${old?.keyId}",service="test"} ${count}`;
+  await values.update();
+  expect(await registry.metrics()).toContain(sample(1));
   expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(1);
+  await values.update();
+  expect(await registry.metrics()).toContain(sample(0));
   expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(0);
   const [row] = await service.rows<{ key: Buffer }>('select key from tenant.provider_keys where id = $1', [
     id,

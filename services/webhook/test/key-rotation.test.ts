@@ -7,7 +7,7 @@ import { placeOf } from '../src/channels/channel-gate.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
 import { webhookSecretsToReseal } from '../src/secrets/reseal.ts';
 import { replaceSealed } from '../src/secrets/secret-store.ts';
-import { findStaleSecrets } from '../src/secrets/secret-system-store.ts';
+import { countSealedSecrets, findStaleSecrets } from '../src/secrets/secret-system-store.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
 
@@ -56,8 +56,14 @@ it('secrets move to a new key, and then need the old one no more', async () => {
       }),
     );
   const added = newKeyRing('added');
-  const both = new WebhookSecrets(KeyRing.parse(`${added},${webhooks.identity.keyRing}`));
+  const ring = KeyRing.parse(`${added},${webhooks.identity.keyRing}`);
+  const [{ prefix } = { prefix: Buffer.of() }] = ring.stalePrefixes;
+  const old = async () =>
+    (await countSealedSecrets(system, prefix)).reduce((sum, { count }) => sum + count, 0);
+  const both = new WebhookSecrets(ring);
+  expect(await old()).toBe(8);
   expect(await resealWith(both)).toBe(8);
+  expect(await old()).toBe(0);
   expect(await resealWith(both)).toBe(0);
 
   const fresh = new WebhookSecrets(KeyRing.parse(added));
