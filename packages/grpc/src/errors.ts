@@ -48,16 +48,25 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
   }
   switch (error.code) {
     case status.UNAVAILABLE:
-      return new AppError('service_unavailable', `The ${peer} service is unavailable. Try again shortly.`, {
-        cause: error,
-      });
+      return unavailable(error, peer);
     case status.DEADLINE_EXCEEDED:
       return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
     case status.CANCELLED:
       return new AppError('client_closed_request', 'The request was cancelled.', { cause: error });
+    case status.INTERNAL:
+      if (lostConnection.test(error.details)) return unavailable(error, peer);
+      return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
     default:
       return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
   }
+}
+
+/** Texts of grpc-js for a call whose connection ended before the peer had sent a status. */
+const lostConnection = /^(Received RST_STREAM|No status information received)/;
+
+function unavailable(error: FailedStatus, peer: string): AppError {
+  const message = `The ${peer} service is unavailable. Try again shortly.`;
+  return new AppError('service_unavailable', message, { cause: error });
 }
 
 /** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */

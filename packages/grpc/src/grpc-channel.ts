@@ -3,7 +3,6 @@ import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
 import {
   connectivityState,
-  credentials,
   Metadata,
   status,
   type Client,
@@ -14,6 +13,7 @@ import {
 } from '@grpc/grpc-js';
 import type { Channel, OutgoingCall, StubClass } from './channel.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
+import { RenewedClient } from './renewed-client.ts';
 
 /** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
 const maxRepeats = 5;
@@ -29,8 +29,6 @@ const channelOptions: ClientOptions = {
   // The service config is below; without this, each lookup also queries a TXT record.
   'grpc.service_config_disable_resolution': 1,
   'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 3_000,
 };
 
 export interface GrpcChannelOptions {
@@ -43,7 +41,7 @@ export interface GrpcChannelOptions {
 
 /** The way to the replicas of a peer: gRPC connections, in turn. Each call carries a service token. */
 export class GrpcChannel implements Channel {
-  readonly #stub: Client;
+  readonly #client: RenewedClient;
   readonly #methods: ServiceDefinition;
   readonly #peer: string;
   readonly #signer: Signer;
@@ -54,7 +52,7 @@ export class GrpcChannel implements Channel {
     this.#peer = peer;
     this.#signer = signer;
     this.#methods = Stub.service;
-    this.#stub = new Stub(target(addresses), credentials.createInsecure(), channelOptions);
+    this.#client = new RenewedClient(Stub, { target: target(addresses), options: channelOptions });
   }
 
   async send(name: string, call: OutgoingCall): Promise<unknown> {
@@ -74,7 +72,9 @@ export class GrpcChannel implements Channel {
           reject(signal.reason as Error);
           return;
         }
+        const { client, end } = this.#client.begin();
         const onAnswer = (error: ServiceError | null, response?: unknown): void => {
+          end(error);
           if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
             setTimeout(() => attempt(repeatsLeft - 1), repeatAfterMs);
             return;
@@ -83,7 +83,7 @@ export class GrpcChannel implements Channel {
           if (error === null) resolve(response);
           else reject(error);
         };
-        sent = this.#stub.makeUnaryRequest(
+        sent = client.makeUnaryRequest(
           path,
           requestSerialize,
           responseDeserialize,
@@ -108,7 +108,7 @@ export class GrpcChannel implements Channel {
 
   /** Reading this makes an idle connection connect. */
   get reachable(): boolean {
-    const state = this.#stub.getChannel().getConnectivityState(true);
+    const state = this.#client.current.getChannel().getConnectivityState(true);
     if (state === connectivityState.READY) this.#reached = true;
     // While it reconnects, for example because of the maximum connection age, the previous value applies.
     const settled = state !== connectivityState.IDLE && state !== connectivityState.CONNECTING;
@@ -121,7 +121,7 @@ export class GrpcChannel implements Channel {
   }
 
   close(): void {
-    this.#stub.close();
+    this.#client.close();
   }
 }
 

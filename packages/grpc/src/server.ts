@@ -47,6 +47,7 @@ export class GrpcServer {
       // No grace period: calls have deadlines, and a call in flight is never cut because of the age of its connection.
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? connectionAgeMs,
     });
+    allowResets(this.#server);
     this.#health.addToServer(this.#server);
   }
 
@@ -126,6 +127,20 @@ export class GrpcServer {
     return (call: ServerUnaryCall<unknown, unknown>, callback: sendUnaryData<unknown>) =>
       void answer(call, callback);
   }
+}
+
+/**
+ * Each call that its caller cancels or gives up is an RST_STREAM. Node ends a session, with all calls on it, that gets
+ * more than 1,000 at once and 33 a second, as a defence of public servers. Only services of one installation connect
+ * here, with one session for the calls of all tenants, so a session takes as many resets as calls.
+ */
+const resets = { streamResetBurst: 1_000_000, streamResetRate: 1_000_000 };
+
+/** grpc-js has no option for these settings of `http2.createServer`; the test of cancelled calls finds a change of it. */
+function allowResets(server: Server): void {
+  const { commonServerOptions } = server as unknown as { commonServerOptions: object | undefined };
+  if (commonServerOptions === undefined) throw new Error('grpc-js keeps its HTTP/2 options elsewhere');
+  Object.assign(commonServerOptions, resets);
 }
 
 async function callerOf(metadata: Metadata, verifier: Verifier, service: string): Promise<string> {

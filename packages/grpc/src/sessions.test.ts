@@ -1,0 +1,160 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Verifier } from '@gatehouse/identity/verifier';
+import { createLogger } from '@gatehouse/kit/log';
+import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tenant/v1/tenant';
+import { eventually } from '@gatehouse/test/eventually';
+import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
+import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
+import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { Peer } from './client.ts';
+import { RenewedClient } from './renewed-client.ts';
+import { GrpcServer } from './server.ts';
+
+let identity: TestIdentity;
+let running: { stop: () => Promise<void> | void }[] = [];
+beforeEach(async () => {
+  identity = await testIdentity();
+  running = [];
+});
+afterEach(async () => {
+  for (const each of running.reverse()) await each.stop();
+});
+
+/** A server whose calls take the milliseconds that they name as their tenant, and a client of it. */
+async function serve(
+  connectionAgeMs?: number,
+): Promise<{ port: number; peer: Peer<TenantServiceClient>; begun: () => number }> {
+  let begun = 0;
+  const server = new GrpcServer({
+    ...{ service: 'tenant', host: '127.0.0.1', port: 0, drainTimeoutMs: 200 },
+    ...{ verifier: await Verifier.create(identity.publicKeys), log: createLogger('test', 'silent') },
+    ...(connectionAgeMs !== undefined && { connectionAgeMs }),
+  }).add(
+    TenantServiceService,
+    tenantRpcs({
+      getTenantSettings: {
+        callers: ['chat'],
+        handle: async ({ tenantId }) => {
+          begun += 1;
+          // Calls that were left don't hold the process.
+          await setTimeout(Number(tenantId), undefined, { ref: false });
+          return tenantSettings({});
+        },
+      },
+    }),
+  );
+  await server.start();
+  running.push(server);
+  const { port } = server;
+  const signer = await identity.signer('chat');
+  const peer = new Peer({
+    peer: 'tenant',
+    addresses: [`127.0.0.1:${port}`],
+    stub: TenantServiceClient,
+    signer,
+  });
+  running.push({ stop: () => peer.close() });
+  return { port, peer, begun: () => begun };
+}
+
+/** More than the resets of a burst that Node's server takes by default. */
+const many = 1_500;
+
+it('1,500 calls that their callers leave cut no call beside them', async () => {
+  const { peer, begun } = await serve();
+  const long = peer.call('getTenantSettings', { tenantId: '5000' }, { deadlineMs: 60_000 });
+  const leave = new AbortController();
+  const left = Array.from({ length: many }, () =>
+    peer.call('getTenantSettings', { tenantId: '60000' }, { deadlineMs: 60_000, signal: leave.signal }),
+  );
+  const ends = Promise.allSettled(left);
+  await eventually(() => expect(begun()).toBe(many + 1));
+  leave.abort(new Error('left'));
+  expect(new Set((await ends).map(({ status: end }) => end))).toEqual(new Set(['rejected']));
+  await expect(long).resolves.toBeDefined();
+});
+
+it('1,500 calls that end by their deadlines cut no call beside them', async () => {
+  const { peer } = await serve();
+  const long = peer.call('getTenantSettings', { tenantId: '5000' }, { deadlineMs: 60_000 });
+  const late = Array.from({ length: many }, () =>
+    peer.call('getTenantSettings', { tenantId: '60000' }, { deadlineMs: 1_000 }),
+  );
+  expect(new Set((await Promise.allSettled(late)).map(({ status: end }) => end))).toEqual(
+    new Set(['rejected']),
+  );
+  await expect(long).resolves.toBeDefined();
+});
+
+it('a call of 15 s outlives a connection of 2 s', async () => {
+  const { peer } = await serve(2_000);
+  await expect(
+    peer.call('getTenantSettings', { tenantId: '15000' }, { deadlineMs: 60_000 }),
+  ).resolves.toBeDefined();
+}, 60_000);
+
+/** Passes connections on, except the first one, which gets no answer, as from a host that is gone. */
+async function silentAtFirst(port: number): Promise<{ port: number; connections: () => number }> {
+  let connections = 0;
+  const sockets = new Set<Socket>();
+  const proxy: Server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    connections += 1;
+    if (connections === 1) socket.resume();
+    else {
+      const upstream = connect(port, '127.0.0.1').on('error', () => undefined);
+      sockets.add(upstream);
+      socket.pipe(upstream).pipe(socket);
+    }
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  running.push({
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      proxy.close();
+    },
+  });
+  return { port: (proxy.address() as AddressInfo).port, connections: () => connections };
+}
+
+it('a call without an answer leads to new connections, and old ones end with their calls', async () => {
+  const { port } = await serve();
+  const proxy = await silentAtFirst(port);
+  const target = `ipv4:127.0.0.1:${proxy.port}`;
+  const client = new RenewedClient(TenantServiceClient, { target, options: {}, everyMs: 0 });
+  running.push({ stop: () => client.close() });
+  const call = async (deadlineMs: number): Promise<status> => {
+    const { client: stub, end } = client.begin();
+    const { path, requestSerialize, responseDeserialize } = TenantServiceService.getTenantSettings;
+    return new Promise((resolve) => {
+      const onAnswer = (error: ServiceError | null): void => {
+        end(error);
+        resolve(error?.code ?? status.OK);
+      };
+      const deadline = Date.now() + deadlineMs;
+      const request = { tenantId: '1' };
+      stub.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        new Metadata(),
+        { deadline },
+        onAnswer,
+      );
+    });
+  };
+  const first = client.current;
+  const slow = call(3_000);
+  expect(await call(500)).toBe(status.DEADLINE_EXCEEDED);
+  expect(client.current).not.toBe(first);
+  // The call has no token of a service: an answer of the server itself.
+  expect(await call(10_000)).toBe(status.UNAUTHENTICATED);
+  expect(proxy.connections()).toBe(2);
+  // A call on the old connections is neither cut nor moved.
+  expect(await slow).toBe(status.DEADLINE_EXCEEDED);
+  expect(await call(10_000)).toBe(status.UNAUTHENTICATED);
+});
