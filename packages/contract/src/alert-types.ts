@@ -82,6 +82,10 @@ export const alertData = {
     problems: z.array(z.string()).describe('The first 20 mistakes in it'),
     problem_count: z.int(),
   }),
+  'issuer.groups_unreadable': z.object({
+    issuer: z.string().describe('Its name in the settings'),
+    problem: z.enum(['groups_left_out', 'groups_unreadable']),
+  }),
   'tenant.budget_threshold': z.object({ tenant_id: uuid, ...subject, ...threshold }),
 } as const satisfies Record<string, z.ZodObject>;
 
@@ -109,5 +113,6 @@ export const ownerAlertTypes = [
   'provider_key.failing',
   'model.unpriced',
   'catalogue.invalid',
+  'issuer.groups_unreadable',
   'tenant.budget_threshold',
 ] as const;

@@ -45,7 +45,9 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const sessions = createSessions(shell, { config, app, system: logins, lookups, changes, recordChange });
+  const sessions = createSessions(shell, {
+    ...{ config, app, system: logins, lookups, changes, recordChange, raise },
+  });
   const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system: logins, recordChange });
   const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });

@@ -91,7 +91,6 @@ describe('a session of a person at an issuer', () => {
     ['a group is gone', { groups: [] }],
     ['a group gives other rights', { groups: ['admins'] }],
     ['a group gives fewer scopes', { groups: ['both'] }],
-    ['the groups no longer fit into a token', { groups: undefined, _claim_names: { groups: 'one' } }],
   ])('ends when %s, with the key of the person', async (_name, claims) => {
     const { browser, sub } = await ground.logIn();
     ground.issuers.main.renewals.set(sub, claims);
@@ -99,6 +98,43 @@ describe('a session of a person at an issuer', () => {
     await eventually(async () => expect(await browser.principal()).toBeUndefined());
     expect(await keysOf(sub)).toEqual([{ isRevoked: true }]);
     expect(await auditOf(sub, 'api_key.revoked')).toHaveLength(1);
+  });
+
+  it.each<[string, TokenClaims]>([
+    ['no longer fit into a token', { groups: undefined, _claim_names: { groups: 'one' } }],
+    ['no longer fit into a token, as Entra says it otherwise', { groups: undefined, hasgroups: true }],
+    ['can’t be read', { groups: [{ name: 'engineers' }] }],
+  ])('goes on for 72 hours when groups %s, and revokes nothing after that', async (_name, claims) => {
+    const { browser, sub } = await ground.logIn();
+    ground.issuers.main.renewals.set(sub, claims);
+    await due([sub]);
+    await lookedAt(sub);
+    expect(await browser.principal()).toBeDefined();
+    await ground.logIn({ sub, ...claims });
+    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+    await ground.tenants.rows(
+      `update tenant.logins set groups_read_at = now() - interval '73 hours' where sub = $1`,
+      [sub],
+    );
+    await due([sub]);
+    await eventually(async () => expect(await browser.principal()).toBeUndefined());
+    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+    await ground.logIn({ sub });
+    expect(await keysOf(sub)).toEqual([{ isRevoked: false }]);
+  });
+
+  it('whose groups are readable again is as fresh as before', async () => {
+    const { browser, sub } = await ground.logIn();
+    await ground.tenants.rows(
+      `update tenant.logins set groups_read_at = now() - interval '73 hours' where sub = $1`,
+      [sub],
+    );
+    await due([sub]);
+    await lookedAt(sub);
+    ground.issuers.main.renewals.set(sub, { groups: undefined, hasgroups: true });
+    await due([sub]);
+    await eventually(async () => expect((await loginsOf(sub))[0]).toMatchObject({ looks: 2, looked: true }));
+    expect(await browser.principal()).toBeDefined();
   });
 
   it.each<[string, TokenClaims]>([

@@ -193,6 +193,39 @@ describe('a logout', () => {
   });
 });
 
+describe('a session that ends in another way', () => {
+  it.each<[string, (sub: string) => Promise<unknown>]>([
+    ['by time', (sub) => setOf(sub, 'sessions', 'ends_at = now()')],
+    ['with its key', (sub) => setOf(sub, 'api_keys', 'revoked_at = now()')],
+  ])('revokes the refresh token with the next look: %s', async (_name, end) => {
+    const { sub } = await ground.logIn();
+    const tokens = revoked();
+    await end(sub);
+    await due(sub);
+    await eventually(() => expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]));
+    expect(await loginsOf(sub)).toMatchObject([{ isLookedAt: false }]);
+  });
+
+  it('because the issuer reports a logout revokes it at once', async () => {
+    const { sub } = await ground.logIn();
+    const tokens = revoked();
+    const token = await ground.logoutToken({ sub });
+    const form = { logout_token: token };
+    const path = '/login/oidc/main/backchannel-logout';
+    expect((await ground.browser().visit(path, { method: 'POST', form })).status).toBe(200);
+    await eventually(() => expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]));
+  });
+});
+
+/** Changes the rows of a person. */
+const setOf = (sub: string, table: 'sessions' | 'api_keys', change: string) =>
+  ground.tenants.rows(
+    table === 'sessions'
+      ? `update tenant.sessions set ${change} where login_id in (select id from tenant.logins where sub = $1)`
+      : `update tenant.api_keys set ${change} where sub = $1`,
+    [sub],
+  );
+
 describe('a renewal whose ID token is refused', () => {
   it.each([
     ['of another person', { sub: 'another person' }],

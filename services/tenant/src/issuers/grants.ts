@@ -25,6 +25,13 @@ export type GrantProblem =
   /** The mappings name tenants that there are not. */
   | { kind: 'no_tenant'; tenants: readonly string[] };
 
+/** A problem by which the token says nothing about the groups of the person. */
+export type UnreadGroups = Extract<GrantProblem, { kind: 'groups_left_out' | 'groups_unreadable' }>;
+
+export function isUnread(problem: GrantProblem): problem is UnreadGroups {
+  return problem.kind === 'groups_left_out' || problem.kind === 'groups_unreadable';
+}
+
 const maxGroups = 2_000;
 
 /** The grants of a person, one for each tenant, or the reason why there are none. */
@@ -69,7 +76,8 @@ function matches({ group, claim }: Mapping, claims: Claims, groups: ReadonlySet<
 function groupsOf(claims: Claims, name: string): string[] | GrantProblem {
   const given = claims[name];
   // Entra leaves more than about 200 groups out, and names where to ask for them (OpenID Connect Core, 5.6.2).
-  if (given === undefined && Object.hasOwn(Object(claims['_claim_names']) as object, name))
+  const isElsewhere = Object.hasOwn(Object(claims['_claim_names']) as object, name);
+  if (given === undefined && (isElsewhere || claims['hasgroups'] === true))
     return { kind: 'groups_left_out' };
   const groups = given === undefined ? [] : [given].flat();
   const isList = groups.length <= maxGroups && groups.every((group) => typeof group === 'string');

@@ -7,6 +7,7 @@ import { HostCookie } from '@gatehouse/kit/host-cookie';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
@@ -24,11 +25,13 @@ import { LoginSecrets } from './login.ts';
 import { PersonPlaces } from './person-places.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
+import { UnreadGroupsReport } from './unread-groups.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
   system: Pool;
   recordChange: RecordChange;
+  raise: RaiseAlert;
   sessions: SessionChangeStore;
   browsers: BrowserSessions;
   refusals: Refusals;
@@ -46,7 +49,7 @@ const finishing = { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096
 /** Sessions of people who log in at OpenID Connect issuers. */
 export function createIssuerLogins(
   shell: Shell,
-  { config, system, recordChange, sessions, browsers, refusals }: IssuerLoginsOptions,
+  { config, system, recordChange, raise, sessions, browsers, refusals }: IssuerLoginsOptions,
 ) {
   const { log, registry } = shell;
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
@@ -56,6 +59,7 @@ export function createIssuerLogins(
   const looks = new LoginLookSystemStore(system);
   const keys = new LoginKeySystemStore(system, recordChange);
   const secrets = new LoginSecrets(keyRing);
+  const unread = new UnreadGroupsReport(system, raise);
   const places = new PersonPlaces({
     findTenants: (slugs) => logins.findTenants(slugs),
     keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
@@ -99,6 +103,7 @@ export function createIssuerLogins(
       revocations,
       new LoginLooks({
         ...{ issuers, secrets, places, revocations, log, logins: looks },
+        reportUnread: (issuer, problem) => unread.report(issuer, problem),
         endSessions: (ids) => sessions.endOfLogins(ids, noClient),
         revokeKeys: (person) => keys.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),

@@ -23,7 +23,10 @@ import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
 import { SessionSystemStore } from './session-system-store.ts';
 
-export interface SessionsOptions extends Pick<IssuerLoginsOptions, 'config' | 'system' | 'recordChange'> {
+export interface SessionsOptions extends Pick<
+  IssuerLoginsOptions,
+  'config' | 'system' | 'recordChange' | 'raise'
+> {
   app: Pool;
   /** For look-ups of keys and sessions alone. */
   lookups: Pool;
@@ -35,7 +38,7 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
   shell: Shell,
-  { config, app, system, lookups, changes, recordChange }: SessionsOptions,
+  { config, app, system, lookups, changes, recordChange, raise }: SessionsOptions,
 ) {
   const { log } = shell;
   const { PUBLIC_URL: publicUrl } = config;
@@ -73,7 +76,7 @@ export function createSessions(
   const tickets = new LoginTicketSystemStore(system);
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
   const ofIssuers = createIssuerLogins(shell, {
-    ...{ config, system, recordChange, sessions, browsers, refusals },
+    ...{ config, system, recordChange, raise, sessions, browsers, refusals },
   });
   const { issuers, issuerLogouts } = ofIssuers;
   return {

@@ -2,6 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
+import type { ClosedLogin } from './login-statements.ts';
 import type { Login, LoginSecrets } from './login.ts';
 import type { From, Session } from './session.ts';
 import type { TokenRevocations } from './token-revocations.ts';
@@ -16,8 +17,8 @@ export interface IssuerLogoutDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
   findLogin: (id: string) => Promise<Login | null>;
-  /** False for a report that was used before. */
-  endSessions: (logout: IssuerLogout, from: From) => Promise<boolean>;
+  /** The logins that it has closed; null for a report that was used before. */
+  endSessions: (logout: IssuerLogout, from: From) => Promise<ClosedLogin[] | null>;
   revocations: TokenRevocations;
   log: Logger;
 }
@@ -54,8 +55,12 @@ export class IssuerLogouts {
 
   /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */
   async end(issuer: Issuer, token: string, from: From): Promise<void> {
-    const logout = await issuer.verifyLogout(token);
-    if (await this.#options.endSessions(logout, from)) return;
-    throw new IssuerError('refused', 'The token was used before.');
+    const { endSessions, revocations, secrets } = this.#options;
+    const closed = await endSessions(await issuer.verifyLogout(token), from);
+    if (closed === null) throw new IssuerError('refused', 'The token was used before.');
+    // Some issuers leave tokens for offline access in place (OpenID Connect Back-Channel Logout, 2.7).
+    for (const { refreshToken, ...login } of closed)
+      if (refreshToken !== null)
+        revocations.revokeLate(issuer, login, secrets.open(login.id, 'refresh_token', refreshToken));
   }
 }

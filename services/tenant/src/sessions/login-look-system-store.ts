@@ -1,6 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Person } from '../keys/api-key.ts';
-import { lookMinutes, type LoginToLookAt } from './login.ts';
+import { groupsHours, lookMinutes, type LoginToLookAt } from './login.ts';
+import { hasItsKey } from './session-statements.ts';
 import type { DroppedLogin } from './token-revocations.ts';
 
 /** Whether programs have valid keys of the person of a login. */
@@ -13,7 +14,10 @@ const programsNeedIt = `exists (
 const isNeededByPrograms = `(${programsNeedIt} and not exists (select from tenant.logins later
   where later.iss = logins.iss and later.sub = logins.sub and later.id > logins.id
     and later.look_at is not null))`;
-const hasSession = `exists (select from tenant.sessions where login_id = logins.id and ends_at > now())`;
+/** Whether a session is open, whose key has not ended. */
+const hasSession = `exists (
+  select from tenant.sessions join tenant.api_keys on api_keys.id = sessions.key_id
+  where sessions.login_id = logins.id and sessions.ends_at > now() and ${hasItsKey})`;
 
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
 export class LoginLookSystemStore {
@@ -35,8 +39,9 @@ export class LoginLookSystemStore {
          select id from tenant.logins where issuer = $1 and look_at <= now()
          order by look_at limit $2 for update skip locked))
        returning id, iss, sub, refresh_token as "refreshToken", looks, look_at is not null as "isInUse",
-         looked_at < now() - make_interval(mins => $4) as "isOverdue"`,
-      [issuer, limit, lookMinutes.claim, lookMinutes.grace],
+         looked_at < now() - make_interval(mins => $4) as "isOverdue",
+         groups_read_at < now() - make_interval(hours => $5) as "hasOldGroups"`,
+      [issuer, limit, lookMinutes.claim, lookMinutes.grace, groupsHours],
     );
     return rows;
   }
@@ -83,9 +88,11 @@ export class LoginLookSystemStore {
     return rows.length > 0;
   }
 
+  /** Notes that the issuer has confirmed the login, and that its groups were read if there is an ID token. */
   async finish({ id, looks }: LoginToLookAt, idToken: Buffer | null): Promise<void> {
     await this.#pool.query(
       `update tenant.logins set id_token = coalesce($3, id_token), looked_at = now(),
+         groups_read_at = case when $3::bytea is null then groups_read_at else now() end,
          look_at = now() + make_interval(mins => $4)
        where id = $1 and looks = $2`,
       [id, looks, idToken, lookMinutes.next],

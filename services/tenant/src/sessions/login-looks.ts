@@ -1,11 +1,12 @@
 import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Logger } from '@gatehouse/kit/log';
+import { isUnread, type UnreadGroups } from '../issuers/grants.ts';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { LookOutcome } from './issuer-metrics.ts';
 import type { LoginSecrets, LoginToLookAt } from './login.ts';
-import type { PersonPlaces } from './person-places.ts';
+import { isPlaces, type PersonPlaces } from './person-places.ts';
 import type { TokenRevocations } from './token-revocations.ts';
 
 export interface LoginLooksDependencies {
@@ -34,6 +35,8 @@ export interface LoginLooksDependencies {
   endSessions: (loginIds: readonly string[]) => Promise<void>;
   /** Revokes the keys of the logins of a person, and those of programs with them. */
   revokeKeys: (person: Person) => Promise<void>;
+  /** Raises the event of groups that can't be read. */
+  reportUnread: (issuer: string, problem: UnreadGroups) => Promise<void>;
   count: (issuer: string, outcome: LookOutcome) => void;
   log: Logger;
 }
@@ -87,11 +90,23 @@ export class LoginLooks {
   async #round(issuer: Issuer): Promise<boolean> {
     const { name } = issuer.settings;
     const claimed = await this.#options.logins.claim(name, atOnce);
+    for (const login of claimed) if (!login.isInUse) this.#revoke(issuer, login);
     const inUse = claimed.filter(({ isInUse }) => isInUse);
     const looked = await Promise.all(inUse.map((login) => this.#look(issuer, login)));
     // One login may fail for a reason of its own, and then ends alone.
     const isAway = looked.length > 0 && !looked.includes(true);
     return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
+  }
+
+  /** Revokes the token of a login whose sessions have ended, in whatever way. */
+  #revoke(issuer: Issuer, login: LoginToLookAt): void {
+    const { secrets, revocations, log } = this.#options;
+    try {
+      const token = secrets.open(login.id, 'refresh_token', login.refreshToken);
+      revocations.revokeLate(issuer, login, token);
+    } catch (error) {
+      log.warn({ err: error, login: login.id }, 'failed to revoke the refresh token of a login');
+    }
   }
 
   /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
@@ -149,15 +164,34 @@ export class LoginLooks {
     return { refreshToken: refreshToken ?? old, idToken };
   }
 
-  /** Gives the person what the new ID token says. */
+  /** Gives the person what the new ID token says. One whose groups can't be read leaves the last ones, for a while. */
   async #settle(issuer: Issuer, login: LoginToLookAt, { idToken }: Renewed): Promise<void> {
     const { secrets, logins, places } = this.#options;
     const { id, iss, sub } = login;
     if (idToken !== null) {
       const claims = await issuer.claimsOf(idToken, sub);
-      await places.settle(issuer.settings, { iss, sub }, claims, from);
+      const settled = await places.settle(issuer.settings, { iss, sub }, claims, from);
+      if (!isPlaces(settled) && isUnread(settled)) {
+        await this.#keepLast(issuer, login, settled);
+        return;
+      }
     }
     await logins.finish(login, idToken === null ? null : secrets.seal(id, 'id_token', idToken));
+  }
+
+  /** Goes on with the groups that were read last, as long as they may count. */
+  async #keepLast(issuer: Issuer, login: LoginToLookAt, problem: UnreadGroups): Promise<void> {
+    const { logins, reportUnread, endSessions, log } = this.#options;
+    const { name } = issuer.settings;
+    log.warn(
+      { issuer: name, login: login.id, problem: problem.kind },
+      'the groups of a person are unreadable',
+    );
+    await logins.finish(login, null);
+    await reportUnread(name, problem);
+    if (!login.hasOldGroups) return;
+    await endSessions([login.id]);
+    await logins.endLooks([login.id]);
   }
 
   async #endOfGone(): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
+import type { Login } from './login.ts';
 
 /** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
 
@@ -13,15 +14,20 @@ export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean>
   return rowCount === 1;
 }
 
-/** Ends the choices and looks of the logins that a logout names; a look under way is void. Returns the ids of these logins. */
-export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<string[]> {
+/** A login that a logout has closed; without a refresh token if there was none, or the login was closed before. */
+export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub' | 'refreshToken'>;
+
+const closedColumns = `id, iss, sub, case when look_at is not null then refresh_token end as "refreshToken"`;
+
+/** Ends the choices and looks of the logins that a logout names, as they were; a look under way is void. */
+export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<ClosedLogin[]> {
   const named = await (sid === null
-    ? db.query<{ id: string }>(
-        'select id from tenant.logins where iss = $1 and sub = $2 order by id for no key update',
+    ? db.query<ClosedLogin>(
+        `select ${closedColumns} from tenant.logins where iss = $1 and sub = $2 order by id for no key update`,
         [iss, sub],
       )
-    : db.query<{ id: string }>(
-        `select id from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
+    : db.query<ClosedLogin>(
+        `select ${closedColumns} from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
          order by id for no key update`,
         [iss, sid, sub],
       ));
@@ -31,5 +37,5 @@ export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout
      where id = any($1::uuid[])`,
     [ids],
   );
-  return ids;
+  return named.rows;
 }

@@ -31,6 +31,8 @@ export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
   isInUse: boolean;
   /** Whether the issuer has not confirmed it for longer than the grace. */
   isOverdue: boolean;
+  /** Whether the groups that are known are too old to count on. */
+  hasOldGroups: boolean;
 }
 
 /**
@@ -38,6 +40,9 @@ export interface LoginToLookAt extends Pick<Login, 'id' | 'iss' | 'sub'> {
  * for which sessions go on while the issuer gives no answer. The first look comes after the time to choose a tenant.
  */
 export const lookMinutes = { next: 12, claim: 2, grace: 60 } as const;
+
+/** How long groups count that were read last, while tokens leave them out: a long weekend, for the operator to mend it. */
+export const groupsHours = 72;
 
 /**
  * The most logins of a person in a minute, and those that are kept although no session and no look needs them: keys of

@@ -1,5 +1,12 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import { grantsOf, isGrants, type Claims, type Grant, type GrantProblem } from '../issuers/grants.ts';
+import {
+  grantsOf,
+  isGrants,
+  isUnread,
+  type Claims,
+  type Grant,
+  type GrantProblem,
+} from '../issuers/grants.ts';
 import type { IssuerSettings } from '../issuers/issuer-settings.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { Rights } from '../keys/rights.ts';
@@ -27,7 +34,10 @@ export class PersonPlaces {
     this.#options = options;
   }
 
-  /** The places of a person, at least one. Rights that the person no longer has are taken away. */
+  /**
+   * The places of a person, at least one. Rights that the person no longer has are taken away; a token whose groups can't
+   * be read takes none.
+   */
   async settle(
     settings: IssuerSettings,
     { iss, sub }: Person,
@@ -35,6 +45,7 @@ export class PersonPlaces {
     from: From,
   ): Promise<readonly Place[] | GrantProblem> {
     const granted = grantsOf(claims, settings);
+    if (!isGrants(granted) && isUnread(granted)) return granted;
     const grants = isGrants(granted) ? granted : [];
     const slugs = grants.flatMap(({ tenant }) => tenant ?? []);
     const tenants = new Map((await this.#options.findTenants(slugs)).map((one) => [one.slug, one]));

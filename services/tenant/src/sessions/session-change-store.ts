@@ -13,7 +13,7 @@ import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
 import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
-import { closeLogins, useReport } from './login-statements.ts';
+import { closeLogins, useReport, type ClosedLogin } from './login-statements.ts';
 import {
   countNewSessions,
   endOldestSessions,
@@ -94,14 +94,18 @@ export class SessionChangeStore {
     });
   }
 
-  /** Ends the sessions of a logout that an issuer reports. False for a report that was used, on whatever replica. */
-  async endAtIssuer(logout: IssuerLogout, from: From): Promise<boolean> {
+  /**
+   * Ends the sessions of a logout that an issuer reports, and returns the logins that it has closed. Null for a report that
+   * was used, on whatever replica.
+   */
+  async endAtIssuer(logout: IssuerLogout, from: From): Promise<ClosedLogin[] | null> {
     return withTransaction(this.#options.system, async (db) => {
-      if (!(await useReport(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return false;
+      if (!(await useReport(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return null;
       await noteLogout(db, logout);
-      const loginIds = await closeLogins(db, logout);
-      await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
-      return true;
+      const closed = await closeLogins(db, logout);
+      const ids = closed.map(({ id }) => id);
+      await this.#recordEnds(db, await endSessionsOfLogins(db, ids), from);
+      return closed;
     });
   }
 

@@ -17,6 +17,8 @@ const rates: ReadonlyMap<string, Rate> = new Map([
   ['provider_key.failing', { everyS: 10 * minute, about: ['provider', 'key', 'provider_key_id'] }],
   // Each replica of chat reads the file.
   ['catalogue.invalid', { everyS: 10 * minute, about: ['digest'] }],
+  // Each replica of tenant asks issuers about people.
+  ['issuer.groups_unreadable', { everyS: hour, about: ['issuer', 'problem'] }],
   ['model.unpriced', { everyS: hour, about: ['provider', 'model'] }],
 ]);
 
