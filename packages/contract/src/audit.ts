@@ -16,6 +16,7 @@ export const auditActions = [
   'api_key.rotated',
   'api_key.revoked',
   'budget.threshold_reached',
+  'login_link.created',
   'mcp_server.created',
   'mcp_server.updated',
   'mcp_server.deleted',

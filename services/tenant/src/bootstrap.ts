@@ -7,19 +7,12 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { assertMigrated } from '@gatehouse/pg/migrate';
 import { createPool, withTransaction } from '@gatehouse/pg/pool';
+import { bySystem } from './by-system.ts';
 import { loadBootstrapConfig, migrations } from './config.ts';
 import type { NewApiKey } from './keys/api-key.ts';
 import { keyCreated } from './keys/key-changes.ts';
 import { insertFirstOwnerKey } from './keys/api-key-system-store.ts';
 import { changeRecorder } from './audit/change-store.ts';
-
-/** The audit context of a change outside of any request, made without an API key. */
-const bySystem = {
-  actor: { key_id: null, role: 'system', user_id: null },
-  tenantId: null,
-  clientIp: null,
-  requestId: null,
-} as const;
 
 /**
  * The bootstrap command: creates the platform's first owner key and prints its text as the only line on standard

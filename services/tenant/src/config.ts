@@ -60,16 +60,7 @@ function issuersIn(
 
 const bootstrapSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL, ...kafkaSettings });
 
-const loginLinkSettings = z.object({ DATABASE_URL: databaseSettings.DATABASE_URL });
-
-/** Settings of the command that makes a link which logs in once. */
-export function loadLoginLinkConfig(
-  environment: Record<string, string | undefined>,
-): Readonly<z.output<typeof loginLinkSettings>> {
-  return parseConfig(loginLinkSettings, environment);
-}
-
-/** Settings of the command that creates the first owner key. */
+/** Settings of the commands that create the first owner key, and a link which logs in once. */
 export function loadBootstrapConfig(
   environment: Record<string, string | undefined>,
 ): Readonly<z.output<typeof bootstrapSettings>> {

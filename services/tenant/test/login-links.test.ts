@@ -44,12 +44,25 @@ it('logs in once, however often the link was opened, and for one of two at once'
   }
   const stored = JSON.stringify(await tenants.rows('select * from tenant.login_tickets'));
   expect(stored).not.toContain(ticketIn(link));
+  // The operator's entry is the owner's alone, and the session says how it was opened.
+  const log = await tenants.call('GET', '/internal/v1/owner/audit-log?action=login_link.created');
+  const [entry] = log.body.data as unknown as Record<string, unknown>[];
+  expect(entry).toMatchObject({
+    ...{ tenant_id: null, actor: { key_id: null, role: 'system', user_id: null } },
+    after: { name: 'Ada', tenant_id: tenant.id },
+  });
   const both = await Promise.all([press(link), press(link)]);
   expect(both.map(({ status }) => status).toSorted()).toEqual([303, 410]);
   const [entered] = both.filter(({ status }) => status === 303);
   expect(entered?.headers.get('location')).toBe('/app/');
   expect(entered?.headers.get('set-cookie')).toMatch(/^__Host-gatehouse=[\w-]{43}; /);
   expect((await press(link)).status).toBe(410);
+  const { data } = (await tenants.call('GET', '/v1/sessions', { as: tenant.admin })).body;
+  expect(data).toMatchObject([{ name: 'Ada', opened_by: 'link' }]);
+  const opened = await tenants.rows<{ by: string }>(
+    `select after->>'opened_by' as by from tenant.audit_log where action = 'session.created'`,
+  );
+  expect(opened).toEqual([{ by: 'link' }]);
 });
 
 it.each([

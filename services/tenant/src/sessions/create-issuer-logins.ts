@@ -25,7 +25,7 @@ import { LoginSecrets } from './login.ts';
 import { PersonPlaces } from './person-places.ts';
 import type { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
-import { UnreadGroupsReport } from './unread-groups.ts';
+import { UnreadGroupsReport } from './unread-groups-system-store.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing };

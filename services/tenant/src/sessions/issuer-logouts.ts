@@ -2,8 +2,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import { IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
-import type { ClosedLogin } from './login-statements.ts';
-import type { Login, LoginSecrets } from './login.ts';
+import type { ClosedLogin, Login, LoginSecrets } from './login.ts';
 import type { From, Session } from './session.ts';
 import type { TokenRevocations } from './token-revocations.ts';
 

@@ -1,6 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
-import type { Login } from './login.ts';
+import type { ClosedLogin } from './login.ts';
 
 /** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
 
@@ -13,9 +13,6 @@ export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean>
   );
   return rowCount === 1;
 }
-
-/** A login that a logout has closed; without a refresh token if there was none, or the login was closed before. */
-export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub' | 'refreshToken'>;
 
 const closedColumns = `id, iss, sub, case when look_at is not null then refresh_token end as "refreshToken"`;
 

@@ -1,3 +1,4 @@
+import type { Change } from '@gatehouse/audited-changes/audit-entry';
 import type { Pool, Queryable } from '@gatehouse/pg/pool';
 
 /** How long a link logs in: it is printed where a person waits for it. */
@@ -7,6 +8,13 @@ const lifeSeconds = 60;
 export interface KeyOfTicket {
   keyId: string;
   secretSha256: Buffer;
+}
+
+/** A key as the entry of a link names it. */
+interface KeyOfLink {
+  id: string;
+  name: string;
+  tenantId: string | null;
 }
 
 /** Inserts a ticket for an active key, by the public half of its text. False if there is no such key. */
@@ -22,6 +30,21 @@ export async function insertLoginTicket(
     [ticketSha256, keyId, lifeSeconds],
   );
   return rowCount === 1;
+}
+
+/** The key that a link is for, by the public half of its text. */
+export async function findKeyOfLink(db: Queryable, keyId: string): Promise<KeyOfLink | null> {
+  const { rows } = await db.query<KeyOfLink>(
+    'select id, name, tenant_id as "tenantId" from tenant.api_keys where key_id = $1',
+    [keyId],
+  );
+  return rows[0] ?? null;
+}
+
+/** The entry of a link, in the audit log of owners: it is the operator's, and no key has made it. */
+export function linkCreated({ id, name, tenantId }: KeyOfLink): Change {
+  const after = { key_id: id, name, tenant_id: tenantId };
+  return { action: 'login_link.created', id, tenantId: null, before: null, after };
 }
 
 /** Links that log in once, of all tenants and of owners. */

@@ -15,6 +15,9 @@ export interface Login {
   createdAt: Date;
 }
 
+/** A login that a logout has closed; without a refresh token if there was none, or the login was closed before. */
+export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub' | 'refreshToken'>;
+
 export interface NewLogin extends Omit<Login, 'createdAt'> {
   /** When the browser began it. */
   begunAt: Date;

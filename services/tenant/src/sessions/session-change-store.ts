@@ -13,7 +13,8 @@ import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
 import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
-import { closeLogins, useReport, type ClosedLogin } from './login-statements.ts';
+import { closeLogins, useReport } from './login-statements.ts';
+import type { ClosedLogin } from './login.ts';
 import {
   countNewSessions,
   endOldestSessions,
