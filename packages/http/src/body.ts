@@ -71,7 +71,7 @@ function arrivingBody(
   { share, ...pace }: ReadOptions,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks = new ChunkList();
+    const chunks = new ChunkList(Math.min(limit, announcedBytes(request) ?? 0));
     const finish = (): void => {
       watch.stop();
       arrived?.();

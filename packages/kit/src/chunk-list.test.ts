@@ -30,3 +30,22 @@ it('merges a body that comes byte by byte into few buffers', () => {
   expect(list.concat()).toHaveLength(200_000);
   expect(list.parts).toBeLessThan(25);
 });
+
+it('has an announced body in memory once, whatever comes of it', () => {
+  const bytes = 300 * 1024;
+  const chunk = Buffer.alloc(64 * 1024, 'a');
+  const whole = new ChunkList(bytes);
+  whole.push(Buffer.alloc(0));
+  for (let at = 0; at < bytes; at += chunk.length) whole.push(chunk.subarray(0, bytes - at));
+  expect([whole.size, whole.parts]).toEqual([bytes, 0]);
+  expect(whole.concat().equals(Buffer.alloc(bytes, 'a'))).toBe(true);
+  const longer = new ChunkList(bytes);
+  for (let count = 0; count < 6; count += 1) longer.push(chunk);
+  longer.push(Buffer.from('b'));
+  expect(longer.concat().equals(Buffer.concat([Buffer.alloc(6 * chunk.length, 'a'), Buffer.from('b')]))).toBe(
+    true,
+  );
+  const shorter = new ChunkList(bytes);
+  shorter.push(Buffer.from('ab'));
+  expect(shorter.concat().toString()).toBe('ab');
+});

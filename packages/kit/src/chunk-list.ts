@@ -7,15 +7,25 @@ const largeBytes = 4 * 1024;
 const keptChunks = 16;
 const slabBytes = 64 * 1024;
 
+/** Bodies of this size or more get their memory at once, if their size is announced. */
+const announcedBytes = 256 * 1024;
+
 /**
  * Collects the chunks of a body in about as much memory as the body has bytes. A Buffer has about 200 bytes of
- * overhead, so a list of one-byte chunks would take 200 times the size of the body.
+ * overhead, so a list of one-byte chunks would take 200 times the size of the body. A large body whose size is announced is
+ * in memory once: otherwise its chunks stay beside the whole until V8 collects old garbage.
  */
 export class ChunkList {
   readonly #parts: Buffer[] = [];
-  #slab = Buffer.alloc(0);
+  #slab: Buffer = Buffer.alloc(0);
+  readonly #expected: number;
   #filled = 0;
   #size = 0;
+
+  /** `expected`: the bytes that are announced. They take no memory until they come. */
+  constructor(expected = 0) {
+    this.#expected = expected >= announcedBytes ? expected : 0;
+  }
 
   get size(): number {
     return this.#size;
@@ -28,6 +38,11 @@ export class ChunkList {
 
   push(chunk: Buffer): void {
     this.#size += chunk.length;
+    if (this.#size <= this.#expected) {
+      if (this.#slab.length === 0) this.#slab = Buffer.allocUnsafeSlow(this.#expected);
+      this.#filled += chunk.copy(this.#slab, this.#filled);
+      return;
+    }
     if (chunk.length >= largeBytes || this.#parts.length < keptChunks) {
       this.#closePart();
       this.#parts.push(chunk);

@@ -18,6 +18,11 @@ describe('a sealed value', () => {
     );
   });
 
+  it('opens to all parts that were sealed as one, of any size', () => {
+    const parts = [Buffer.from('a'), randomBytes(600_000), Buffer.alloc(0), randomBytes(300_000)];
+    expect(ring.open(ring.sealParts(parts, 'c'), 'c').equals(Buffer.concat(parts))).toBe(true);
+  });
+
   it('does not open in another context', () => {
     const contexts = fc.tuple(fc.string(), fc.string()).filter(([a, b]) => a !== b);
     fc.assert(

@@ -26,6 +26,7 @@ import { makePrincipal, type TestIdentity } from '@gatehouse/test/identity';
 import { peerServer } from '@gatehouse/test/peer-server';
 import { someRpcs } from '@gatehouse/test/some-rpcs';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
+import { serviceEnvironment } from '@gatehouse/test/service-environment';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
@@ -172,6 +173,19 @@ export class ChatHarness {
     await service.start();
     this.#services.push(service);
     return service;
+  }
+
+  /** The settings of a process of its own on the same database, before the same peers. Ports are its own. */
+  async environment(): Promise<Record<string, string>> {
+    return {
+      ...serviceEnvironment('chat', { databaseUrl: this.database.url, identity: this.identity }),
+      ...{ TENANT_GRPC: this.#peers.tenant, AGENT_GRPC: this.#peers.agent },
+      ANALYTICS_GRPC: this.#peers.analytics,
+      MEMORY_GRPC: this.memory.address,
+      WEBHOOK_GRPC: this.#webhook?.server.address ?? '',
+      ...{ EGRESS_ALLOW: '127.0.0.1', GATEHOUSE_MODELS: await this.#catalogueFile({}) },
+      ...{ UNUSED: 'provider-key', WRONG: 'not-the-key', ...this.#secrets },
+    };
   }
 
   get url(): string {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';
@@ -15,6 +15,8 @@ import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { requestActor } from '../shared/actor.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import { continuedRequest, heldShare } from './continued-request-http.ts';
+import { RequestFacts } from './request-facts.ts';
+import { LargeWork } from '../wire/large-work.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
@@ -166,42 +168,18 @@ interface Arrival {
   arrivedAt: number;
 }
 
-/** Reads and checks the body. Not part of `complete`, which would keep the parsed body as long as the run lasts. */
+/** Reads and checks the body. Not part of `complete`, which would keep it as long as the run lasts. */
 async function accept(dependencies: CompletionDependencies, arrival: Arrival): Promise<Turn> {
   const { incoming, response, call, admission, arrivedAt } = arrival;
-  const principal = tenantOf(call);
-  const share = openShare(dependencies.bodyBudget, principal.tenantId, response);
+  const { tenantId } = tenantOf(call);
+  const { dialect } = call;
+  const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const { tenantId } = principal;
-  const { dialect, operation, inPath, isCompaction = false } = call;
-  const read = async (text: Buffer): Promise<CompletionRequest> => {
-    const parsed = await parseBody(text, tenantId);
-    const readNow = (): CompletionRequest =>
-      (isCompaction ? dialect.readCompaction?.(text, parsed) : undefined) ??
-      dialect.readRequest(operation, text, parsed, inPath);
-    return readPart(text, tenantId, readNow);
-  };
-  const given = await read(body);
-  // A body may take hours.
-  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
-  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const actor = requestActor({ ...call, principal });
-  const sessionId = arrival.sessionId ?? given.session;
-  const asked = { api: dialect.name, actor, settings, sessionId };
-  const {
-    request,
-    target: found,
-    keep,
-    previousId,
-    text,
-  } = await continuedRequest(dependencies.responses, {
-    ...{ given, body, share, dialect, principal, days: keptDays(settings), read },
-    findFor: (request) => findTarget(dependencies, { ...asked, request }),
-  });
+  const signal = leaving(response);
+  const { target: found, ...read } = await readAccepted(dependencies, arrival, { body, share, signal });
+  const { request, text, ...others } = read;
+  const { actor, settings, sessionId } = others;
   const { compaction } = request;
-  // Kept answers and summaries repeat parts of the text.
-  const isHeld = keep !== null || compaction === 'path';
-  const source = await readPart(text, tenantId, () => request.source(isHeld ? heldShare : share));
   const turn = { dialect, request, actor, target: found, sessionId, arrivedAt };
   const toolTurn = { ...turn, shown: wantsToolEvents(incoming) };
   const { summaries } = dependencies.responses;
@@ -219,26 +197,76 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
     dialect,
     headers: passedHeaders(incoming, dialect),
     request,
-    source,
-    actor,
-    settings,
+    ...others,
     target,
     recall,
     onAnswer,
     tools,
     thoughts,
     seals,
-    keep,
-    previousId,
     sealSummary: compaction === undefined ? undefined : (summary) => summaries.seal(summary, tenantId),
     channel: 'api',
     clientDialect: dialect.name,
     clientName: clientNamed(incoming.headers['user-agent']),
-    sessionId,
     arrivedAt,
     admission,
-    signal: leaving(response),
+    signal,
   });
+}
+
+interface Body {
+  body: Buffer;
+  share: TenantShare;
+  signal: AbortSignal;
+}
+
+/** The values of a large body are in memory while it is read here, and no longer. */
+async function readAccepted(dependencies: CompletionDependencies, arrival: Arrival, given: Body) {
+  const work = new LargeWork(tenantOf(arrival.call).tenantId, given.signal);
+  try {
+    await work.begin(given.body.length);
+    return await readRequest(dependencies, arrival, { ...given, work });
+  } finally {
+    work.end();
+  }
+}
+
+/** The request with everything that it names, and its models. */
+async function readRequest(
+  dependencies: CompletionDependencies,
+  arrival: Arrival,
+  { body, share, work }: Body & { work: LargeWork },
+) {
+  const { call, arrivedAt } = arrival;
+  const principal = tenantOf(call);
+  const { tenantId } = principal;
+  const { dialect, operation, inPath, isCompaction = false } = call;
+  const read = async (text: Buffer): Promise<CompletionRequest> => {
+    const parsed = await parseBody(text, tenantId);
+    const readNow = (): CompletionRequest =>
+      (isCompaction ? dialect.readCompaction?.(text, parsed) : undefined) ??
+      dialect.readRequest(operation, text, parsed, inPath);
+    return readPart(text, tenantId, readNow);
+  };
+  const given = await read(body);
+  // A body may take hours.
+  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
+  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
+  const actor = requestActor({ ...call, principal });
+  const sessionId = arrival.sessionId ?? given.session;
+  const asked = { api: dialect.name, actor, settings, sessionId };
+  const { request, target, keep, previousId, text } = await continuedRequest(dependencies.responses, {
+    ...{ given, body, share, work, dialect, principal, days: keptDays(settings), read },
+    findFor: (each) => findTarget(dependencies, { ...asked, request: each }),
+  });
+  // Kept answers and summaries repeat parts of the text.
+  const isHeld = keep !== null || request.compaction === 'path';
+  const facts = { target, previewChars: settings.previewChars };
+  return readPart(text, tenantId, () => ({
+    ...{ target, keep, previousId, text, actor, settings, sessionId },
+    source: request.source(isHeld ? heldShare : share),
+    request: new RequestFacts(request, facts),
+  }));
 }
 
 /** The optional `X-Stream-Events: tools`. */

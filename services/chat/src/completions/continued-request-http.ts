@@ -6,6 +6,7 @@ import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
 import type { RequestState, StateFormat } from '../dialects/state-format.ts';
 import type { KeptResponses, NamedItem, Reader } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
+import type { LargeWork } from '../wire/large-work.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
 export const heldShare: Share = { release: () => undefined };
@@ -15,6 +16,8 @@ interface Given {
   body: Buffer;
   /** Is charged for the text that goes out. */
   share: { grow(bytes: number): void };
+  /** The turn for what takes memory beside the body. */
+  work: LargeWork;
   dialect: Dialect;
   principal: TenantPrincipal;
   /** How long the tenant's answers are kept. */
@@ -34,7 +37,7 @@ interface Continued {
   text: Buffer;
 }
 
-interface Naming extends Pick<Given, 'body' | 'share' | 'principal' | 'days'> {
+interface Naming extends Pick<Given, 'body' | 'share' | 'work' | 'principal' | 'days'> {
   state: RequestState;
   format: StateFormat;
   /** The one that gets the conversation. */
@@ -50,10 +53,13 @@ const maxReferences = 1_000;
  */
 export async function continuedText(
   responses: KeptResponses,
-  { body, share, principal, days, state, format, provider }: Naming,
+  { body, share, work, principal, days, state, format, provider }: Naming,
 ): Promise<{ own: Buffer; text: Buffer }> {
   const { tenantId, userId } = principal;
-  const reserve = (bytes: number): void => share.grow(bytes);
+  const reserve = async (bytes: number): Promise<void> => {
+    await work.begin(bytes);
+    share.grow(bytes);
+  };
   const asking = { tenantId, userId, days, format, provider, reserve };
   const edited = async (edit: () => Buffer): Promise<Buffer> => {
     const text = await readPart(body, tenantId, edit);
@@ -128,7 +134,7 @@ export async function continuedTarget(
 /** The models of a request, and the request with everything that it names, in a dialect whose answers are kept. */
 export async function continuedRequest(
   responses: KeptResponses,
-  { given, body, share, dialect, principal, days, read, findFor }: Given,
+  { given, body, share, work, dialect, principal, days, read, findFor }: Given,
 ): Promise<Continued> {
   const { tenantId, userId } = principal;
   const { state: format } = dialect;
@@ -140,7 +146,7 @@ export async function continuedRequest(
   const target = await continuedTarget(responses, found, { previousId, reader: { tenantId, userId, days } });
   const provider = target.chain[0].provider.name;
   const { own, text } = await continuedText(responses, {
-    ...{ body, share, principal, days, state, format, provider },
+    ...{ body, share, work, principal, days, state, format, provider },
   });
   const keep = state.keeps
     ? responses.keeping({

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { jsonText, sendJsonText } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
@@ -25,6 +25,8 @@ import { findNamedTarget, type TargetDependencies } from '../turns/find-target.t
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
 import { continuedTarget, continuedText } from './continued-request-http.ts';
+import { RequestFacts } from './request-facts.ts';
+import { LargeWork } from '../wire/large-work.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies, SealDependencies {
@@ -113,23 +115,43 @@ async function readCounted(
   dependencies: CountingDependencies,
   incoming: IncomingMessage,
   response: ServerResponse,
-  { dialect, ...call }: CountingCall,
+  call: CountingCall,
 ): Promise<Counted> {
-  const principal = tenantOf(call);
-  const { tenantId } = principal;
+  const { dialect } = call;
+  const { tenantId } = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const given = await readRequest(body, tenantId, { ...call, dialect });
+  const work = new LargeWork(tenantId, leaving(response));
+  const sessionId = sessionOf(incoming);
+  await work.begin(body.length);
+  const { text, actor, settings, ...read } = await readNamed(dependencies, call, {
+    ...{ body, share, work, sessionId },
+  }).finally(() => work.end());
+  const tools = await withTools(dependencies, { dialect, actor, ...read });
+  const seals = await withSeals(dependencies, { dialect, text, target: read.target, tenantId, settings });
+  return { dialect, ...read, tools, seals };
+}
+
+/** The request with everything that it names, and its models. */
+async function readNamed(
+  dependencies: CountingDependencies,
+  { dialect, ...call }: CountingCall,
+  { sessionId, ...given }: { body: Buffer; share: TenantShare; work: LargeWork; sessionId: string | null },
+) {
+  const { body, share } = given;
+  const principal = tenantOf(call);
+  const { tenantId } = principal;
+  const read = await readRequest(body, tenantId, { ...call, dialect });
   const actor = requestActor({ ...call, principal });
   const settings = await dependencies.settings.getForKey(principal, call);
   const { state: format } = dialect;
-  const { state } = given;
+  const { state } = read;
   const days = keptDays(settings);
   const target = await continuedTarget(
     dependencies.responses,
     await findNamedTarget(dependencies, {
-      ...{ request: given, actor, settings },
-      sessionId: sessionOf(incoming) ?? given.session,
+      ...{ request: read, actor, settings },
+      sessionId: sessionId ?? read.session,
     }),
     { previousId: state?.previousId ?? null, reader: { tenantId, userId: principal.userId, days } },
   );
@@ -137,14 +159,15 @@ async function readCounted(
     format === undefined || state === undefined
       ? { text: body }
       : await continuedText(dependencies.responses, {
-          ...{ body, share, principal, days, state, format },
+          ...{ ...given, principal, days, state, format },
           provider: target.chain[0].provider.name,
         });
-  const request = text === body ? given : await readRequest(text, tenantId, { ...call, dialect });
-  const source = await readPart(text, tenantId, () => request.source(share));
-  const tools = await withTools(dependencies, { dialect, request, actor, target });
-  const seals = await withSeals(dependencies, { dialect, text, target, tenantId, settings });
-  return { dialect, request, source, target, tools, seals };
+  const request = text === body ? read : await readRequest(text, tenantId, { ...call, dialect });
+  return readPart(text, tenantId, () => ({
+    ...{ text, actor, settings, target },
+    source: request.source(share),
+    request: new RequestFacts(request, { target: { ...target, memory: null }, previewChars: 0 }),
+  }));
 }
 
 async function readRequest(

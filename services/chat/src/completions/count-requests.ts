@@ -1,13 +1,15 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest, CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { translatedFailure, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import type { TurnTools } from '../tools/tools.ts';
 import type { Translation } from '../translation/translation.ts';
+import { LargeWork } from '../wire/large-work.ts';
 
 /** A dialect with counts of tokens. */
 export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
@@ -15,7 +17,7 @@ export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
 /** A request as it would go to a provider. */
 export interface Counted {
   dialect: CountingDialect;
-  request: CompletionRequest;
+  request: AcceptedRequest;
   source: RequestSource;
   target: Target;
   tools: TurnTools | null;
@@ -47,15 +49,18 @@ export async function countRequest(
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
   const translation = translationFor(name, model, { account: () => options.account });
-  const body = bodyFor(counted, model, { ...options, isTranslated: translation !== null });
+  const write = (): Buffer => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
   if (translation === null)
     return {
-      body,
+      body: write(),
       headers: options.headers,
       answerIn: (bytes, fields) => (counts.isCount(fields) ? bytes : null),
       failed: (failure) => failure,
     };
-  const translated = await translatedCount(translation, body, options.tenantId);
+  const { tenantId } = options;
+  const translated = await LargeWork.during({ tenantId, bytes: counted.source.bytes }, () =>
+    translatedCount(translation, write(), tenantId),
+  );
   return translated === null
     ? null
     : {

@@ -140,10 +140,10 @@ export interface CompletionRequest extends RequestHead {
   asked(defaults: Fields): Asked;
   /** Why a model of another API than its dialect's can't be asked; null if it can. Absent if none can. */
   refusalIn?(model: AnsweringModel): AppError | null;
-  /** Shows what the client asked for, where a provider repeats more; null where the bytes stay. Keeps no request. */
-  viewWith?(added: Additions): AnswerView | null;
+  /** Shows what the client asked for, where a provider repeats more; null where the bytes stay. Holds no request. */
+  readonly viewWith?: (added: Additions) => AnswerView | null;
   /** The same for an answer that is kept, with everything that a later request needs. */
-  keptView?(added: Additions): AnswerView;
+  readonly keptView?: (added: Additions) => AnswerView;
   /** The text for provider calls. Throws a 400 for a request with too many members. */
   source(share: Share): RequestSource;
 }
@@ -167,6 +167,8 @@ export interface Share {
 
 /** The text of a request, for as long as another provider call may need it. */
 export interface RequestSource {
+  /** Bytes of the client's request; 0 once it is released. */
+  readonly bytes: number;
   /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
   rewritten(rewrite: Rewrite): Buffer;
   /** Names of hints that the body for a model has no place for. */

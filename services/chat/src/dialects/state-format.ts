@@ -1,7 +1,7 @@
 /** Answers that the gateway keeps, in a dialect whose clients go on from them. */
 export interface StateFormat {
-  /** The items of a request's own input, as a JSON array. */
-  inputOf(body: Buffer): Buffer;
+  /** The items of a request's own input, as a JSON array in parts: those of the body are no copies. */
+  inputOf(body: Buffer): Buffer[];
   /** A request that names no earlier answer, and has these items before its own input. */
   continued(body: Buffer, earlier: readonly Buffer[]): Buffer;
   /**

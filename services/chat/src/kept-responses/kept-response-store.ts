@@ -12,6 +12,7 @@ import {
   smallMembers,
   wholeOf,
 } from '../wire/json-parts.ts';
+import { LargeWork } from '../wire/large-work.ts';
 import { itemKey, newestKeys } from './item-keys.ts';
 import {
   deleteResponse,
@@ -29,6 +30,12 @@ import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './
 
 /** Responses of one conversation, and the bytes of all: as much as a request may have. */
 const most = { responses: 1_000, bytes: 20 * 1024 * 1024 };
+/** A kept response is an object with these two members. */
+const [keptStart, keptMiddle, keptEnd] = [
+  Buffer.from('{"input":'),
+  Buffer.from(',"response":'),
+  Buffer.from('}'),
+];
 /** More than any response or request has. */
 const maxItems = 100_000;
 
@@ -40,7 +47,8 @@ export interface Reader extends Holder {
 interface Asking {
   format: StateFormat;
   provider: string;
-  reserve: (bytes: number) => void;
+  /** Waits until so many bytes may be read, and counts them. */
+  reserve: (bytes: number) => Promise<void>;
 }
 
 export interface KeptResponse {
@@ -155,16 +163,17 @@ export class KeptResponses {
   /** Keeps the answer of a request, whose own input this is. `previousId`: the response that it goes on from. */
   keeping({ input, itemIds, previousId, days, ...holder }: Reader & Kept): KeepAnswer {
     return async (response, { id, ageMs, provider }) => {
-      const parts = ['{"input":', input, ',"response":', response, '}'];
-      const plain = Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)));
-      const content = this.#keyRing.seal(plain, contextOfResponse(id, holder));
+      const { tenantId, userId } = holder;
+      const parts = [keptStart, ...input, keptMiddle, response, keptEnd];
+      const bytes = parts.reduce((sum, { length }) => sum + length, 0);
       const previous = previousId === null ? null : runIdOf(previousId);
-      const itemKeys = newestKeys(
-        [...itemIds, ...(await outputIds(response, holder.tenantId))],
-        holder.userId,
-      );
-      await insertResponse(this.#pool, {
-        ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys, ageMs },
+      const itemKeys = newestKeys([...itemIds, ...(await outputIds(response, tenantId))], userId);
+      // The sealed value and what is sent of it to the database are two copies more.
+      await LargeWork.during({ tenantId, bytes }, () => {
+        const content = this.#keyRing.sealParts(parts, contextOfResponse(id, holder));
+        return insertResponse(this.#pool, {
+          ...{ ...holder, id, previousId: previous, provider, content, days, itemKeys, ageMs },
+        });
       });
     };
   }
@@ -211,11 +220,11 @@ export class KeptResponses {
   }
 
   /** The contents of responses, in memory that was reserved for them. */
-  #read(
+  async #read(
     rows: readonly HeldRow[],
     { tenantId, reserve }: Pick<Reader & Asking, 'tenantId' | 'reserve'>,
   ): Promise<ReadonlyMap<string, Buffer>> {
-    reserve(bytesOf(rows));
+    await reserve(bytesOf(rows));
     const ids = rows.map(({ id }) => id);
     return readContents(this.#pool, tenantId, ids);
   }
@@ -253,8 +262,8 @@ export class KeptResponses {
 
 /** Everything of a request that is kept with its answer. */
 interface Kept {
-  /** The items of its own input: a JSON array. */
-  input: Buffer;
+  /** The items of its own input: a JSON array in parts. */
+  input: readonly Buffer[];
   /** The ids that items of it have, the oldest first. */
   itemIds: readonly string[];
   /** The response that it goes on from. */

@@ -1,5 +1,6 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { Asked, CompletionRequest } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { Asked } from '../dialects/dialect.ts';
 import type { CostBounds } from '../catalogue/price.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 
@@ -25,7 +26,7 @@ export interface MostTokens extends CostBounds {
 
 /** For each model that the request may go to. `headers`: those of the client that its API passes on. */
 export function mostTokens(
-  request: CompletionRequest,
+  request: AcceptedRequest,
   target: Target,
   headers: Readonly<Record<string, string>> = {},
 ): MostTokens[] {
@@ -42,7 +43,7 @@ export function mostTokens(
 const leastOutputTokens = 4_096;
 
 /** The fewest tokens of an answer to which its limit may be lowered; null if it may not be. */
-export function leastTokens(request: CompletionRequest, target: Target): number | null {
+export function leastTokens(request: AcceptedRequest, target: Target): number | null {
   if (request.operation === 'embeddings') return null;
   // Providers want more than what is for thinking.
   const budgets = request.thinkingTokens(target.defaults).map((tokens) => tokens + 1);
@@ -53,7 +54,7 @@ export function leastTokens(request: CompletionRequest, target: Target): number 
  * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
  * messages has more bytes than the tokens that providers add for each.
  */
-function mostInputTokens({ bytes }: CompletionRequest, target: Target, { attachments }: Asked): number {
+function mostInputTokens({ bytes }: AcceptedRequest, target: Target, { attachments }: Asked): number {
   const added = Buffer.byteLength(`${addedTexts(target).join('')}${JSON.stringify(target.defaults)}`);
   return Math.min(tokenCap, bytes + added - attachments.bytes + attachments.count * attachmentTokens);
 }

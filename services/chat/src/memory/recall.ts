@@ -8,7 +8,7 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';
@@ -36,7 +36,7 @@ export interface RecallOptions {
 
 /** The turn that a search is for. */
 export interface RecallTurn {
-  request: CompletionRequest;
+  request: AcceptedRequest;
   actor: ProvenActor;
   target: Target;
   sessionId: string | null;

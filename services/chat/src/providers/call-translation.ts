@@ -6,6 +6,7 @@ import { concernsRequest } from '../dialects/error-words.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
 import type { KnownThoughts } from '../translation/sealed-thoughts.ts';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
+import { LargeWork } from '../wire/large-work.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
@@ -140,14 +141,24 @@ export function hasBegun(
   return begun || (reported?.answer.chars ?? 0) > 0;
 }
 
+/** A request in the client's API, which is written once its turn has come. */
+interface WrittenRequest {
+  /** Bytes of the client's request. */
+  bytes: number;
+  write: () => Buffer;
+  signal: AbortSignal;
+}
+
 /** A request in the API of a model; the 400 of one that it can't express. */
 export async function translatedRequest(
   translation: Translation,
-  body: Buffer,
+  { bytes, write, signal }: WrittenRequest,
   asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
 ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
   try {
-    return await translation.request(body, asked);
+    return await LargeWork.during({ tenantId: asked.tenantId, bytes, signal }, () =>
+      translation.request(write(), asked),
+    );
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

@@ -190,7 +190,7 @@ export class ProviderChain {
   ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
-    const asked = orRefusal(() =>
+    const write = (): Buffer =>
       source.rewritten({
         api: translation === null ? model.api : api,
         isTranslated: translation !== null,
@@ -203,12 +203,14 @@ export class ProviderChain {
         defaults: target.defaults,
         maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
         tools: this.#options.tools ?? null,
-      }),
-    );
-    if (asked instanceof AppError) return asked;
-    return translation === null
-      ? { body: asked, ignored: source.leftOut?.(model) ?? [] }
-      : translatedRequest(translation, asked, { tenantId, isStream: request.stream, thoughts });
+      });
+    if (translation !== null) {
+      const { signal } = this.#options.receiver;
+      const written = { bytes: source.bytes, write, signal };
+      return translatedRequest(translation, written, { tenantId, isStream: request.stream, thoughts });
+    }
+    const body = orRefusal(write);
+    return body instanceof AppError ? body : { body, ignored: source.leftOut?.(model) ?? [] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */

@@ -181,7 +181,11 @@ export class ToolLoop {
       maxTokens,
       thoughts: this.#thoughts,
       // Another call may follow.
-      source: { rewritten: (rewrite) => chain.source.rewritten(rewrite), release: () => undefined },
+      source: {
+        bytes: chain.source.bytes,
+        rewritten: (rewrite) => chain.source.rewritten(rewrite),
+        release: () => undefined,
+      },
       receiver: isFirst ? chain.receiver : laterReceiver(chain.receiver),
       record: run,
       tools,

@@ -1,6 +1,5 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { scanInTurns } from '@gatehouse/kit/json-turns';
 import type { ProviderError } from '../dialects/dialect.ts';
@@ -38,16 +37,11 @@ const clients: Record<DialectName, TranslatedApi> = { chat, responses, messages,
 /** Those that providers are called in. */
 const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
 
-/** A larger request is in memory four times while it is translated: its text, its values, their new text, and its pieces. */
-const largeBytes = 1024 * 1024;
-/** Turns at the event loop are one at a time anyway: six requests of 17 MiB at once took no less time, and 212 MiB for 123. */
-const largeRequests = new FairQueue({ perKey: 1, slots: 2, maxWaiting: 1_000 });
-
 /** The translation of one provider call: its request first, and then its answer. */
 export interface Translation {
   /**
    * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
-   * field for one that can't be expressed.
+   * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
    */
   request(body: Buffer, asked: TranslatedRequest): Promise<{ body: Buffer; ignored: string[] }>;
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
@@ -129,12 +123,7 @@ class ApiTranslation implements Translation {
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
-  request(body: Buffer, asked: TranslatedRequest): Promise<{ body: Buffer; ignored: string[] }> {
-    const translated = () => this.#request(body, asked);
-    return body.length <= largeBytes ? translated() : largeRequests.run(asked.tenantId, translated);
-  }
-
-  async #request(
+  async request(
     body: Buffer,
     { tenantId, isStream, thoughts, isCount = false }: TranslatedRequest,
   ): Promise<{ body: Buffer; ignored: string[] }> {
@@ -156,7 +145,7 @@ class ApiTranslation implements Translation {
     const flat = await inSteps(this.#names.flat(asking), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
-    const written = await inSteps(writtenIn(counted ?? request), inTurn);
+    const written = await inSteps(writtenIn(counted ?? request, body.length), inTurn);
     return { body: written, ignored: left.ignored };
   }
 
@@ -249,19 +238,30 @@ class ApiTranslation implements Translation {
   }
 }
 
+/** Spare bytes for members that are added to a short request. */
+const spareBytes = 1024;
+
 async function parsedFields(body: Buffer, tenantId: string | null, inTurn: InTurn): Promise<Fields> {
   if (body.length > smallBytes) await scanInTurns(body, tenantId);
-  const text = await inTurn(() => body.toString());
-  return inTurn(() => JSON.parse(text) as Fields);
+  // Nothing holds the text while its values are used.
+  return inTurn(() => body.toString()).then((text) => inTurn(() => JSON.parse(text) as Fields));
 }
 
-function* writtenIn(request: object): Steps<Buffer> {
-  const pieces: Buffer[] = [];
+/** Writes a request as JSON, of about as many bytes as are expected, without a second copy of it. */
+function* writtenIn(request: object, expected: number): Steps<Buffer> {
+  let written = Buffer.allocUnsafeSlow(Math.ceil(expected * 1.1) + spareBytes);
+  let at = 0;
   for (const piece of jsonPieces(request)) {
-    pieces.push(Buffer.from(piece));
+    const needed = at + Buffer.byteLength(piece);
+    if (needed > written.length) {
+      const longer = Buffer.allocUnsafeSlow(needed * 2);
+      written.copy(longer, 0, 0, at);
+      written = longer;
+    }
+    at += written.write(piece, at);
     yield;
   }
-  return Buffer.concat(pieces);
+  return written.subarray(0, at);
 }
 
 /** Throws for images and files in system texts: providers have no place for them there. */

@@ -9,7 +9,8 @@ import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
-import type { Additions, CompletionRequest, Dialect, RequestSource } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { Additions, Dialect, RequestSource } from '../dialects/dialect.ts';
 import { responseId } from '../kept-responses/response-id.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import type { Actor } from '../shared/actor.ts';
@@ -37,7 +38,7 @@ export interface TurnDependencies {
 export interface TurnRequest {
   /** The format of the request and its answer. */
   dialect: Dialect;
-  request: CompletionRequest;
+  request: AcceptedRequest;
   source: RequestSource;
   actor: Actor;
   settings: KeySettings;

@@ -1,6 +1,6 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { LastingRun } from '../runs/run.ts';
 import type { CallThoughts, KnownThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
@@ -29,7 +29,7 @@ export interface ThoughtDependencies {
 
 interface ThoughtTurn {
   dialect: { name: DialectName };
-  request: CompletionRequest;
+  request: AcceptedRequest;
   target: Target;
   actor: Actor;
   /** Is charged for what is read. */

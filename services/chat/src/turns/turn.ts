@@ -202,6 +202,9 @@ const noThoughts: TurnThoughts['known'] = new Map();
 /** No provider call needs the known thoughts once it needs the request no more. */
 function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSource {
   return {
+    get bytes(): number {
+      return source.bytes;
+    },
     rewritten: (rewrite) => source.rewritten(rewrite),
     leftOut: (model) => source.leftOut?.(model) ?? [],
     release: () => {

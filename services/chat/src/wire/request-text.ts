@@ -23,6 +23,10 @@ export class RequestText<Rewrite> {
     this.#rewrite = rewrite;
   }
 
+  get bytes(): number {
+    return this.#text?.body.length ?? 0;
+  }
+
   rewritten(rewrite: Rewrite): Buffer {
     if (this.#text === null) throw new Error('the request was released already');
     return this.#rewrite(this.#text.body, rewrite, this.#text.members);

@@ -47,8 +47,10 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     return null;
   }
 
-  viewWith(): AnswerView {
-    return new EmbeddingsView(this.promptSample(), this.#fields['encoding_format'] === 'base64');
+  get viewWith(): () => AnswerView {
+    const sample = this.promptSample();
+    const isBase64 = this.#fields['encoding_format'] === 'base64';
+    return () => new EmbeddingsView(sample, isBase64);
   }
 
   override source(share: Share): RequestSource {
@@ -57,6 +59,9 @@ export class OpenAiEmbeddings extends OpenAiRequest {
     );
     const hints = this.#hints;
     return {
+      get bytes(): number {
+        return text.bytes;
+      },
       rewritten: (rewrite) => text.rewritten(rewrite),
       release: () => {
         text.release();

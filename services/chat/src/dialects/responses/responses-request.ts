@@ -153,15 +153,18 @@ export class ResponsesRequest implements CompletionRequest {
     };
   }
 
-  viewWith(added: Additions): AnswerView | null {
-    if (this.compaction === 'path') return new CompactedView(this.#items.filter(isOfUser));
-    const asked = { ...added, store: this.#stores, encrypted: this.#wantsEncrypted };
-    const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
-    return !asked.store && asked.encrypted && !adds ? null : new AskedView(asked);
+  get viewWith(): (added: Additions) => AnswerView | null {
+    const compacted = this.compaction === 'path' ? new CompactedView(this.#items.filter(isOfUser)) : null;
+    const asked = { store: this.#stores, encrypted: this.#wantsEncrypted };
+    return (added) => {
+      const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
+      const isAsGiven = !asked.store && asked.encrypted && !adds;
+      return compacted ?? (isAsGiven ? null : new AskedView({ ...added, ...asked }));
+    };
   }
 
-  keptView(added: Additions): AnswerView {
-    return new AskedView({ ...added, store: true, encrypted: true });
+  get keptView(): (added: Additions) => AnswerView {
+    return (added) => new AskedView({ ...added, store: true, encrypted: true });
   }
 
   source(share: Share): RequestSource {
@@ -172,10 +175,9 @@ export class ResponsesRequest implements CompletionRequest {
       asksToReason: saysSomething(this.#fields['reasoning']),
       lost: new Set(this.#stores ? this.#lost : []),
       seals: this.#seals,
-      compactions: new Set(
-        [...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'),
-      ),
+      compactions: this.#compactions,
     };
+    // No function in here names `this`: V8 would keep it, and with it all values, for as long as the source.
     return new RequestText(this.#body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
     );
@@ -190,6 +192,10 @@ export class ResponsesRequest implements CompletionRequest {
   get #seals(): ReadonlyMap<number, string> {
     const seals = this.#items.map(({ encrypted_content: seal }) => sealTextIn(seal));
     return new Map([...seals.entries()].flatMap(([place, seal]) => (seal === null ? [] : [[place, seal]])));
+  }
+
+  get #compactions(): ReadonlySet<number> {
+    return new Set([...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'));
   }
 
   get #stores(): boolean {

@@ -18,12 +18,10 @@ function inputIn(members: readonly Member[]): Member {
 
 const userMessage = '{"type":"message","role":"user","content":';
 
-function inputOf(body: Buffer): Buffer {
+function inputOf(body: Buffer): Buffer[] {
   const { valueStart, valueEnd: end } = inputIn(objectMembers(body));
   const value = body.subarray(valueStart, end);
-  return body[valueStart] === quote
-    ? Buffer.concat([Buffer.from(`[${userMessage}`), value, Buffer.from('}]')])
-    : Buffer.from(value);
+  return body[valueStart] === quote ? [Buffer.from(`[${userMessage}`), value, Buffer.from('}]')] : [value];
 }
 
 function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {

@@ -1,0 +1,35 @@
+import { expect, it } from '@jest/globals';
+import { LargeWork } from './large-work.ts';
+
+const large = 2 * 1024 * 1024;
+
+it('of large requests is done one at a time, and of small ones at once', async () => {
+  const first = new LargeWork('a');
+  await first.begin(large);
+  // Twice is once.
+  await first.begin(large);
+  const order: string[] = [];
+  const second = LargeWork.during({ tenantId: 'b', bytes: large }, () =>
+    Promise.resolve(order.push('large')),
+  );
+  await LargeWork.during({ tenantId: 'b', bytes: 1_000 }, () => Promise.resolve(order.push('small')));
+  await new Promise(setImmediate);
+  expect(order).toEqual(['small']);
+  first.end();
+  first.end();
+  await second;
+  expect(order).toEqual(['small', 'large']);
+});
+
+it('leaves its line with its client, and the next one when it fails', async () => {
+  const first = new LargeWork('a');
+  await first.begin(large);
+  const client = new AbortController();
+  const left = new LargeWork('b', client.signal).begin(large);
+  client.abort(new Error('the client left'));
+  await expect(left).rejects.toThrow('the client left');
+  first.end();
+  const failing = LargeWork.during({ tenantId: 'c', bytes: large }, () => Promise.reject(new Error('no')));
+  await expect(failing).rejects.toThrow('no');
+  await LargeWork.during({ tenantId: 'd', bytes: large }, () => Promise.resolve());
+});
