@@ -94,7 +94,8 @@ describe('what is said of one service', () => {
     for (const [name, { containers }] of pods) {
       const { requests, ...rest } = containers[0]?.resources ?? {};
       expect(requests).toHaveProperty('memory');
-      expect(rest).toEqual(name === service ? {} : { limits: { memory: '768Mi' } });
+      const memory = name === 'chat' ? '896Mi' : '768Mi';
+      expect(rest).toEqual(name === service ? {} : { limits: { memory } });
     }
   });
 

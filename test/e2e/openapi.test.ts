@@ -12,6 +12,7 @@ import { TestMcpServer } from '@gatehouse/test/mcp-server';
 import { signed } from '@gatehouse/test/webhook-senders';
 import { expectSameAsCsv } from './csv-lists.ts';
 import { logInAtServer, registerLoginServer } from './login-server.ts';
+import { makePersonKey, openSession } from './openapi-people.ts';
 import { actingUserOf, bodiesOf, isTable, pathOf, rank, sentBody, successesOf } from './openapi-replay.ts';
 import {
   DocumentCheck,
@@ -47,6 +48,7 @@ beforeAll(async () => {
   login.protect(loginServer);
   made.set(loginServers, await registerLoginServer(credentials, loginServer.url));
   await makeTarget();
+  personKey = await makePersonKey(credentials);
 }, startTimeoutMs);
 
 afterAll(async () => {
@@ -67,6 +69,7 @@ interface Sent {
 
 function keyOf(operation: Operation): string | null {
   if (operation.operationId === 'transfers.previews.accept') return target.adminKey;
+  if (operation.operationId.startsWith('me.api-keys.')) return personKey;
   // The examples write to the memory of an agent, not of a user.
   const role = operation['x-required-scope'] === 'memory.write' ? 'admin' : roleFor(operation);
   return role === null ? null : credentials[`${role}_key`];
@@ -118,6 +121,9 @@ async function makeTarget(): Promise<void> {
   const { id, admin_key: adminKey } = (await response.json()) as { id: string; admin_key: string };
   Object.assign(target, { id, adminKey });
 }
+
+/** A key that is bound to a user, who makes keys with it. */
+let personKey = '';
 
 /** Ids of what the replay made, by the path of its collection. */
 const made = new Map<string, string>();
@@ -237,6 +243,8 @@ describe('the examples of the document, one after the other', () => {
       const sender = senderOf[operation.operationId];
       // The replay has deleted the data of the user before.
       if (operation.operationId === 'mcp.logins.delete') await logInAtServer(credentials, login);
+      if (operation.operationId === 'me.sessions.delete')
+        made.set('/v1/me/sessions', await openSession(credentials));
       const sent = {
         body: bodyOf(body),
         params: paramsOf(operation),

@@ -50,7 +50,7 @@ export async function callGateway(url: string, route: string, call: Call = {}): 
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const json = response.headers.get('content-type')?.includes('json') === true;
+  const json = /^application\/(\w+\+)?json\b/.test(response.headers.get('content-type') ?? '');
   return {
     status: response.status,
     headers: response.headers,

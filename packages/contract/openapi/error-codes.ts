@@ -86,6 +86,7 @@ const when: Record<ErrorCode, When> = {
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
   acting_user_required: either(
+    at('me.api-keys.list', 'me.api-keys.create', 'me.api-keys.rotate', 'me.api-keys.revoke'),
     at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create'),
     needsActingUser,
     writesMemory,

@@ -4,7 +4,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
-import { insertLoginTicket, LoginTicketSystemStore } from '../src/sessions/login-ticket-system-store.ts';
+import {
+  findKeyOfLink,
+  insertLoginTicket,
+  LoginTicketSystemStore,
+} from '../src/sessions/login-ticket-system-store.ts';
 import { Browser, type Sent, type Shown } from './browser.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -91,6 +95,7 @@ it('is of no use after its minute, after a rotation, and for a key that ended', 
   const log = createLogger('tenant', 'silent');
   const pool = createPool({ url: tenants.database.url, role: 'tenant_system', max: 1, log });
   expect(await insertLoginTicket(pool, Buffer.alloc(32), key.slice(4, 20))).toBe(false);
+  expect(await findKeyOfLink(pool, 'nobody')).toBeNull();
   expect(await new LoginTicketSystemStore(pool).deleteOld(10)).toBe(1);
   await pool.end();
 });

@@ -40,12 +40,15 @@ export class AuditLogSystemStore {
   }
 }
 
+/** The event of a change in this service finds its entry in the log: with microseconds, so the id alone decides. */
 async function insert(db: Queryable, entry: NewAuditEntry, at: string | null): Promise<void> {
   const { actor, resource } = entry;
   await db.query(
     `insert into tenant.audit_log (id, at, action, actor_key_id, actor_role, actor_user_id, tenant_id, resource_type,
        resource_id, client_ip, request_id, before, after)
-     values ($1, coalesce($2, now()), $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+     select $1::uuid, coalesce($2::timestamptz, now()), $3, $4::uuid, $5, $6, $7::uuid, $8, $9::uuid, $10, $11, $12::json,
+       $13::json
+     where not exists (select from tenant.audit_log where id = $1::uuid)
      on conflict do nothing`,
     [
       entry.id,

@@ -42,7 +42,7 @@ export class ChangeSystemStore {
   async deleteOld(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.changes where ctid = any(array(
-         select ctid from tenant.changes where at < now() - interval '10 minutes' limit $1 for update skip locked))`,
+         select ctid from tenant.changes where at < now() - interval '10 minutes' limit $1))`,
       [limit],
     );
     return rowCount ?? 0;
