@@ -1,3 +1,4 @@
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { assertTenantActive } from '@gatehouse/kit/errors';
 import { OutageCache, type OutageCacheOptions } from '@gatehouse/kit/outage-cache';
 import type { CallContext } from './client.ts';
@@ -18,25 +19,28 @@ export type SettingsCaller = Pick<CallContext, 'requestId' | 'trace'>;
 export interface ActiveTenantsOptions<Settings> {
   /** Asks the tenant service. */
   load: (tenantId: string, context: SettingsContext) => Promise<SentSettings<Settings>>;
+  /** The changes of tenants, by their ids. */
+  changes: ChangeWatch;
   /** For settings whose size tenants decide. Default: only the number of tenants is limited. */
   size?: OutageCacheOptions<Settings>['size'];
 }
 
 const deadlineMs = 2_000;
-const maxTenants = 10_000;
+const maxTenants = 50_000;
+const longestMs = 5 * 60_000;
 
 /** How long settings are valid during an outage of the tenant service. */
 export const settingsOutageMs = 5 * 60_000;
 
 /**
- * Settings of tenants: a second old at most, or five minutes during an outage of the tenant service. Each method
- * throws 403 `tenant_suspended` for a tenant that is not active, even if the edge's cache has it as active.
+ * Settings of tenants: current for what the watch knows, a second old at most if that knows nothing, or five minutes during
+ * an outage of the tenant service. Each method throws 403 `tenant_suspended` for a tenant that is not active, even if the edge's cache has it as active.
  */
 export class ActiveTenants<Settings> {
   readonly #load: ActiveTenantsOptions<Settings>['load'];
   readonly #tenants: OutageCache<SentSettings<Settings>>;
 
-  constructor({ load, size }: ActiveTenantsOptions<Settings>) {
+  constructor({ load, size, changes }: ActiveTenantsOptions<Settings>) {
     this.#load = load;
     this.#tenants = new OutageCache({
       max: maxTenants,
@@ -44,6 +48,7 @@ export class ActiveTenants<Settings> {
       freshMs: 1_000,
       outageMs: settingsOutageMs,
       isOutage,
+      watch: { changes, longestMs, subjectsOf: (_, tenantId) => [tenantId] },
     });
   }
 

@@ -2,6 +2,7 @@ import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
+import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { ChatConfig } from '../config.ts';
 
 /** The services that chat calls. It is ready once it has reached tenant and agent. */
@@ -12,7 +13,7 @@ export function createPeers(shell: Shell, config: ChatConfig) {
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   shell.require('tenant', () => tenant.reached);
   shell.require('agent', () => agent.reached);
-  return { tenant, agent, memory };
+  return { tenant, changes: followTenants(shell, tenant), agent, memory };
 }
 
 export type Peers = ReturnType<typeof createPeers>;

@@ -8,6 +8,7 @@ import {
 import { hangIsOutage, isOutage } from '@gatehouse/grpc/errors';
 import type { Peer } from '@gatehouse/grpc/client';
 import { cacheKey } from '@gatehouse/kit/cache-key';
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { OutageCache } from '@gatehouse/kit/outage-cache';
 import type { KeySettings, OwnKey, TenantSettings } from './tenant-settings.ts';
 import type {
@@ -28,17 +29,18 @@ const keyDeadlineMs = 2_000;
 export class TenantSettingsClient {
   readonly #peer: Peer<TenantServiceClient>;
   readonly #tenants: ActiveTenants<Known>;
-  /** Limits of a key don't change: five seconds bound what asking for them costs, not how old they may be. */
+  /** Limits of a key never change. */
   readonly #keys = new OutageCache<readonly Resource[]>({
     max: 50_000,
-    freshMs: 5_000,
+    freshMs: 5 * 60_000,
     outageMs: settingsOutageMs,
     isOutage,
   });
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
     this.#peer = peer;
     this.#tenants = new ActiveTenants({
+      changes,
       load: (tenantId, context) => this.#loadTenant(tenantId, context),
       size: { maxBytes: 64 * 1024 * 1024, of: sizeOf },
     });

@@ -1,5 +1,6 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { Peer } from '@gatehouse/grpc/client';
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import type { MemoryLimits as SentLimits, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { noLimits, type MemoryLimits } from '../store/scopes/scope-statements.ts';
 
@@ -7,8 +8,9 @@ import { noLimits, type MemoryLimits } from '../store/scopes/scope-statements.ts
 export class MemoryLimitsClient {
   readonly #tenants: ActiveTenants<MemoryLimits>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
     this.#tenants = new ActiveTenants({
+      changes,
       load: async (tenantId, context) => {
         const request = { tenantId, omitLimitedKeys: true };
         const { memoryLimits, status } = await peer.call('getTenantSettings', request, context);

@@ -2,6 +2,7 @@ import { AgentServiceClient } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Shell } from '@gatehouse/shell/shell';
+import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { MemoryConfig } from '../config.ts';
 import { AgentClient } from './agents.ts';
 import { CompletionClient } from './completions.ts';
@@ -17,7 +18,7 @@ export function createPeers(shell: Shell, config: MemoryConfig) {
   const tenant = shell.peer('tenant', config.TENANT_GRPC, TenantServiceClient);
   return {
     agents: new AgentClient(agent),
-    limits: new MemoryLimitsClient(tenant),
+    limits: new MemoryLimitsClient(tenant, followTenants(shell, tenant)),
     embedder: new Embedder(chat, shell.signer),
     completions: new CompletionClient(chat),
   };

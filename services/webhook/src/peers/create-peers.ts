@@ -4,6 +4,7 @@ import { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { publishedChanges } from '@gatehouse/shell/published-changes';
 import type { Shell } from '@gatehouse/shell/shell';
+import { followTenants } from '@gatehouse/shell/tenant-changes';
 import type { WebhookConfig } from '../config.ts';
 import { AgentClient } from './agent-peer.ts';
 import { CompletionClient } from './completion-peer.ts';
@@ -30,7 +31,7 @@ export function createPeers(
     parts: [changes.idempotency],
     agents: new AgentClient(agent),
     completions: new CompletionClient(chat, shell.signer),
-    tenants: new TenantClient(tenant),
+    tenants: new TenantClient(tenant, followTenants(shell, tenant)),
     changes,
   };
 }

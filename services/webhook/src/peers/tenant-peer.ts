@@ -1,5 +1,6 @@
 import { ActiveTenants, type SettingsCaller } from '@gatehouse/grpc/active-tenants';
 import type { Peer } from '@gatehouse/grpc/client';
+import type { ChangeWatch } from '@gatehouse/kit/change-watch';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 import { platformId } from '../shared/platform.ts';
@@ -13,8 +14,9 @@ export interface TenantSettings {
 export class TenantClient {
   readonly #tenants: ActiveTenants<TenantSettings>;
 
-  constructor(peer: Peer<TenantServiceClient>) {
+  constructor(peer: Peer<TenantServiceClient>, changes: ChangeWatch) {
     this.#tenants = new ActiveTenants({
+      changes,
       load: async (tenantId, context) => {
         const request = { tenantId, omitLimitedKeys: true };
         const { status, retentionDays } = await peer.call('getTenantSettings', request, context);
