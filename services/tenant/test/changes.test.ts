@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import type { ListChangesResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { query } from '@gatehouse/test/query';
+import { ChangeSystemStore } from '../src/keys/change-system-store.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -99,6 +102,16 @@ describe('ListChanges', () => {
       expect(await list(lost)).toMatchObject({ startsOver: true, subjects: [] });
     }
     expect((await list(position)).startsOver).toBe(false);
+  });
+
+  it('forgets changes after ten minutes, some at a time', async () => {
+    await service.rows(`insert into tenant.changes (key_id, at) select 'old', now() - interval '11 minutes'
+      from generate_series(1, 3)`);
+    const log = createLogger('tenant', 'silent');
+    const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
+    const changes = new ChangeSystemStore(pool);
+    expect([await changes.deleteOld(2), await changes.deleteOld(2)]).toEqual([2, 1]);
+    await pool.end();
   });
 
   it('is for services that keep settings or keys', async () => {
