@@ -28,13 +28,8 @@ export async function createService(
   const { DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
   const { system, app } = createChatPools(shell, migrations, config);
   const peers = createPeers(shell, config);
-  const ground = {
-    config,
-    app,
-    system,
-    peers,
-    settings: new TenantSettingsClient(peers.tenant, peers.changes),
-  };
+  const settings = new TenantSettingsClient(peers.tenant, peers.changes);
+  const ground = { config, app, system, peers, settings };
   const { agents, pricing, ...models } = await createCatalogue(shell, {
     ...{ ...ground, everyMs: overrides.catalogueEveryMs },
     prepare: (read) => ofProviders.providers.replaceBy(read),
