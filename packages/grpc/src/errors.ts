@@ -62,7 +62,7 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
 }
 
 /** Texts of grpc-js for a call whose connection ended before the peer had sent a status. */
-const lostConnection = /^(Received RST_STREAM|No status information received)/;
+const lostConnection = /^Received RST_STREAM/;
 
 function unavailable(error: FailedStatus, peer: string): AppError {
   const message = `The ${peer} service is unavailable. Try again shortly.`;
