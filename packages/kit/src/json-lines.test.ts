@@ -50,6 +50,19 @@ describe('the lines of a stream', () => {
     await expect(lines(`a\n${'x'.repeat(10)}`, [4], 9)).rejects.toThrow('Line 2 is longer than 9 bytes.');
   });
 
+  it('let the event loop do other work between them, also when all came at once', async () => {
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    expect(await lines('1\n'.repeat(400_000), [800_000])).toHaveLength(400_000);
+    isOver = true;
+    expect(turns).toBeGreaterThan(1);
+  });
+
   it('are left out when they are too long, if the caller counts them', async () => {
     const text = `a\n${'x'.repeat(30)}\nb\n${'y'.repeat(10)}`;
     for (const size of [1, 4, 7, 100]) {

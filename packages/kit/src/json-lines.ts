@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { ChunkList } from './chunk-list.ts';
+import { monotonicMs } from './clock.ts';
 import { AppError } from './errors.ts';
 
 /** A line without its end. */
@@ -10,13 +12,16 @@ export interface Line {
 
 /** With blank ones: 64 MiB of these alone would take seconds. */
 const maxLines = 1_000_000;
+/** After so much work on lines that were there already, the event loop does what else waits. */
+const workMs = 10;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
  * The lines of a stream, without blank ones. For a line longer than `maxBytes`, calls `onTooLong` once it has passed, or
- * throws `invalid_value` before it is complete. Throws for too many lines, too.
+ * throws `invalid_value` before it is complete. Throws for too many lines, too. Lines that come at once do not hold the
+ * event loop, with all that the reader does for them.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Buffer>,
@@ -34,6 +39,7 @@ export async function* linesOf(
     if (onTooLong !== undefined) return 'too long';
     throw new AppError('invalid_value', `Line ${number} is longer than ${maxBytes} bytes.`);
   };
+  let began = monotonicMs();
   for await (const chunk of chunks) {
     let start = 0;
     for (let end = chunk.indexOf(lineFeed); end >= 0; end = chunk.indexOf(lineFeed, start)) {
@@ -48,6 +54,9 @@ export async function* linesOf(
       number += 1;
       if (number > maxLines) throw new AppError('invalid_value', `There are more than ${maxLines} lines.`);
       start = end + 1;
+      if (monotonicMs() - began < workMs) continue;
+      await setImmediate();
+      began = monotonicMs();
     }
     if (start < chunk.length) open = join(chunk.subarray(start));
   }

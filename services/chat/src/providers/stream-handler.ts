@@ -1,7 +1,7 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { answerKind, withoutMark } from '../wire/answer-kind.ts';
 import { assertReadable } from '../wire/readable.ts';
-import { FrameSplitter, frameData, maxFrameBytes } from '../wire/sse-frames.ts';
+import { FrameSplitter, hasData, maxFrameBytes } from '../wire/sse-frames.ts';
 import type { AnswerOrigin, EncodedStream, ResponseHeaders, StreamSplitter } from './provider-kind.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
@@ -131,7 +131,7 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
       if (frames.length > 0) this.#deliver(this.#consumer, frames);
       return;
     }
-    const first = this.#early.length > 0 ? 0 : frames.findIndex((frame) => frameData(frame) !== null);
+    const first = this.#early.length > 0 ? 0 : frames.findIndex(hasData);
     if (first < 0) return;
     const kept = frames.slice(first);
     this.#early.push(...kept);

@@ -134,6 +134,8 @@ describe('a stream of chat completions for a client of messages', () => {
   ] as const)('for a client of %s is read within a bound of work: %s', (client, upstream, content) => {
     const stream = translationBetween(client, upstream, facts).stream();
     expect(() => stream.frames(chunkFrame({ candidates: [{ content }] }))).toThrow('too much JSON');
+    const long = { parts: [{ text: 'x'.repeat(4 * 1024 * 1024) }] };
+    expect(() => stream.frames(chunkFrame({ candidates: [{ content: long }] }))).toThrow('too large');
   });
 
   it('has few frames at once, however many pieces have waited', () => {

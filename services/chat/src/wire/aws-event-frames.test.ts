@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { EventStreamCodec, type MessageHeaders } from '@smithy/eventstream-codec';
 import fc from 'fast-check';
 import { AwsEventSplitter, serverSentFrame, type AwsEvent } from './aws-event-frames.ts';
-import { frameData, frameEvent, maxFrameBytes } from './sse-frames.ts';
+import { frameData, frameEvent, maxFrameBytes, maxFrameLines } from './sse-frames.ts';
 
 const codec = new EventStreamCodec(
   (bytes) => Buffer.from(bytes as Uint8Array).toString(),
@@ -135,6 +135,11 @@ describe('the events of a stream in AWS’s encoding', () => {
     bytes.writeUInt32BE(crc32(bytes.subarray(0, -4)), bytes.length - 4);
     const shared = Buffer.concat([bytes, Buffer.from('secret'.repeat(10_000))]);
     expect(() => split([shared.subarray(0, bytes.length)])).toThrow('Invalid typed array length');
+  });
+
+  it('are refused with more lines than a server-sent frame may have', () => {
+    const [event] = split([frame('chunk', `{${'\n'.repeat(maxFrameLines + 1)}}`)]);
+    expect(() => event && serverSentFrame(event)).toThrow('too many lines');
   });
 
   it('of 16 MiB in small pieces are split within 50 ms a piece', () => {

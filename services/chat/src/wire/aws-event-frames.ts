@@ -1,7 +1,7 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields } from '@gatehouse/kit/fields';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
-import { maxFrameBytes } from './sse-frames.ts';
+import { assertFewLines, maxFrameBytes } from './sse-frames.ts';
 
 /** An event of a stream in AWS's event-stream encoding, which Bedrock answers in. */
 export interface AwsEvent {
@@ -116,10 +116,15 @@ function nameOf(name: string): string {
   throw new Error('an event of the stream has no name');
 }
 
-/** Line ends stand between values of JSON only. */
+/** Line ends stand between values of JSON only. Throws for more than a server-sent frame may have. */
 function oneLine(json: Buffer): Buffer {
+  let lines = 0;
   for (const end of [lineFeed, carriageReturn])
-    for (let at = json.indexOf(end); at >= 0; at = json.indexOf(end, at + 1)) json[at] = space;
+    for (let at = json.indexOf(end); at >= 0; at = json.indexOf(end, at + 1)) {
+      lines += 1;
+      assertFewLines(lines);
+      json[at] = space;
+    }
   return json;
 }
 

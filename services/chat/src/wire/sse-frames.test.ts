@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { frameData, FrameSplitter, maxFrameBytes } from './sse-frames.ts';
+import { frameData, FrameSplitter, hasData, maxFrameBytes, maxFrameLines } from './sse-frames.ts';
 
 /** Frames of a stream that arrives in these pieces, and what is left at its end. */
 function split(pieces: readonly Buffer[]): { frames: string[]; rest: string } {
@@ -93,6 +93,30 @@ describe('frames', () => {
   });
 });
 
+describe('a frame of many lines', () => {
+  const most = 'data:\n'.repeat(maxFrameLines - 1);
+  const inPieces = (text: string, bytes: number): Buffer[] =>
+    Array.from({ length: Math.ceil(text.length / bytes) }, (_, at) =>
+      Buffer.from(text.slice(at * bytes, (at + 1) * bytes)),
+    );
+
+  it.each([1_000, 60_000])('is refused before it ends, in pieces of %i bytes', (bytes) => {
+    expect(split(inPieces(`${most}\n`, bytes)).frames).toHaveLength(1);
+    const splitter = new FrameSplitter();
+    const pieces = inPieces(most.repeat(20), bytes);
+    const refusedAt = pieces.findIndex((piece) => {
+      try {
+        return splitter.push(piece).length > 0;
+      } catch (error) {
+        expect(String(error)).toContain('too many lines');
+        return true;
+      }
+    });
+    expect(refusedAt * bytes).toBeLessThanOrEqual(most.length + 6);
+    expect(refusedAt).toBeGreaterThanOrEqual(0);
+  });
+});
+
 describe('the data of a frame', () => {
   it.each([
     ['data: {"a":1}\n\n', '{"a":1}'],
@@ -114,5 +138,6 @@ describe('the data of a frame', () => {
     ['', null],
   ])('of %j is %j', (frame, expected) => {
     expect(frameData(Buffer.from(frame))).toBe(expected);
+    expect(hasData(Buffer.from(frame))).toBe(expected !== null);
   });
 });

@@ -12,10 +12,15 @@ export class FrameSplitter {
   #begun = new ChunkList();
   /** The last bytes of the pieces, in which a blank line may have begun. */
   #tail = nothing;
+  /** Line ends in the pieces. */
+  #lines = 0;
   /** Whether no frame has ended yet. */
   #first = true;
 
-  /** Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes`. */
+  /**
+   * Complete frames in `chunk`, together with what earlier chunks left. Throws past `maxFrameBytes` and `maxFrameLines`, so
+   * that no reader splits a frame into millions of lines.
+   */
   push(chunk: Buffer): Buffer[] {
     if (this.size > 0 && !this.#endsIn(chunk)) {
       this.#keep(chunk);
@@ -62,12 +67,15 @@ export class FrameSplitter {
     const bytes = this.#begun.concat();
     this.#begun = new ChunkList();
     this.#tail = nothing;
+    this.#lines = 0;
     return bytes;
   }
 
   #keep(piece: Buffer): void {
     this.#begun.push(piece);
     if (this.size > maxFrameBytes) throw new Error('a frame of the stream is too large');
+    this.#lines += lineEndsIn(piece);
+    assertFewLines(this.#lines);
     this.#tail = Buffer.concat([this.#tail, piece.subarray(-tailBytes)]).subarray(-tailBytes);
   }
 }
@@ -78,14 +86,27 @@ const nothing: Buffer = Buffer.alloc(0);
 const tailBytes = 2;
 
 export const maxFrameBytes = 16 * 1024 * 1024;
+/** Providers write a few lines. So many are split in 3 ms: 2 million took 375. */
+export const maxFrameLines = 10_000;
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
+export function assertFewLines(lines: number): void {
+  if (lines > maxFrameLines) throw new Error('a frame of the stream has too many lines');
+}
+
+function lineEndsIn(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) lines += 1;
+  return lines;
+}
+
 /** One past the next blank line (`\n\n` or `\r\n\r\n`), or −1. Lone CRs as line ends are legal but not in use. */
 function frameEnd(bytes: Buffer, from: number): number {
   let at = bytes.indexOf(lineFeed, from);
-  while (at >= 0) {
+  for (let lines = 1; at >= 0; lines += 1) {
+    assertFewLines(lines);
     if (bytes[at + 1] === lineFeed) return at + 2;
     if (bytes[at + 1] === carriageReturn && bytes[at + 2] === lineFeed) return at + 3;
     at = bytes.indexOf(lineFeed, at + 1);
@@ -103,13 +124,18 @@ export function frameData(frame: Buffer): string | null {
   return lines.map((line) => line.slice(line[5] === ' ' ? 6 : 5)).join('\n');
 }
 
+/** Whether a frame has data. */
+export function hasData(frame: Buffer): boolean {
+  return frame.toString('latin1', 0, 5) === 'data:' || frame.includes('\ndata:') || frame.includes('\rdata:');
+}
+
 /** The name of a frame's event, where it has one. */
 export function frameEvent(frame: Buffer): string | undefined {
   // Nearly all frames begin with their data.
   if (frame[0] === letterD) return undefined;
-  const [, name] = /^event: ?(.*)$/m.exec(frame.toString('utf8').slice(0, maxNameChars)) ?? [];
+  const [, name] = /^event: ?(.*)$/m.exec(frame.toString('utf8', 0, maxNameBytes)) ?? [];
   return name?.trim();
 }
 
 const letterD = 0x64;
-const maxNameChars = 1_024;
+const maxNameBytes = 1_024;
