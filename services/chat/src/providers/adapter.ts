@@ -23,6 +23,8 @@ export interface ProviderCall {
   credentials?: Credentials | undefined;
   /** The secrets that prove it. The adapter sets them once it is sent. */
   secrets?: readonly string[] | undefined;
+  /** The time of `monotonicMs` at which it was sent. The adapter sets it. */
+  sentAt?: number;
   trace: TraceContext;
   /** Aborted when the client leaves: the connection to the provider is closed at once. */
   signal: AbortSignal;

@@ -18,8 +18,11 @@ export interface Credentials {
    * `CredentialsError`. `path`: the whole one.
    */
   headersFor(request: OutgoingRequest): Record<string, string> | Promise<Record<string, string>>;
-  /** The provider refused them with a status. Returns whether others may be accepted, which the next request gets. */
-  refused?(status: number): boolean;
+  /**
+   * The provider refused with a status what was sent at a time of `monotonicMs`. Resolves to whether the next request gets
+   * others, which may be accepted; only the refused call waits for it.
+   */
+  refused?(status: number, sentAt: number): Promise<boolean>;
   /** Ends what runs to renew them. */
   close?(): void;
 }

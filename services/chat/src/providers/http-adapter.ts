@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { pacedConnections } from '@gatehouse/egress/paced-reads';
+import { monotonicMs, unlessAborted } from '@gatehouse/kit/clock';
 import { toTraceparent } from '@gatehouse/kit/trace-context';
 import { interceptors, Pool, type Dispatcher } from 'undici';
 import type { Provider } from '../catalogue/provider-schema.ts';
@@ -165,12 +166,15 @@ export class HttpAdapter implements ProviderAdapter {
   }
 
   /** Rethrows a failure, which says whether the same call may succeed with other credentials. */
-  #seen(error: unknown, call: ProviderCall): never {
+  async #seen(error: unknown, call: ProviderCall): Promise<never> {
     if (!(error instanceof ProviderFailure)) throw error;
     const { kind, details } = error;
     const status = kind === 'status' ? (details.status ?? 0) : 0;
-    if (!isRefusal(status) || this.#credentialsOf(call).refused?.(status) !== true) throw error;
-    throw new ProviderFailure(kind, this.#name, { ...details, isStale: true });
+    const credentials = this.#credentialsOf(call);
+    if (!isRefusal(status) || credentials.refused === undefined) throw error;
+    const replaced = credentials.refused(status, call.sentAt ?? 0);
+    const isStale = await unlessAborted(call.signal, replaced).catch(() => false);
+    throw isStale ? new ProviderFailure(kind, this.#name, { ...details, isStale }) : error;
   }
 
   #credentialsOf({ credentials }: ProviderCall): Credentials {
@@ -218,6 +222,7 @@ export class HttpAdapter implements ProviderAdapter {
     handler: Dispatcher.DispatchHandler,
   ): void {
     sent.secrets = secretsIn(proof);
+    sent.sentAt = monotonicMs();
     const headers: Record<string, string> = {
       'content-type': 'application/json',
       'user-agent': 'gatehouse',

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { Choices } from './choice.ts';
 import { fixedHeaders } from './credentials.ts';
 import { fileKey } from './grants/file-key.ts';
@@ -149,10 +150,11 @@ describe('a key in a file', () => {
   async function asked(pool: KeyPool, good: string): Promise<string[]> {
     const sent: string[] = [];
     const provider = async (key: PoolKey | null): Promise<void> => {
+      const sentAt = monotonicMs();
       const proof = await key?.credentials.headersFor({ path: '/', headers: {}, body: Buffer.alloc(0) });
       sent.push(proof?.['key'] ?? '');
       if (proof?.['key'] === good) return;
-      const isStale = key?.credentials.refused?.(401) ?? false;
+      const isStale = (await key?.credentials.refused?.(401, sentAt)) ?? false;
       throw new ProviderFailure('status', 'acme', { status: 401, isStale });
     };
     const turn = pool.turn(call);

@@ -110,9 +110,12 @@ export class KeyPool {
   }
 
   /** Lets a key rest after a failure. Returns whether it may be used again at once, since another is in its place. */
-  async refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): Promise<boolean> {
+  refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): boolean {
     const status = kind === 'credentials' ? wrongKey : (details.status ?? wrongKey);
-    if (details.isStale === true && (await this.#isReplaced(key))) return true;
+    if (details.isStale === true) {
+      this.#renew(key);
+      return true;
+    }
     this.#onUsed?.(key.position, status === 429 ? 'limited' : 'refused');
     key.rests.refused(call, { status, retryAfterMs: details.retryAfterMs });
     if (status !== 429 && !this.#failing.has(key)) {
@@ -151,14 +154,6 @@ export class KeyPool {
     if (version === undefined || version === this.#versions.get(key)) return;
     if (this.#versions.has(key)) key.rests.clear();
     this.#versions.set(key, version);
-  }
-
-  async #isReplaced(key: PoolKey): Promise<boolean> {
-    const before = key.version?.();
-    const request = { path: '/', headers: {}, body: Buffer.alloc(0) };
-    await Promise.resolve(key.credentials.headersFor(request)).catch(() => undefined);
-    this.#renew(key);
-    return key.version?.() !== before;
   }
 }
 
@@ -199,7 +194,7 @@ export class KeyTurn {
         return given;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const isReplaced = !this.#tried.has(key) && (await this.#pool.refused(key, this.#call, error));
+        const isReplaced = !this.#tried.has(key) && this.#pool.refused(key, this.#call, error);
         this.#tried.add(key);
         // Parts of the call that were answered are paid for, which its failure says.
         if (error.details.usage !== undefined) throw error;

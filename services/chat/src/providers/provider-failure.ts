@@ -49,7 +49,7 @@ export interface FailureDetails {
   /** Whether the status says that the provider is overloaded. */
   isOverload?: boolean | undefined;
   retryAfterMs?: number | undefined;
-  /** Whether the provider refused credentials that are fetched again for the next call. */
+  /** Whether the provider refused credentials in whose place are others, which the next call gets. */
   isStale?: boolean;
   /** Tokens that the provider has charged for before it failed, where it said so. */
   usage?: Usage;

@@ -79,12 +79,12 @@ describe('credentials that are fetched first', () => {
     expect(provider.received).toEqual([]);
   });
 
-  it('are fetched again once after a refusal, which is no retry', async () => {
+  it('are stale where a refusal replaced them, and only for a status of credentials', async () => {
     const failures: unknown[] = [];
     for (const status of [401, 403, 400]) {
       for (const helps of [true, false]) {
         provider.answer(whole({ error: { message: 'no' } }, status));
-        const adapter = adapterWith({ headersFor: () => ({}), refused: () => helps });
+        const adapter = adapterWith({ headersFor: () => ({}), refused: () => Promise.resolve(helps) });
         failures.push((await failureOf(adapter.complete(unaryCall()))).details.isStale ?? false);
       }
     }
@@ -95,7 +95,7 @@ describe('credentials that are fetched first', () => {
 describe('calls after failed ones', () => {
   it('have other credentials once, and retries beside that', async () => {
     provider.answer(whole({}, 401), whole({}, 500));
-    const adapter = adapterWith({ headersFor: () => ({}), refused: () => true });
+    const adapter = adapterWith({ headersFor: () => ({}), refused: () => Promise.resolve(true) });
     const stale = await failureOf(adapter.complete(unaryCall()));
     const down = await failureOf(adapter.complete(unaryCall()));
     const repeats = new Repeats(1);

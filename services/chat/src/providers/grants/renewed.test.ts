@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError } from '../credentials.ts';
 import { Renewed, type Grant } from './renewed.ts';
 
@@ -43,18 +44,34 @@ describe('a grant that is renewed', () => {
     expect([asked, failures]).toEqual([1, ['the issuer could not be asked: Error 500']]);
   });
 
-  it('is asked for again after a refusal, and used again if there is no other', async () => {
-    const grants = [grantOf('one', 60_000), grantOf('two', 60_000)];
+  it('is asked for again after a refusal, for which the refused call alone waits', async () => {
+    const next = Promise.withResolvers<Grant<string>>();
+    const grants = [Promise.resolve(grantOf('one', 60_000)), next.promise];
+    const renewed = new Renewed(
+      () => grants.shift() ?? Promise.reject(new Error('asked too often')),
+      nothing,
+    );
+    await renewed.get();
+    const [early, sent] = [0, monotonicMs()];
+    const refused = [renewed.refused(sent), renewed.refused(sent)];
+    expect(renewed.get()).toBe('one');
+    next.resolve(grantOf('two', 60_000));
+    expect(await Promise.all(refused)).toEqual([true, true]);
+    // A call that was sent with the first, and one that was sent with the second.
+    expect([await renewed.refused(early), await renewed.refused(monotonicMs())]).toEqual([true, false]);
+    expect([renewed.get(), grants]).toEqual(['two', []]);
+  });
+
+  it('is no other one where the issuer grants the same again, or none', async () => {
+    const grants = [grantOf('one', 60_000), grantOf('one', 60_000)];
     const renewed = new Renewed(() => {
       const grant = grants.shift();
       return grant === undefined ? Promise.reject(new Error('none')) : Promise.resolve(grant);
     }, nothing);
     expect(await renewed.get()).toBe('one');
-    renewed.refused();
-    expect(await renewed.get()).toBe('two');
-    // The same refusal by another call.
-    renewed.refused();
-    expect(renewed.get()).toBe('two');
+    expect(await renewed.refused(monotonicMs())).toBe(false);
+    expect(grants).toEqual([]);
+    expect(renewed.get()).toBe('one');
   });
 
   it('that is asked for ends when it is closed', async () => {

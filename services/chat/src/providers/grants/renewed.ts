@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { CredentialsError, type Credentials } from '../credentials.ts';
 import { wrongKey } from '../key-status.ts';
@@ -15,22 +16,23 @@ export type Ask<Value> = (signal: AbortSignal) => Promise<Grant<Value>>;
 const askMs = 10_000;
 /** A grant is renewed this long before its end, or a third of its life before if that is less. */
 const aheadMs = 5 * 60_000;
-/** Refusals of one grant, by many calls at once, renew it once. */
-const refusedMs = 10_000;
+/** Refusals renew a grant once in this time, since a request may be their cause. */
+const refusalPauseMs = 60_000;
 const firstPauseMs = 1_000;
 const maxPauseMs = 30_000;
 
 /**
  * A grant that is renewed ahead of its end, by the calls that use it. One renewal runs at a time, and the grant before is
- * used until its end. Failed renewals pause for a second, doubling up to half a minute.
+ * used until its end, also after a refusal: a request of one tenant may cause that, and no other call waits for it.
+ * Failed renewals pause for a second, doubling up to half a minute.
  */
 export class Renewed<Value> {
   readonly #ask: Ask<Value>;
   readonly #onFailure: (error: Error) => void;
   readonly #closed = new AbortController();
-  #current: { value: Value; renewAt: number; endsAt: number } | null = null;
-  #isRefused = false;
-  #refusedAt = -Infinity;
+  /** `since`: the time from which it has this value. */
+  #current: { value: Value; since: number; renewAt: number; endsAt: number } | null = null;
+  #renewedForRefusalAt = -Infinity;
   #renewal: Promise<Value> | null = null;
   #failure: Error | null = null;
   #pauseMs = firstPauseMs;
@@ -46,35 +48,44 @@ export class Renewed<Value> {
   get(): Value | Promise<Value> {
     const now = monotonicMs();
     const current = this.#current;
-    const good = current !== null && now < current.endsAt ? current : null;
-    if (good === null || this.#isRefused) return this.#wanted(good?.value);
+    if (current === null || now >= current.endsAt) return this.#awaited();
     // Nothing waits for it, and its failure is kept.
-    if (now >= good.renewAt && now >= this.#pausedUntil) this.#renew().catch(() => undefined);
-    return good.value;
+    if (now >= current.renewAt && now >= this.#pausedUntil) this.#renew().catch(() => undefined);
+    return current.value;
   }
 
-  /** A provider refused the grant: the next call waits for another one. */
-  refused(): void {
-    const now = monotonicMs();
-    if (now < this.#refusedAt + refusedMs) return;
-    this.#refusedAt = now;
-    this.#isRefused = true;
+  /**
+   * A provider refused a call that was sent at a time of `monotonicMs`. Resolves to whether another grant is in place, once
+   * a renewal for this one call has ended, which takes 10 s at most.
+   */
+  async refused(sentAt: number): Promise<boolean> {
+    if (!this.#isReplacedSince(sentAt)) await this.#renewForRefusal();
+    return this.#isReplacedSince(sentAt);
   }
 
   close(): void {
     this.#closed.abort(new CredentialsError('the process stops'));
   }
 
-  /** `last`: a grant that may still be good if there is no other. */
-  async #wanted(last: Value | undefined): Promise<Value> {
+  #isReplacedSince(time: number): boolean {
+    return this.#current !== null && this.#current.since > time;
+  }
+
+  async #renewForRefusal(): Promise<void> {
+    const pausedUntil = Math.max(this.#pausedUntil, this.#renewedForRefusalAt + refusalPauseMs);
+    if (this.#renewal === null && monotonicMs() < pausedUntil) return;
     try {
-      if (this.#renewal === null && this.#failure !== null && monotonicMs() < this.#pausedUntil)
-        throw this.#failure;
-      return await this.#renew();
-    } catch (error) {
-      if (last !== undefined) return last;
-      throw error;
+      await this.#renew();
+      this.#renewedForRefusalAt = monotonicMs();
+    } catch {
+      // The failure is kept.
     }
+  }
+
+  async #awaited(): Promise<Value> {
+    if (this.#renewal === null && this.#failure !== null && monotonicMs() < this.#pausedUntil)
+      throw this.#failure;
+    return this.#renew();
   }
 
   #renew(): Promise<Value> {
@@ -90,8 +101,9 @@ export class Renewed<Value> {
       const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(askMs)]);
       const { value, lifetimeMs } = await this.#ask(signal);
       const endsAt = began + lifetimeMs;
-      this.#current = { value, endsAt, renewAt: endsAt - Math.min(aheadMs, lifetimeMs / 3) };
-      this.#isRefused = false;
+      const last = this.#current;
+      const since = last !== null && isDeepStrictEqual(last.value, value) ? last.since : monotonicMs();
+      this.#current = { value, since, endsAt, renewAt: endsAt - Math.min(aheadMs, lifetimeMs / 3) };
       this.#failure = null;
       this.#pauseMs = firstPauseMs;
       return value;
@@ -114,11 +126,8 @@ export function grantedCredentials<Value>(
 ): Credentials {
   return {
     headersFor,
-    refused: (status) => {
-      if (status !== wrongKey && status !== refusal) return false;
-      grant.refused();
-      return true;
-    },
+    refused: async (status, sentAt) =>
+      (status === wrongKey || status === refusal) && (await grant.refused(sentAt)),
     close: () => {
       grant.close();
     },
