@@ -1,5 +1,4 @@
 import { statusOf, type ErrorCode } from '@gatehouse/kit/errors';
-import { keyHeadersAt } from '../src/dialects.ts';
 import type { OAuthErrorCode } from '../src/oauth.ts';
 import { takesSession } from '../src/route.ts';
 import type { Route } from '../src/routes.ts';
@@ -37,7 +36,6 @@ const namesResource: When = ({ path }) => path.includes('{');
 const ofModels: When = ({ id }) => /(^|\.)models\./.test(id);
 const namesModel: When = (route) => callsProvider(route) || (ofModels(route) && namesResource(route));
 /** Its key may stand in several places. */
-const hasOwnKeys: When = ({ path, dialects = [] }) => keyHeadersAt(path, dialects).length > 0;
 const listsModels: When = (route) => ofModels(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
@@ -98,7 +96,7 @@ const when: Record<ErrorCode, When> = {
   transport_not_allowed: at('mcp.servers.create', 'mcp.servers.patch'),
   url_not_allowed: either(namesUrl, at('webhooks.llm')),
   provider_bad_request: reachesProvider,
-  conflicting_credentials: either(hasOwnKeys, takesSession),
+  conflicting_credentials: either(needsKey, takesSession),
   unsupported_parameter: either(callsProvider, at('files.create', 'messages.batches.create')),
   previous_response_not_found: goesOn,
   item_not_found: goesOn,

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { EdgeUnderTest, type Arrival } from './edge-under-test.ts';
 
@@ -22,6 +25,16 @@ async function get(path: string, headers: Record<string, string> = {}, method = 
     headers: response.headers,
     body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>,
   };
+}
+
+/** As `get`, with headers that come more than once, which `fetch` would join. */
+async function getTwice(
+  path: string,
+  headers: Record<string, string | string[]>,
+): Promise<{ status: number; body: unknown }> {
+  const sent = request(edge.url + path, { headers }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: response.statusCode ?? 0, body: await json(response) };
 }
 
 function arrived(): Arrival {
@@ -77,6 +90,24 @@ describe('keys', () => {
       });
     }
     expect(edge.arrivals).toEqual([]);
+  });
+
+  it.each([
+    ['/v1/agents', 'authorization', {}, { error: { code: 'conflicting_credentials' } }],
+    ['/api-docs/proxy/v1/agents', 'authorization', {}, { error: { code: 'conflicting_credentials' } }],
+    ['/openai/models', 'api-key', {}, { error: { code: 'conflicting_credentials' } }],
+    ['/v1/models', 'authorization', anthropic, { type: 'error', error: { type: 'invalid_request_error' } }],
+    ['/v1/models', 'x-api-key', anthropic, { type: 'error', error: { type: 'invalid_request_error' } }],
+    ['/v1beta/models', 'authorization', {}, { error: { code: 400, status: 'INVALID_ARGUMENT' } }],
+    ['/v1beta/models', 'x-goog-api-key', {}, { error: { code: 400, status: 'INVALID_ARGUMENT' } }],
+  ])('at %s in two headers %s are refused if they differ', async (path, name, others, error) => {
+    const valueOf = (key: string): string => (name === 'authorization' ? `Bearer ${key}` : key);
+    const send = (second: string): Promise<{ status: number; body: unknown }> =>
+      getTwice(path, { ...others, [name]: [valueOf(edge.key), valueOf(second)] });
+    expect(await send('other')).toMatchObject({ status: 400, body: error });
+    expect(edge.arrivals).toEqual([]);
+    expect(await send(edge.key)).toMatchObject({ status: 200 });
+    arrived();
   });
 
   it('of other dialects open no other route', async () => {

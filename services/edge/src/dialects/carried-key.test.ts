@@ -6,9 +6,16 @@ import { carriedKey, keysInQuery } from './carried-key.ts';
 
 const url = '/v1/models';
 
-function carried(dialect: DialectName, headers: Record<string, string>, at = url): string | undefined {
+/** The names and values of `headers`, each value as often as it was sent. */
+function carried(
+  dialect: DialectName,
+  headers: Record<string, string | string[]>,
+  at = url,
+): string | undefined {
+  const valuesOf = (name: string): string[] | undefined =>
+    headers[name] === undefined ? undefined : [headers[name]].flat();
   try {
-    return carriedKey(dialect, { url: at, headers }).authorization;
+    return carriedKey(dialect, { url: at, valuesOf }).authorization;
   } catch (error) {
     if (error instanceof AppError) return error.code;
     throw error;
@@ -16,7 +23,9 @@ function carried(dialect: DialectName, headers: Record<string, string>, at = url
 }
 
 describe('the key of a request', () => {
-  it.each<[dialect: DialectName, headers: Record<string, string>, url: string, found: string | undefined]>([
+  it.each<
+    [dialect: DialectName, headers: Record<string, string | string[]>, url: string, found: string | undefined]
+  >([
     ['chat', { authorization: 'Bearer a', 'x-api-key': 'b' }, url, 'Bearer a'],
     ['chat', { 'x-api-key': 'b' }, `${url}?key=c`, undefined],
     ['messages', { 'x-api-key': 'a' }, url, 'Bearer a'],
@@ -32,6 +41,8 @@ describe('the key of a request', () => {
     ['gemini', { 'x-api-key': 'b' }, `${url}?x=1&key=a%62`, 'Bearer ab'],
     ['gemini', { authorization: 'Bearer a' }, `${url}?key=`, 'Bearer a'],
     ['gemini', {}, url, undefined],
+    ['chat', { authorization: ['Bearer a', 'Bearer a'] }, url, 'Bearer a'],
+    ['messages', { 'x-api-key': ['a', 'a'] }, url, 'Bearer a'],
   ])('of %s with %j at %s is %s', (dialect, headers, at, found) => {
     expect(carried(dialect, headers, at)).toBe(found);
   });
@@ -41,7 +52,11 @@ describe('the key of a request', () => {
     expect(carried('messages', { authorization: 'Basic a', 'x-api-key': 'b' })).toBe('Bearer b');
   });
 
-  it.each<[dialect: DialectName, headers: Record<string, string>, url: string]>([
+  it.each<[dialect: DialectName, headers: Record<string, string | string[]>, url: string]>([
+    ['chat', { authorization: ['Bearer a', 'Bearer b'] }, url],
+    ['messages', { authorization: ['Bearer a', 'Basic a'] }, url],
+    ['messages', { 'x-api-key': ['a', 'b'] }, url],
+    ['chat', { 'api-key': ['a', 'b'] }, '/openai/models'],
     ['messages', { authorization: 'Bearer a', 'x-api-key': 'b' }, url],
     ['messages', { authorization: 'Bearer a b', 'x-api-key': 'a' }, url],
     ['messages', { 'x-api-key': 'a, b' }, url],
@@ -63,8 +78,9 @@ describe('the URL of a request', () => {
     ['/v1/models?', '/v1/models?'],
     ['/v1/models', '/v1/models'],
   ])('%s is passed on as %s', (from, to) => {
-    expect(carriedKey('gemini', { url: from, headers: {} }).url).toBe(to);
-    expect(carriedKey('messages', { url: from, headers: {} }).url).toBe(from);
+    const valuesOf = (): undefined => undefined;
+    expect(carriedKey('gemini', { url: from, valuesOf }).url).toBe(to);
+    expect(carriedKey('messages', { url: from, valuesOf }).url).toBe(from);
   });
 
   it('holds no key, however its name is written, and all other parameters as they were', () => {

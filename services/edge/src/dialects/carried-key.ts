@@ -1,12 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { keyHeadersAt, type DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
+import type { Target } from '../shared/target.ts';
 
 /** A request as far as it carries a key: `url` is its path and query. */
-interface Carrier {
-  url: string;
-  headers: IncomingHttpHeaders;
-}
+type Carrier = Pick<Target, 'url' | 'valuesOf'>;
 
 interface CarriedKey {
   /** The key as the value of an `Authorization` header. */
@@ -16,19 +13,23 @@ interface CarriedKey {
 }
 
 /** Finds the key of a request where the clients of a dialect put it. Throws 400 for keys that differ. */
-export function carriedKey(dialect: DialectName, { url, headers }: Carrier): CarriedKey {
-  const { authorization } = headers;
+export function carriedKey(dialect: DialectName, { url, valuesOf }: Carrier): CarriedKey {
+  const [authorization, another] = new Set(valuesOf('authorization'));
+  if (another !== undefined) throw conflictingKeys();
   const names = keyHeadersAt(url, [dialect]);
   if (names.length === 0) return { authorization, url };
   const query = dialect === 'gemini' ? keysInQuery(url) : { keys: [], rest: url };
   const bearer = /^bearer +(.+)$/i.exec(authorization ?? '')?.[1];
-  // Node joins the values of a header that comes more than once.
-  const named = names.flatMap((name) => String(headers[name] ?? '').split(','));
+  // A proxy may have joined the values of a header that came more than once.
+  const named = names.flatMap((name) => valuesOf(name) ?? []).flatMap((value) => value.split(','));
   const keys = [bearer ?? '', ...named, ...query.keys].map((key) => key.trim()).filter((key) => key !== '');
-  const [key, another] = new Set(keys);
-  if (another !== undefined)
-    throw new AppError('conflicting_credentials', 'The request carries two API keys that differ.');
+  const [key, otherKey] = new Set(keys);
+  if (otherKey !== undefined) throw conflictingKeys();
   return { authorization: key === undefined ? authorization : `Bearer ${key}`, url: query.rest };
+}
+
+function conflictingKeys(): AppError {
+  return new AppError('conflicting_credentials', 'The request carries two API keys that differ.');
 }
 
 /** The values of `key` in the query of a URL, and the URL without them. The name may be percent-encoded. */

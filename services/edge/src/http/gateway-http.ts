@@ -108,8 +108,10 @@ export class Gateway {
       return;
     }
     const isAnonymous = needsNoKey(target);
-    const { authorization, url } = carriedKey(entry.dialect, target);
+    let { url } = target;
     if (!isAnonymous) {
+      const { authorization, url: rest } = carriedKey(entry.dialect, target);
+      url = rest;
       entry.principal = await this.#authenticate(request, target, { authorization, entry });
       checkAccess(entry.principal, route.access);
       entry.principal = withActingUser(entry.principal, route, target.valuesOf);

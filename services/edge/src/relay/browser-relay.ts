@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { RouteMatcher } from '@gatehouse/contract/match';
 import { isAtOrUnder, isClosedToRelay } from '@gatehouse/contract/operator-surface';
 import { pagesFolder } from '@gatehouse/contract/pages';
-import { matchRoute, queryOf, unknownPath, type Target } from '../shared/target.ts';
+import { matchRoute, queryOf, unknownPath, valuesIn, type Target } from '../shared/target.ts';
 import { checkRelayPath, relayForbidden } from './relay-path.ts';
 import { relayedHeaders } from './relayed-headers.ts';
 
@@ -31,7 +31,7 @@ export class BrowserRelay {
     if (isClosedToRelay(route.method, route.path)) throw relayForbidden();
     const relayed = relayedHeaders(headers);
     const valuesOf = (header: string): string[] | undefined =>
-      relayed[header] === undefined ? undefined : [relayed[header]].flat();
+      relayed[header] === undefined ? undefined : valuesIn(request.rawHeaders, header);
     return { route, url: path + queryOf(url), headers: relayed, valuesOf };
   }
 }

@@ -21,9 +21,20 @@ export function targetOf(request: IncomingMessage, route: Route): Target {
     route,
     url,
     headers,
-    // Node splits all headers to find the distinct values of one.
-    valuesOf: (header) => (headers[header] === undefined ? undefined : request.headersDistinct[header]),
+    valuesOf: (header) => (headers[header] === undefined ? undefined : valuesIn(request.rawHeaders, header)),
   };
+}
+
+/**
+ * All values of a header by its lower-case name, in the names and values of `rawHeaders`. Node joins some repeated
+ * headers, drops the later values of others such as `Authorization`, and splits all headers for the distinct ones.
+ */
+export function valuesIn(rawHeaders: readonly string[], header: string): string[] {
+  return rawHeaders.filter((_value, index) => index % 2 === 1 && isNamed(rawHeaders[index - 1], header));
+}
+
+function isNamed(name: string | undefined, header: string): boolean {
+  return name?.length === header.length && name.toLowerCase() === header;
 }
 
 /** Throws a 404 or 405 if the route table has no such route. */
