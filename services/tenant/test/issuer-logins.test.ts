@@ -156,9 +156,20 @@ describe('an attack on a login', () => {
     ['a time of issue an hour ago', { iat: Math.floor(Date.now() / 1_000) - 3_600 }],
     ['no time of issue', { iat: undefined }],
     ['no subject', { sub: undefined }],
+    // PostgreSQL stores no NUL, and two lone surrogates as the same character.
+    ['a subject with NUL', { sub: 'a\0b' }],
+    ['a subject with half a character', { sub: 'a\ud800' }],
   ])('by a token with %s has no effect', async (_name, claims) => {
     const { browser, answer } = await logIn(claims);
     expect([answer.status, browser.session]).toEqual([401, undefined]);
+  });
+
+  it('by NUL in other claims is none', async () => {
+    const odd = { sid: 's\0', name: 'A\0da', groups: ['engineers', 'g\0'], department: 'd\0' };
+    const { browser } = await logIn({ ...odd, preferred_username: '\0', email: '\0' });
+    expect(await browser.principal()).toMatchObject({ tenantSlug: 'acme' });
+    const { answer } = await logIn({ ...odd, groups: ['g\0'] });
+    expect(answer.status).toBe(403);
   });
 
   it('by clocks that differ by less than a minute is none', async () => {

@@ -13,7 +13,7 @@ import { guardedFetch } from './guarded-fetch.ts';
 import { idTokenApart } from './id-token-apart.ts';
 import { IssuerError, issuerError } from './issuer-error.ts';
 import type { IssuerSettings } from './issuer-settings.ts';
-import { logoutOf, type IssuerLogout } from './logout-token.ts';
+import { logoutOf, tokenId, type IssuerLogout } from './logout-token.ts';
 
 /** The values that bind an answer of the issuer to the browser that asked. */
 export interface LoginChecks {
@@ -260,10 +260,11 @@ export function claimsIn(token: string): Claims {
 
 function confirmed(claims: Claims, idToken: string, refreshToken: string | null): ConfirmedLogin {
   const { iss, sub, sid } = claims;
-  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '' || sub.length > 255)
+  const person = tokenId.safeParse(sub);
+  if (typeof iss !== 'string' || !person.success)
     throw new IssuerError('refused', 'The token names no person.');
-  const isSession = typeof sid === 'string' && sid !== '' && sid.length <= 255;
-  return { iss, sub, sid: isSession ? sid : null, claims, idToken, refreshToken };
+  const { data: session = null } = tokenId.safeParse(sid);
+  return { iss, sub: person.data, sid: session, claims, idToken, refreshToken };
 }
 
 function authenticationOf(secret: string | undefined, methods: readonly string[] = []): client.ClientAuth {

@@ -1,3 +1,4 @@
+import { storableText } from '@gatehouse/contract/fields';
 import { z } from 'zod';
 import type { Claims } from './grants.ts';
 import { IssuerError } from './issuer-error.ts';
@@ -11,13 +12,15 @@ export interface IssuerLogout {
   jti: string;
 }
 
-const id = z.string().min(1).max(255);
+/** The name of a person, a session or a report in a token. */
+export const tokenId = storableText(1, 255);
+
 const shape = z
   .looseObject({
     iss: z.string(),
-    jti: id,
-    sub: id.optional(),
-    sid: id.optional(),
+    jti: tokenId,
+    sub: tokenId.optional(),
+    sid: tokenId.optional(),
     events: z.looseObject({ 'http://schemas.openid.net/event/backchannel-logout': z.looseObject({}) }),
     // An ID token can't be passed off as a logout token.
     nonce: z.never().optional(),
