@@ -34,8 +34,8 @@ export function auditEntryOf(change: Change, by: Circumstances): NewAuditEntry {
     resource: { type: action.slice(0, action.indexOf('.')), id },
     client_ip: by.clientIp,
     request_id: by.requestId,
-    before: withoutBulk(before),
-    after: withoutBulk(after),
+    before: withoutSecrets(before),
+    after: withoutSecrets(after),
   };
 }
 
@@ -45,15 +45,36 @@ const maxMemberBytes = 8_192;
 /** Members that are private to the tenant, because owners read the log. */
 const privateMembers: ReadonlySet<string> = new Set(['system_prompt', 'template']);
 
-function withoutBulk(view: object | null): Record<string, unknown> | null {
+function withoutSecrets(view: object | null): Record<string, unknown> | null {
   if (view === null) return null;
   return Object.fromEntries(
     Object.entries(view).map(([name, member]) => {
       const json = Buffer.from(JSON.stringify(member ?? null));
       const isPrivate = privateMembers.has(name) && member !== '';
-      if (json.length <= maxMemberBytes && !isPrivate) return [name, member as unknown];
-      const sha256 = createHash('sha256').update(json).digest('hex');
-      return [name, { omitted_bytes: json.length, sha256 }];
+      if (json.length <= maxMemberBytes && !isPrivate) return [name, withoutAddresses(member)];
+      return [name, { omitted_bytes: json.length, sha256: sha256Of(json) }];
     }),
   );
+}
+
+/**
+ * Addresses are shortened to their host: who knows a whole one, such as that of a webhook of Slack, can often use it. The
+ * hash still shows changes.
+ */
+function withoutAddresses(member: unknown): unknown {
+  if (typeof member === 'string') return shortAddress(member);
+  if (Array.isArray(member)) return member.map(withoutAddresses);
+  if (typeof member !== 'object' || member === null) return member;
+  return Object.fromEntries(Object.entries(member).map(([name, one]) => [name, withoutAddresses(one)]));
+}
+
+function shortAddress(text: string): unknown {
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? URL.parse(text) : null;
+  if (url === null) return text;
+  const origin = `${url.protocol}//${url.host}`;
+  return [origin, `${origin}/`].includes(text) ? text : { origin, sha256: sha256Of(text) };
+}
+
+function sha256Of(data: string | Buffer): string {
+  return createHash('sha256').update(data).digest('hex');
 }
