@@ -102,10 +102,18 @@ function isArriving(request: IncomingMessage): boolean {
   return !request.complete && hasBody(request) && !isUninvited(request);
 }
 
-/** Headers of every response of the gateway, whichever component created it. */
+/**
+ * Headers of every response of the gateway, whichever component created it. Answers depend on the key or session, so no
+ * cache stores them; streams, documents and their files have a `cache-control` of their own.
+ */
 export function doorHeaders(requestId: string, dialect: DialectName = 'chat'): Record<string, string> {
   const inDialect = dialect === 'messages' ? { 'request-id': requestId } : {};
-  return { [requestIdHeader]: requestId, ...inDialect, 'x-content-type-options': 'nosniff' };
+  return {
+    [requestIdHeader]: requestId,
+    ...inDialect,
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ask, sending, stopAll, stopLater, waysOfAnswers } from './proxy-fixture.ts';
+import { ask, sending, startEdge, stopAll, stopLater, waysOfAnswers } from './proxy-fixture.ts';
 
 /** How answers come back through the edge, whichever way they take. */
 
@@ -14,6 +14,12 @@ function endless(response: ServerResponse): void {
 
 const frame = 'data: {"choices":[]}\n\n';
 const types = ['application/json', 'text/event-stream'] as const;
+
+it('no cache stores an answer of the edge itself', async () => {
+  const edge = await startEdge();
+  for (const path of ['/health', '/api/hello', '/v1/agents', '/none', '/v1beta/models', '/v1/messages/none'])
+    expect((await fetch(edge.url + path)).headers.get('cache-control')).toBe('no-store');
+});
 
 describe.each(waysOfAnswers)('$way', ({ path, startEdge }) => {
   describe('a request id', () => {
@@ -34,6 +40,16 @@ describe.each(waysOfAnswers)('$way', ({ path, startEdge }) => {
         expect(answer.headers.get('x-request-id')).toBe(arrived);
       },
     );
+  });
+
+  it.each([
+    [200, {}, 'no-store'],
+    [404, {}, 'no-store'],
+    [200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }, 'no-cache'],
+  ])('an answer %i with %j is %s', async (status, headers, expected) => {
+    const edge = await startEdge({}, (_incoming, response) => response.writeHead(status, headers).end('{}'));
+    const answer = await ask(edge, path);
+    expect([answer.status, answer.headers.get('cache-control')]).toEqual([status, expected]);
   });
 
   describe('a service', () => {

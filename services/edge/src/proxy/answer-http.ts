@@ -82,6 +82,8 @@ export class Answer {
       // The headers written here replace the one that CORS has set.
       const vary = [response.getHeader('vary'), headers['vary']].filter((value) => value !== undefined);
       if (vary.length > 1) own['vary'] = vary.join(', ');
+      const { 'cache-control': caching } = headers;
+      if (caching !== undefined) own['cache-control'] = String(caching);
       response.writeHead(status, responseHeaders(headers, own));
     } catch (error) {
       this.#abort(error);

@@ -171,6 +171,7 @@ describe.each(senders)('$name', ({ route, create }) => {
       'x-passed': 'p',
       date: 'then',
       'x-request-id': 'r',
+      'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
       // Those of the client's own connection.
       connection: 'keep-alive',

@@ -19,7 +19,7 @@ export function oauthHandler<Shape extends z.ZodType>(
   answer: (fields: z.output<Shape>, from: From) => Promise<object>,
 ): RawHandler {
   return async (request, response, call) => {
-    const headers = { 'cache-control': 'no-store', [requestIdHeader]: call.requestId };
+    const headers = { [requestIdHeader]: call.requestId };
     try {
       const fields = validate(shape, await fieldsOf(request, call.route.bodyLimit), 'body');
       sendJson(response, 200, await answer(fields, fromOf(request, call)), headers);

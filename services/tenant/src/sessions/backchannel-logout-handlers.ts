@@ -38,7 +38,7 @@ export function backchannelLogoutHandlers({
     'login.oidc.logout': async (request, response, call) => {
       const issuer = issuers.get(call.params['issuer'] ?? '');
       if (issuer === undefined) throw new AppError('not_found', 'There is no such issuer.');
-      const headers = { 'cache-control': 'no-store', [requestIdHeader]: call.requestId };
+      const headers = { [requestIdHeader]: call.requestId };
       try {
         await issuerLogouts.end(issuer, await tokenIn(request), fromOf(request, call));
         sendJson(response, 200, {}, headers);

@@ -54,7 +54,7 @@ class BrowserLogin {
     if (opened === null)
       throw new AppError('invalid_api_key', refusedKey, { headers: { [credentialRefusedHeader]: 'true' } });
     sendJson(response, 200, showCurrent(opened.session), {
-      ...{ 'cache-control': 'no-store', [requestIdHeader]: call.requestId },
+      [requestIdHeader]: call.requestId,
       'set-cookie': browsers.cookieOf(opened),
     });
   }

@@ -53,7 +53,7 @@ export function sessionHandlers({
         throw new AppError('invalid_session', 'The session has ended.', {
           headers: { [credentialRefusedHeader]: 'true' },
         });
-      return { body: showCurrent(session), headers: { 'cache-control': 'no-store' } };
+      return { body: showCurrent(session) };
     },
 
     'sessions.list': async (call: List) => {

@@ -68,8 +68,7 @@ async function sendLink(
     state: link.state,
     expires_at: link.expiresAt.toISOString(),
   };
-  const headers = { [requestIdHeader]: call.requestId, 'cache-control': 'no-store' };
-  sendJson(response, 200, body, headers);
+  sendJson(response, 200, body, { [requestIdHeader]: call.requestId });
 }
 
 /** The channel that a request names. Throws a 404, and a 400 for one of another type. */
