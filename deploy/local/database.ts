@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { services } from '@gatehouse/contract/services';
-import { FormerSchemaError } from '@gatehouse/pg/migrate';
+import { FormerSchemaError } from '@gatehouse/pg/migration-record';
 import { migrateService } from '@gatehouse/shell/migrate';
 import { Client } from 'pg';
 import { repositoryRoot } from './settings.ts';

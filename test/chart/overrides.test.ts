@@ -187,11 +187,11 @@ describe('replicas', () => {
 describe('images', () => {
   const imageOf = (values: Values) => servicePods(render(values)).get('chat')?.containers[0]?.image;
   it.each<[string, Values, string]>([
-    ['the chart’s own version', {}, 'gatehouse/chat:0.2.0'],
+    ['the chart’s own version', {}, 'gatehouse/chat:0.3.0'],
     [
       'a registry',
       { image: { registry: 'registry.example.com:5000' } },
-      'registry.example.com:5000/gatehouse/chat:0.2.0',
+      'registry.example.com:5000/gatehouse/chat:0.3.0',
     ],
     ['a path and a tag', { image: { repository: 'ai/gw', tag: '2' } }, 'ai/gw/chat:2'],
     [

@@ -120,5 +120,5 @@ it('metrics show how busy the connections to the database are', async () => {
 });
 
 it('metrics show which release runs', async () => {
-  await shows('edge-1', ['gatehouse_build_info', { version: '0.2.0' }], 1);
+  await shows('edge-1', ['gatehouse_build_info', { version: '0.3.0' }], 1);
 });

@@ -287,7 +287,7 @@ describe('make up refuses to start', () => {
   });
 });
 
-describe('make up on the state folder of a version before 0.2.0', () => {
+describe('make up on the state folder of a version before 0.3.0', () => {
   let folder: string;
   let remove: () => Promise<void>;
 
@@ -328,7 +328,7 @@ describe('make up on the state folder of a version before 0.2.0', () => {
     const system = new LocalSystem(folder, { PORT: String(await freePort()) });
     expect(await system.exited).toEqual({ code: 1, signal: null });
     expect(system.output).toMatch(
-      /^Migrating the database of tenant failed: the schema tenant was made by a version before 0\.2\.0, which can't be upgraded; its data was left alone\. Use a new database: set GATEHOUSE_STATE to a new folder\.$/m,
+      /^Migrating the database of tenant failed: the schema tenant was made by a version before 0\.3\.0, which version 0\.3\.0 can't upgrade; its data was left alone\. Use a new database: set GATEHOUSE_STATE to a new folder\.$/m,
     );
     expect([await inEachSchema(record), await inEachSchema(tables), await files()]).toEqual(before);
   });

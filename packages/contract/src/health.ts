@@ -27,7 +27,7 @@ export const routes: readonly Route[] = [
     examples: {
       ok: {
         summary: 'The gateway is ready',
-        response: { status: 'ok', protocol: protocolVersion, version: '0.2.0' },
+        response: { status: 'ok', protocol: protocolVersion, version: '0.3.0' },
       },
     },
   }),

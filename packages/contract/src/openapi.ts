@@ -25,7 +25,7 @@ export const routes: readonly Route[] = [
     examples: {
       document: {
         summary: 'The document, shortened',
-        response: { openapi: '3.1.1', info: { title: 'Gatehouse', version: '0.2.0' }, paths: {} },
+        response: { openapi: '3.1.1', info: { title: 'Gatehouse', version: '0.3.0' }, paths: {} },
       },
     },
   }),

@@ -7,7 +7,9 @@ import { DatabaseProxy } from '@gatehouse/test/database-proxy';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { firstMigration, folderOf, Probe, service } from '../test/probe.ts';
-import { assertMigrated, FormerSchemaError } from './migrate.ts';
+import { version } from '@gatehouse/kit/version';
+import { assertMigrated } from './migrate.ts';
+import { FormerSchemaError } from './migration-record.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { createPool, type Pool } from './pool.ts';
 import { schemaCheck } from './schema-check.ts';
@@ -151,13 +153,38 @@ describe('migrating', () => {
       expect(error).toBeInstanceOf(FormerSchemaError);
       expect(error).toMatchObject({
         message:
-          "the schema probe was made by a version before 0.2.0, which can't be upgraded; " +
+          `the schema probe was made by a version before 0.3.0, which version ${version} can't upgrade; ` +
           'its data was left alone. Use a new database',
       });
     }
     expect(await state()).toEqual(before);
     await probe.asAdmin('delete from probe.notes');
     await rm(baseline, { recursive: true });
+  });
+
+  it('records the checksum and the version of each, and refuses one that was changed since', async () => {
+    const changed = await folderOf({ '0001_notes.sql': `${firstMigration}\n-- One word more.` });
+    const record = await probe.asAdmin('select name, checksum, version from probe.migrations');
+    expect(record).toEqual([
+      { name: '0001_notes', checksum: expect.stringMatching(/^[0-9a-f]{64}$/), version },
+    ]);
+    for (const run of [() => probe.migrate(changed), () => assertMigrated(pool, service, changed)])
+      await expect(run()).rejects.toThrow(
+        `the migration 0001_notes of probe was changed after version ${version} applied it: restore the file`,
+      );
+    // Line ends are no change.
+    await writeFile(path.join(changed, '0001_notes.sql'), firstMigration.replaceAll('\n', '\r\n'));
+    await probe.migrate(changed);
+    expect(await probe.asAdmin('select name, checksum, version from probe.migrations')).toEqual(record);
+    await rm(changed, { recursive: true });
+  });
+
+  it('completes the record of a step that was killed before its end', async () => {
+    const [record] = await probe.asAdmin('select checksum, version from probe.migrations');
+    await probe.asAdmin('update probe.migrations set checksum = null, version = null');
+    expect(await assertMigrated(pool, service, probe.folder)).toEqual([]);
+    await probe.migrate();
+    expect(await probe.asAdmin('select checksum, version from probe.migrations')).toEqual([record]);
   });
 
   it('as a command wants both URLs', async () => {
@@ -177,7 +204,11 @@ describe('the check of the schema', () => {
   });
 
   it('refuses a schema that is behind, or not there', async () => {
-    const behind = await folderOf({ '0001_notes.sql': '', '0002_more.sql': '', '0003_last.sql': '' });
+    const behind = await folderOf({
+      '0001_notes.sql': firstMigration,
+      '0002_more.sql': '',
+      '0003_last.sql': '',
+    });
     await expect(assertMigrated(pool, service, behind)).rejects.toThrow(
       'pending migrations in probe: 0002_more, 0003_last',
     );
@@ -209,7 +240,9 @@ describe('the check of the schema', () => {
     expect(await assertMigrated(pool, service, newer)).toEqual([]);
 
     await probe.migrate(newest);
-    await expect(start()).rejects.toThrow('too new for this release: 0003_contract_titles');
+    await expect(start()).rejects.toThrow(
+      `the schema probe is too new for version ${version}: 0003_contract_titles of version ${version}`,
+    );
     await probe.asAdmin(`delete from probe.migrations where name <> '0001_notes'`);
     for (const made of [newer, newest]) await rm(made, { recursive: true });
   });

@@ -1,9 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { version } from '@gatehouse/kit/version';
 import { PG_MIGRATE_LOCK_ID, runner } from 'node-pg-migrate';
 import { Client, type Pool } from 'pg';
 import { isDatabaseOutage } from './errors.ts';
-import type { Queryable } from './pool.ts';
+import {
+  appliedIn,
+  assertKept,
+  hasRecord,
+  migrationsIn,
+  migrationsTable,
+  recordChecksums,
+  type AppliedMigration,
+  type Migration,
+} from './migration-record.ts';
 import { ensureLogin, makeRoles, rolesOf } from './roles.ts';
 
 export interface MigrateOptions {
@@ -19,22 +29,10 @@ export interface MigrateOptions {
   also?: (owner: Client) => Promise<void>;
 }
 
-/** The first version whose migrations begin with a baseline. */
-const baselineVersion = '0.2.0';
-
-/** Thrown, before anything is changed, for a schema whose record lacks the first migration of this release. */
-export class FormerSchemaError extends Error {
-  constructor(service: string) {
-    super(
-      `the schema ${service} was made by a version before ${baselineVersion}, which can't be upgraded; ` +
-        'its data was left alone. Use a new database',
-    );
-  }
-}
-
 /**
  * Applies pending migrations, each file in its own transaction, and creates the roles. Safe to repeat and to run
- * concurrently. Leaves a schema that a newer release has migrated unchanged. Throws `FormerSchemaError`.
+ * concurrently. Leaves a schema that a newer release has migrated unchanged. Throws `FormerSchemaError`, and an error
+ * that names a migration that was changed after it was applied.
  */
 export async function migrate(options: MigrateOptions): Promise<void> {
   const known = await migrationsIn(options.directory);
@@ -46,11 +44,12 @@ export async function migrate(options: MigrateOptions): Promise<void> {
   try {
     await takeMigrationLock(owner);
     if (await hasRecord(owner, options.service))
-      assertNotFormer(options.service, known, await appliedIn(owner, options.service));
+      assertKept(options.service, known, await appliedIn(owner, options.service));
     await makeRoles(owner, roles);
     await explainLockTimeout(options.service, async () => {
       await runMigrations(owner, options);
-      await runRepeatable(owner, options);
+      await recordChecksums(owner, options.service, known);
+      await runRepeatable(owner, options, known);
       await options.also?.(owner);
     });
     await ensureLogin(owner, roles);
@@ -95,10 +94,12 @@ async function runMigrations(owner: Client, options: MigrateOptions): Promise<vo
  * Runs scripts that depend on the database and not on the release, such as on an extension that an operator installs
  * later.
  */
-async function runRepeatable(owner: Client, { service, directory }: MigrateOptions): Promise<void> {
-  const known = await migrationsIn(directory);
-  const applied = await appliedIn(owner, service);
-  if (applied.some((name) => !known.includes(name))) return;
+async function runRepeatable(
+  owner: Client,
+  { service, directory }: MigrateOptions,
+  known: readonly Migration[],
+): Promise<void> {
+  if (newerThan(known, await appliedIn(owner, service)).length > 0) return;
   const folder = path.join(directory, 'repeatable');
   const files = (await readdir(folder).catch(() => [])).filter((file) => file.endsWith('.sql'));
   // Statements in one message are one transaction.
@@ -118,47 +119,11 @@ async function explainLockTimeout(service: string, work: () => Promise<void>): P
   }
 }
 
-const migrationsTable = 'migrations';
-
-/**
- * `NNNN_what_it_does`. `NNNN_contract_…` marks a contraction, which removes what the previous release needs (ADR 18).
- */
-const migrationName = /^\d{4}_[a-z0-9_]+$/;
 const contraction = /^\d{4}_contract_/;
 
-async function migrationsIn(directory: string): Promise<string[]> {
-  const names = (await readdir(directory))
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => path.parse(file).name);
-  const misnamed = names.filter((name) => !migrationName.test(name));
-  if (misnamed.length > 0)
-    throw new Error(`migrations must be named NNNN_what_it_does.sql; found ${misnamed.join(', ')}`);
-  return names.sort();
-}
-
-/** Whether the migration step has run before. */
-async function hasRecord(db: Queryable, service: string): Promise<boolean> {
-  const { rows } = await db.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
-    `${service}.${migrationsTable}`,
-  ]);
-  return rows[0]?.found === true;
-}
-
-/** Migrations run in order, so a record that lacks the first one is not of this release or a later one. */
-function assertNotFormer(service: string, known: readonly string[], applied: readonly string[]): void {
-  const [first] = known;
-  if (first !== undefined && applied.length > 0 && !applied.includes(first))
-    throw new FormerSchemaError(service);
-}
-
-async function appliedIn(db: Queryable, service: string): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(`select name from ${service}.${migrationsTable}`);
-  return rows.map(({ name }) => name);
-}
-
 /**
- * Throws when migrations are pending, when a newer release has removed what this release needs, and for the schema of a
- * version before the baseline (`FormerSchemaError`). Returns the other migrations of newer releases, which are
+ * Throws when migrations are pending, when one was changed after it was applied, when a newer release has removed what
+ * this release needs, and for the schema of a version before the first migration (`FormerSchemaError`). Returns the other migrations of newer releases, which are
  * compatible.
  */
 export async function assertMigrated(pool: Pool, service: string, directory: string): Promise<string[]> {
@@ -167,12 +132,20 @@ export async function assertMigrated(pool: Pool, service: string, directory: str
     if (isDatabaseOutage(error)) throw error;
     throw new Error(`the schema ${service} does not exist: run the migration step first`, { cause: error });
   });
-  assertNotFormer(service, known, applied);
-  const pending = known.filter((name) => !applied.includes(name));
-  const newer = applied.filter((name) => !known.includes(name));
-  const contractions = newer.filter((name) => contraction.test(name));
-  if (pending.length > 0) throw new Error(`pending migrations in ${service}: ${pending.join(', ')}`);
+  assertKept(service, known, applied);
+  const pending = known.filter(({ name }) => !applied.some((migration) => migration.name === name));
+  if (pending.length > 0)
+    throw new Error(`pending migrations in ${service}: ${pending.map(({ name }) => name).join(', ')}`);
+  const newer = newerThan(known, applied);
+  const contractions = newer.filter(({ name }) => contraction.test(name));
   if (contractions.length > 0)
-    throw new Error(`the schema ${service} is too new for this release: ${contractions.join(', ')}`);
-  return newer;
+    throw new Error(
+      `the schema ${service} is too new for version ${version}: ` +
+        contractions.map(({ name, version: by }) => `${name} of version ${by}`).join(', '),
+    );
+  return newer.map(({ name }) => name);
+}
+
+function newerThan(known: readonly Migration[], applied: readonly AppliedMigration[]): AppliedMigration[] {
+  return applied.filter(({ name }) => !known.some((migration) => migration.name === name));
 }

@@ -356,17 +356,18 @@ describe('the months of the log', () => {
           )
         ).map(({ name }) => name);
       await ensurePartitions(pool);
-      const [first = '', ...others] = (await partitions()).filter((name) => name.includes('until'));
-      expect(others).toEqual([]);
-      expect(await partitions()).toHaveLength(5);
+      const all = await partitions();
+      expect(all).toHaveLength(5);
+      const [first = ''] = all;
       await ensurePartitions(pool);
       expect(await partitions()).toHaveLength(5);
       expect(await dropOldPartition(pool, 30)).toBeNull();
       await expect(dropOldPartition(pool, 29)).rejects.toThrow('30 days');
       await expect(deleteStrays(pool, 29)).rejects.toThrow('30 days');
-      await tenants.rows(`alter table tenant.${first} rename to audit_log_until_2020_01`);
-      expect(await dropOldPartition(pool, 30)).toBe('audit_log_until_2020_01');
+      await tenants.rows(`alter table tenant.${first} rename to audit_log_2020_01`);
+      expect(await dropOldPartition(pool, 30)).toBe('audit_log_2020_01');
       expect(await dropOldPartition(pool, 30)).toBeNull();
+      while ((await deleteStrays(pool, 30)) > 0);
       // An old entry that comes late finds no partition, and is stored and deleted all the same.
       await tenants.rows(
         `insert into tenant.audit_log (id, at, action, actor_role, resource_type, resource_id)

@@ -22,7 +22,6 @@ create function agent.current_transfer() returns uuid language sql stable as $$
 $$;
 revoke execute on function agent.current_transfer() from public;
 grant execute on function agent.current_transfer() to agent_app;
-
 grant usage on schema agent to agent_app, agent_system;
 grant select on agent.migrations to agent_app, agent_system;
 
@@ -197,7 +196,6 @@ create table agent.mcp_servers (
 );
 create index mcp_servers_tenant_id_idx on agent.mcp_servers (tenant_id, id);
 create index mcp_servers_arriving_in_idx on agent.mcp_servers (arriving_in) where arriving_in is not null;
-
 create trigger mcp_servers_new_tools_revision before insert on agent.mcp_servers
   for each row execute function agent.set_tools_revision();
 -- An unchanged list needs no other texts.
@@ -258,10 +256,11 @@ create table agent.mcp_logins (
   accepted json not null default '[]',
   tools_revision uuid,
   created_at timestamptz not null default clock_timestamp(),
+  -- The time of the consent. The row is as old as the link to it.
+  logged_in_at timestamptz,
   constraint mcp_logins_owner_key unique (server_id, user_id)
 );
 create index mcp_logins_tenant_id_user_id_idx on agent.mcp_logins (tenant_id, user_id);
-
 create trigger mcp_logins_new_tools_revision before insert on agent.mcp_logins
   for each row execute function agent.set_tools_revision();
 create trigger mcp_logins_tools_revision before update of tools, accepted on agent.mcp_logins
@@ -283,6 +282,7 @@ create policy mcp_logins_system_select on agent.mcp_logins for select to agent_s
 grant select, insert, delete on agent.mcp_logins to agent_app;
 grant update (id, connection_id, secrets, expires_at, refresh_due_at, refresh_claim, refresh_claimed_until, lost_at,
   tools, tools_expire_at, created_at, accepted) on agent.mcp_logins to agent_app;
+grant update (logged_in_at) on agent.mcp_logins to agent_app;
 -- Finds secrets that another key has encrypted.
 grant select (id, tenant_id, secrets) on agent.mcp_logins to agent_system;
 
@@ -540,3 +540,23 @@ create policy alert_outbox_dead_letters_system_insert on agent.alert_outbox_dead
 create policy alert_outbox_dead_letters_system_delete on agent.alert_outbox_dead_letters
   for delete to agent_system using (true);
 grant select, insert, delete on agent.alert_outbox_dead_letters to agent_system;
+
+-- Requests of a tenant in its last minute with any, by which the gateway calls an address that the tenant chose.
+create table agent.minute_counts (
+  tenant_id uuid not null,
+  kind text not null,
+  minute timestamptz not null,
+  count integer not null,
+  constraint minute_counts_pkey primary key (tenant_id, kind)
+) with (fillfactor = 50);
+
+alter table agent.minute_counts enable row level security;
+alter table agent.minute_counts force row level security;
+create policy minute_counts_app_select on agent.minute_counts for select to agent_app
+  using (tenant_id = agent.current_tenant());
+create policy minute_counts_app_insert on agent.minute_counts for insert to agent_app
+  with check (tenant_id = agent.current_tenant());
+create policy minute_counts_app_update on agent.minute_counts for update to agent_app
+  using (tenant_id = agent.current_tenant()) with check (tenant_id = agent.current_tenant());
+grant select, insert on agent.minute_counts to agent_app;
+grant update (minute, count) on agent.minute_counts to agent_app;

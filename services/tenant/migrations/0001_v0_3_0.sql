@@ -15,7 +15,6 @@ end
 $$;
 revoke execute on function tenant.current_tenant() from public;
 grant execute on function tenant.current_tenant() to tenant_app;
-
 grant usage on schema tenant to tenant_app, tenant_system;
 grant select on tenant.migrations to tenant_app, tenant_system;
 
@@ -43,7 +42,11 @@ create table tenant.tenants (
   -- Limits of what agents remember: {documents?, bytes?, entities?}; an absent member means the default.
   memory_limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
+  updated_at timestamptz not null default now(),
+  -- Bounds of the keys that people make for themselves.
+  user_keys_enabled boolean not null default true,
+  user_keys_max integer not null default 5,
+  user_keys_max_days integer not null default 90
 );
 
 alter table tenant.tenants enable row level security;
@@ -56,7 +59,8 @@ create policy tenants_system_update on tenant.tenants for update to tenant_syste
 grant select on tenant.tenants to tenant_app;
 grant select, insert on tenant.tenants to tenant_system;
 grant update (slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
-  previews_max_chars, memory_limits, updated_at) on tenant.tenants to tenant_system;
+  previews_max_chars, memory_limits, updated_at, user_keys_enabled, user_keys_max, user_keys_max_days) on tenant.tenants
+  to tenant_system;
 
 -- API keys of tenants, and of owners, which belong to no tenant.
 create table tenant.api_keys (
@@ -86,8 +90,22 @@ create table tenant.api_keys (
   revoked_at timestamptz,
   -- The expiry that subscribers were sent an event for.
   expiry_alert_for timestamptz,
+  -- A person at an OpenID Connect issuer, who has a key in each tenant that a mapping gives them: it has the rights, its
+  -- secret is thrown away, and all sessions of the person end with it.
+  iss text,
+  sub text,
+  -- Keys that people give to programs on their machines by a code (RFC 8628) have the key whose session confirmed them, and
+  -- the secret that this session was made with. They end with either.
+  confirmed_by uuid constraint api_keys_confirmed_by_fkey references tenant.api_keys (id),
+  confirmed_secret_sha256 bytea,
+  -- Whether a person made it for themselves: it ends with the key of their session, as keys of programs do.
+  is_own boolean not null default false,
   constraint api_keys_tenant_check check ((role = 'owner') = (tenant_id is null)),
-  constraint api_keys_previous_check check ((previous_secret_sha256 is null) = (previous_valid_until is null))
+  constraint api_keys_previous_check check ((previous_secret_sha256 is null) = (previous_valid_until is null)),
+  constraint api_keys_person_check check ((iss is null) = (sub is null)),
+  constraint api_keys_confirmed_check check ((confirmed_by is null) = (confirmed_secret_sha256 is null)),
+  constraint api_keys_confirmed_end_check check (confirmed_by is null or expires_at is not null),
+  constraint api_keys_own_check check (not is_own or (confirmed_by is not null and user_id is not null))
 );
 create index api_keys_tenant_id_idx on tenant.api_keys (tenant_id, id);
 -- For revocation of owner keys, which searches for other active ones.
@@ -101,6 +119,14 @@ create index api_keys_tenant_role_idx on tenant.api_keys (tenant_id, role, id);
 -- For the search for keys whose expiry no event was sent for.
 create index api_keys_expiry_alert_idx on tenant.api_keys (expires_at)
   where tenant_id is not null and revoked_at is null and expiry_alert_for is distinct from expires_at;
+-- For the keys of a person.
+create index api_keys_person_idx on tenant.api_keys (iss, sub) where iss is not null;
+-- For the keys that end with another, and their number.
+create index api_keys_confirmed_by_idx on tenant.api_keys (confirmed_by, id) where confirmed_by is not null;
+-- For the deletion of those that ended long ago.
+create index api_keys_confirmed_end_idx on tenant.api_keys (expires_at) where confirmed_by is not null;
+-- For the keys that a person has made or given to programs, and the number of the first.
+create index api_keys_confirmed_user_idx on tenant.api_keys (tenant_id, user_id, id) where confirmed_by is not null;
 
 alter table tenant.api_keys enable row level security;
 alter table tenant.api_keys force row level security;
@@ -113,11 +139,16 @@ create policy api_keys_app_update on tenant.api_keys for update to tenant_app
 create policy api_keys_system_select on tenant.api_keys for select to tenant_system using (true);
 create policy api_keys_system_insert on tenant.api_keys for insert to tenant_system with check (true);
 create policy api_keys_system_update on tenant.api_keys for update to tenant_system using (true) with check (true);
+create policy api_keys_system_delete on tenant.api_keys for delete to tenant_system using (confirmed_by is not null);
 grant select, insert on tenant.api_keys to tenant_app;
 -- The rights of a key never change; only its secret and its end do.
 grant update (secret_sha256, previous_secret_sha256, previous_valid_until, revoked_at) on tenant.api_keys to tenant_app;
+grant update (expires_at) on tenant.api_keys to tenant_app;
 grant select, insert on tenant.api_keys to tenant_system;
 grant update (last_used_at, revoked_at, expiry_alert_for) on tenant.api_keys to tenant_system;
+grant update (expires_at, secret_sha256, previous_secret_sha256, previous_valid_until) on tenant.api_keys
+  to tenant_system;
+grant delete on tenant.api_keys to tenant_system;
 
 -- Defines the status of a key by the database clock, because the clocks of replicas may differ.
 create function tenant.api_key_status(key tenant.api_keys) returns text language sql stable as $$
@@ -314,7 +345,7 @@ grant update (id, fingerprint, response, expires_at) on tenant.idempotency_recor
 -- Administrative changes of every service. Rows are only inserted.
 create table tenant.audit_log (
   -- For changes made in another service, also the id of the event, so that repeated events are stored once.
-  id uuid constraint audit_log_pkey primary key,
+  id uuid not null,
   at timestamptz not null default now(),
   action text not null,
   -- Null for the platform itself.
@@ -329,20 +360,109 @@ create table tenant.audit_log (
   request_id text,
   -- Public views of the resource.
   before json,
-  after json
-);
+  after json,
+  -- A repeated event has the time of the first.
+  constraint audit_log_pkey primary key (id, at)
+) partition by range (at);
 create index audit_log_at_idx on tenant.audit_log (at, id);
 create index audit_log_tenant_id_idx on tenant.audit_log (tenant_id, at, id);
 create index audit_log_actor_idx on tenant.audit_log (actor_key_id, at, id);
 
 alter table tenant.audit_log enable row level security;
 alter table tenant.audit_log force row level security;
+create policy audit_log_app_select on tenant.audit_log for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
 create policy audit_log_app_insert on tenant.audit_log for insert to tenant_app
   with check (tenant_id = tenant.current_tenant());
 create policy audit_log_system_select on tenant.audit_log for select to tenant_system using (true);
 create policy audit_log_system_insert on tenant.audit_log for insert to tenant_system with check (true);
-grant insert on tenant.audit_log to tenant_app;
-grant select, insert on tenant.audit_log to tenant_system;
+grant select, insert on tenant.audit_log to tenant_app, tenant_system;
+
+-- Entries of months without a partition: no change fails for want of one.
+create table tenant.audit_log_strays partition of tenant.audit_log default;
+alter table tenant.audit_log_strays enable row level security;
+alter table tenant.audit_log_strays force row level security;
+
+-- Creates the partitions of this month and the next three, unless they exist. A month whose entries are among the strays
+-- gets none.
+create function tenant.ensure_audit_partitions() returns void language plpgsql
+  security definer set search_path = tenant, pg_temp set lock_timeout = '500ms' as $$
+declare
+  month date;
+  name text;
+  first timestamptz;
+  next timestamptz;
+begin
+  -- Two replicas may call this at the same time.
+  perform pg_advisory_xact_lock(hashtext('tenant.audit_partitions'));
+  for offset_months in 0..3 loop
+    month := date_trunc('month', now() at time zone 'UTC') + make_interval(months => offset_months);
+    name := 'audit_log_' || to_char(month, 'YYYY_MM');
+    first := month::timestamp at time zone 'UTC';
+    next := (month + interval '1 month')::timestamp at time zone 'UTC';
+    continue when to_regclass(format('tenant.%I', name)) is not null
+      or exists (select from tenant.audit_log_strays where at >= first and at < next);
+    execute format('create table tenant.%I partition of tenant.audit_log for values from (%L) to (%L)', name, first, next);
+    -- Accessible only through the parent and its policies.
+    execute format('alter table tenant.%I enable row level security', name);
+    execute format('alter table tenant.%I force row level security', name);
+  end loop;
+end
+$$;
+revoke execute on function tenant.ensure_audit_partitions() from public;
+grant execute on function tenant.ensure_audit_partitions() to tenant_system;
+
+-- Drops the oldest partition if it ended more than that many days ago, and returns its name; else null. Entries stay for
+-- 30 days in any case. Waits at most 500 ms for readers, because later queries queue behind it.
+create function tenant.drop_old_audit_partition(days integer) returns text language plpgsql
+  security definer set search_path = tenant, pg_temp set lock_timeout = '500ms' as $$
+declare
+  name text;
+begin
+  if days < 30 then
+    raise exception 'the audit log stays for 30 days';
+  end if;
+  if not pg_try_advisory_xact_lock(hashtext('tenant.audit_partitions')) then
+    return null;
+  end if;
+  select relname into name
+  from (
+    select relname, case
+        when relname ~ '^audit_log_\d{4}_\d{2}$' then to_date(substr(relname, 11), 'YYYY_MM') + interval '1 month'
+      end as ends
+    from pg_inherits join pg_class on pg_class.oid = inhrelid
+    where inhparent = 'tenant.audit_log'::regclass
+  ) as partitions
+  where ends at time zone 'UTC' < now() - make_interval(days => days)
+  order by ends limit 1;
+  if name is not null then
+    execute format('drop table tenant.%I', name);
+  end if;
+  return name;
+end
+$$;
+revoke execute on function tenant.drop_old_audit_partition(integer) from public;
+grant execute on function tenant.drop_old_audit_partition(integer) to tenant_system;
+
+-- Deletes entries older than that many days which are among the strays, some at a time. Returns their number.
+create function tenant.delete_stray_audit_entries(days integer) returns integer language plpgsql
+  security definer set search_path = tenant, pg_temp as $$
+declare
+  deleted integer;
+begin
+  if days < 30 then
+    raise exception 'the audit log stays for 30 days';
+  end if;
+  delete from tenant.audit_log_strays where (id, at) in (
+    select id, at from tenant.audit_log_strays where at < now() - make_interval(days => days) order by at limit 1000);
+  get diagnostics deleted = row_count;
+  return deleted;
+end
+$$;
+revoke execute on function tenant.delete_stray_audit_entries(integer) from public;
+grant execute on function tenant.delete_stray_audit_entries(integer) to tenant_system;
+
+select tenant.ensure_audit_partitions();
 
 -- Events that could not be read or stored, with the reason. Kept for 30 days.
 create table tenant.dead_letters (
@@ -475,6 +595,8 @@ alter table tenant.user_deletions alter column user_id set statistics 0;
 create unique index user_deletions_running_key on tenant.user_deletions (tenant_id, user_id) where completed_at is null;
 create index user_deletions_running_idx on tenant.user_deletions (created_at) where completed_at is null;
 create index user_deletions_completed_idx on tenant.user_deletions (completed_at) where completed_at is not null;
+-- For the last deletion that a user has requested.
+create index user_deletions_user_idx on tenant.user_deletions (tenant_id, user_hash, requested_at);
 
 alter table tenant.user_deletions enable row level security;
 alter table tenant.user_deletions force row level security;
@@ -637,3 +759,400 @@ create policy transfer_resources_system_insert on tenant.transfer_resources for 
 create policy transfer_resources_system_delete on tenant.transfer_resources for delete to tenant_system using (true);
 grant insert on tenant.transfer_resources to tenant_app;
 grant select, insert, delete on tenant.transfer_resources to tenant_system;
+
+-- Keys of tenants' own for model providers.
+create table tenant.provider_keys (
+  id uuid constraint provider_keys_pkey primary key,
+  tenant_id uuid not null constraint provider_keys_tenant_id_fkey references tenant.tenants (id),
+  -- Name of a provider of chat's catalogue.
+  provider text not null,
+  -- Encrypted.
+  key bytea not null,
+  -- The beginning of the key, to recognize it by.
+  prefix text not null,
+  -- Null for all models of the provider.
+  models text[],
+  -- The user whose requests the key is for; null for all.
+  user_id text,
+  -- Whether the provider refused the key when it was used last.
+  failing boolean not null default false,
+  created_at timestamptz not null default now(),
+  -- Approximate: updated at most once a minute.
+  last_used_at timestamptz
+);
+create index provider_keys_tenant_id_idx on tenant.provider_keys (tenant_id, id);
+
+alter table tenant.provider_keys enable row level security;
+alter table tenant.provider_keys force row level security;
+create policy provider_keys_app_select on tenant.provider_keys for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
+create policy provider_keys_app_insert on tenant.provider_keys for insert to tenant_app
+  with check (tenant_id = tenant.current_tenant());
+create policy provider_keys_app_update on tenant.provider_keys for update to tenant_app
+  using (tenant_id = tenant.current_tenant()) with check (tenant_id = tenant.current_tenant());
+create policy provider_keys_app_delete on tenant.provider_keys for delete to tenant_app
+  using (tenant_id = tenant.current_tenant());
+create policy provider_keys_system_select on tenant.provider_keys for select to tenant_system using (true);
+create policy provider_keys_system_update on tenant.provider_keys for update to tenant_system
+  using (true) with check (true);
+grant select, insert, delete on tenant.provider_keys to tenant_app;
+-- For encryption with another key.
+grant update (key) on tenant.provider_keys to tenant_app;
+grant select on tenant.provider_keys to tenant_system;
+grant update (failing, last_used_at) on tenant.provider_keys to tenant_system;
+
+-- Keys for model providers that a tenant gave in its last minute with any: each is checked by a call of the provider.
+create table tenant.provider_key_checks (
+  tenant_id uuid constraint provider_key_checks_pkey primary key
+    constraint provider_key_checks_tenant_id_fkey references tenant.tenants (id),
+  minute timestamptz not null,
+  checks integer not null
+) with (fillfactor = 50);
+
+alter table tenant.provider_key_checks enable row level security;
+alter table tenant.provider_key_checks force row level security;
+create policy provider_key_checks_app_select on tenant.provider_key_checks for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
+create policy provider_key_checks_app_insert on tenant.provider_key_checks for insert to tenant_app
+  with check (tenant_id = tenant.current_tenant());
+create policy provider_key_checks_app_update on tenant.provider_key_checks for update to tenant_app
+  using (tenant_id = tenant.current_tenant()) with check (tenant_id = tenant.current_tenant());
+grant select, insert on tenant.provider_key_checks to tenant_app;
+grant update (minute, checks) on tenant.provider_key_checks to tenant_app;
+
+-- Networks whose logins were refused, with their number in a minute.
+create table tenant.refused_addresses (
+  address text constraint refused_addresses_pkey primary key,
+  minute timestamptz not null,
+  requests integer not null
+);
+create index refused_addresses_minute_idx on tenant.refused_addresses (minute);
+
+alter table tenant.refused_addresses enable row level security;
+alter table tenant.refused_addresses force row level security;
+create policy refused_addresses_system_select on tenant.refused_addresses for select to tenant_system using (true);
+create policy refused_addresses_system_insert on tenant.refused_addresses for insert to tenant_system
+  with check (true);
+create policy refused_addresses_system_update on tenant.refused_addresses for update to tenant_system
+  using (true) with check (true);
+create policy refused_addresses_system_delete on tenant.refused_addresses for delete to tenant_system using (true);
+grant select, insert, delete on tenant.refused_addresses to tenant_system;
+grant update (minute, requests) on tenant.refused_addresses to tenant_system;
+
+-- Logins of people by OpenID Connect issuers.
+create table tenant.logins (
+  id uuid constraint logins_pkey primary key,
+  -- The name of the issuer in the settings.
+  issuer text not null,
+  iss text not null,
+  sub text not null,
+  -- The session at the issuer, where it says one.
+  sid text,
+  -- The browser that chooses among several tenants knows the token; null once it has chosen.
+  choice_sha256 bytea
+    constraint logins_choice_key unique
+    constraint logins_choice_check check (octet_length(choice_sha256) = 32),
+  -- Sealed.
+  id_token bytea not null,
+  refresh_token bytea,
+  -- When the issuer confirmed the person last.
+  looked_at timestamptz not null default now(),
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  -- When the issuer is asked again; null where it is not: without a refresh token, and after the last session.
+  look_at timestamptz,
+  -- How often it was asked. A replica that was slow doesn't overwrite the result of the next look.
+  looks integer not null default 0,
+  -- When the groups of a person were read last. A token that leaves them out says nothing about the person, and those that
+  -- are known count for a bounded time.
+  groups_read_at timestamptz not null default now()
+);
+-- For the deletion of old ones.
+create index logins_expires_at_idx on tenant.logins (expires_at);
+-- For looks that are due.
+create index logins_look_at_idx on tenant.logins (issuer, look_at) where look_at is not null;
+-- For looks that have failed for too long.
+create index logins_looked_at_idx on tenant.logins (issuer, looked_at) where refresh_token is not null;
+-- For logouts of people, and of their sessions at the issuer.
+create index logins_person_idx on tenant.logins (iss, sub);
+create index logins_sid_idx on tenant.logins (iss, sid) where sid is not null;
+
+alter table tenant.logins enable row level security;
+alter table tenant.logins force row level security;
+create policy logins_system_select on tenant.logins for select to tenant_system using (true);
+create policy logins_system_insert on tenant.logins for insert to tenant_system with check (true);
+create policy logins_system_update on tenant.logins for update to tenant_system using (true) with check (true);
+create policy logins_system_delete on tenant.logins for delete to tenant_system using (true);
+grant select, insert, delete on tenant.logins to tenant_system;
+grant update (choice_sha256, id_token, refresh_token, looked_at, look_at, looks, groups_read_at) on tenant.logins
+  to tenant_system;
+
+-- Sessions of people who use pages of the gateway in a browser, of tenants and of owners, who belong to no tenant.
+create table tenant.sessions (
+  id uuid constraint sessions_pkey primary key,
+  tenant_id uuid constraint sessions_tenant_id_fkey references tenant.tenants (id),
+  token_sha256 bytea not null
+    constraint sessions_token_sha256_key unique
+    constraint sessions_token_check check (octet_length(token_sha256) = 32),
+  -- The key that it was made with. The session ends with it.
+  key_id uuid not null constraint sessions_key_id_fkey references tenant.api_keys (id),
+  -- The secret that it was made with: it ends when that is no longer valid, as after a rotation.
+  key_secret_sha256 bytea not null,
+  name text not null,
+  role text not null constraint sessions_role_check check (role in ('owner', 'admin', 'user')),
+  scopes text[] not null,
+  user_id text,
+  created_at timestamptz not null default now(),
+  -- Approximate: updated at most once a minute.
+  last_seen_at timestamptz not null default now(),
+  -- It ends then, however much it is used.
+  expires_at timestamptz not null,
+  -- It ends then if it is not used before, or has ended.
+  ends_at timestamptz not null,
+  login_id uuid constraint sessions_login_id_fkey references tenant.logins (id),
+  -- How a session was opened.
+  opened_by text
+    constraint sessions_opened_by_check check (opened_by in ('key', 'issuer', 'link', 'device')),
+  constraint sessions_tenant_check check ((role = 'owner') = (tenant_id is null)),
+  constraint sessions_ends_at_check check (ends_at <= expires_at)
+);
+-- For the list of a tenant and its number of sessions.
+create index sessions_tenant_id_idx on tenant.sessions (tenant_id, id);
+-- For the number of sessions of a key.
+create index sessions_key_id_idx on tenant.sessions (key_id, id);
+-- For the deletion of ended sessions.
+create index sessions_ends_at_idx on tenant.sessions (ends_at);
+-- For the sessions of a login.
+create index sessions_login_id_idx on tenant.sessions (login_id) where login_id is not null;
+
+alter table tenant.sessions enable row level security;
+alter table tenant.sessions force row level security;
+create policy sessions_app_select on tenant.sessions for select to tenant_app
+  using (tenant_id = tenant.current_tenant());
+create policy sessions_app_insert on tenant.sessions for insert to tenant_app
+  with check (tenant_id = tenant.current_tenant());
+create policy sessions_app_update on tenant.sessions for update to tenant_app
+  using (tenant_id = tenant.current_tenant()) with check (tenant_id = tenant.current_tenant());
+create policy sessions_system_select on tenant.sessions for select to tenant_system using (true);
+create policy sessions_system_insert on tenant.sessions for insert to tenant_system with check (true);
+create policy sessions_system_update on tenant.sessions for update to tenant_system using (true) with check (true);
+create policy sessions_system_delete on tenant.sessions for delete to tenant_system using (true);
+grant select, insert on tenant.sessions to tenant_app;
+-- The rights of a session never change; only its end does.
+grant update (ends_at) on tenant.sessions to tenant_app;
+grant select, insert, delete on tenant.sessions to tenant_system;
+grant update (last_seen_at, ends_at) on tenant.sessions to tenant_system;
+
+-- Random values of logins that were used, so that none is used twice.
+create table tenant.used_tokens (
+  token_sha256 bytea constraint used_tokens_pkey primary key,
+  expires_at timestamptz not null
+);
+create index used_tokens_expires_at_idx on tenant.used_tokens (expires_at);
+
+alter table tenant.used_tokens enable row level security;
+alter table tenant.used_tokens force row level security;
+create policy used_tokens_system_select on tenant.used_tokens for select to tenant_system using (true);
+create policy used_tokens_system_insert on tenant.used_tokens for insert to tenant_system with check (true);
+create policy used_tokens_system_delete on tenant.used_tokens for delete to tenant_system using (true);
+grant select, insert, delete on tenant.used_tokens to tenant_system;
+
+-- Programs that wait for a key. They belong to no tenant before a person has confirmed them.
+create table tenant.device_logins (
+  id uuid constraint device_logins_pkey primary key,
+  -- The code that the program keeps, and the one that the person reads.
+  device_sha256 bytea not null
+    constraint device_logins_device_key unique
+    constraint device_logins_device_check check (octet_length(device_sha256) = 32),
+  user_sha256 bytea not null
+    constraint device_logins_user_key unique
+    constraint device_logins_user_check check (octet_length(user_sha256) = 32),
+  client_id text not null,
+  client_ip text,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  polled_at timestamptz,
+  -- When a person decided, and the session in which they allowed it; null for one that they denied.
+  decided_at timestamptz,
+  session_id uuid,
+  -- The network of a program that waits for a person, so that a few networks can't take all places.
+  network text,
+  -- The wider network of a program that waits for a person, so that one with many small networks can't take all places.
+  wide_network text,
+  constraint device_logins_session_check check (session_id is null or decided_at is not null)
+);
+-- For the deletion of old ones.
+create index device_logins_expires_at_idx on tenant.device_logins (expires_at);
+create index device_logins_network_idx on tenant.device_logins (network) where decided_at is null;
+create index device_logins_wide_network_idx on tenant.device_logins (wide_network) where decided_at is null;
+
+alter table tenant.device_logins enable row level security;
+alter table tenant.device_logins force row level security;
+create policy device_logins_system_select on tenant.device_logins for select to tenant_system using (true);
+create policy device_logins_system_insert on tenant.device_logins for insert to tenant_system with check (true);
+create policy device_logins_system_update on tenant.device_logins for update to tenant_system
+  using (true) with check (true);
+create policy device_logins_system_delete on tenant.device_logins for delete to tenant_system using (true);
+grant select, insert, delete on tenant.device_logins to tenant_system;
+grant update (polled_at, decided_at, session_id) on tenant.device_logins to tenant_system;
+
+-- Links that log in once, each with the public half of a key's text and the secret that the key must still have.
+create table tenant.login_tickets (
+  ticket_sha256 bytea constraint login_tickets_pkey primary key
+    constraint login_tickets_ticket_check check (octet_length(ticket_sha256) = 32),
+  key_id text not null,
+  secret_sha256 bytea not null,
+  expires_at timestamptz not null
+);
+-- For the deletion of old ones.
+create index login_tickets_expires_at_idx on tenant.login_tickets (expires_at);
+
+alter table tenant.login_tickets enable row level security;
+alter table tenant.login_tickets force row level security;
+create policy login_tickets_system_select on tenant.login_tickets for select to tenant_system using (true);
+create policy login_tickets_system_insert on tenant.login_tickets for insert to tenant_system with check (true);
+create policy login_tickets_system_delete on tenant.login_tickets for delete to tenant_system using (true);
+grant select, insert, delete on tenant.login_tickets to tenant_system;
+
+-- Keys of programs end with the key whose session confirmed them.
+create function tenant.end_program_keys() returns trigger language plpgsql as $$
+begin
+  update tenant.api_keys as program set
+    revoked_at = case when new.revoked_at is not null then now() end,
+    expires_at = case
+      when program.confirmed_secret_sha256 = new.secret_sha256 then program.expires_at
+      when program.confirmed_secret_sha256 = new.previous_secret_sha256
+        then least(program.expires_at, new.previous_valid_until)
+      else least(program.expires_at, now())
+    end
+  where program.confirmed_by = new.id and program.revoked_at is null
+    and (new.revoked_at is not null or program.expires_at > now());
+  return null;
+end;
+$$;
+revoke execute on function tenant.end_program_keys() from public;
+create trigger api_keys_end_programs
+  after update of revoked_at, secret_sha256, previous_secret_sha256, previous_valid_until on tenant.api_keys
+  for each row
+  when (new.confirmed_by is null and (new.revoked_at, new.secret_sha256, new.previous_secret_sha256,
+    new.previous_valid_until) is distinct from (old.revoked_at, old.secret_sha256, old.previous_secret_sha256,
+    old.previous_valid_until))
+  execute function tenant.end_program_keys();
+
+-- Logouts that issuers have reported, for as long as logins that were under way then may open a session.
+create table tenant.issuer_logouts (
+  id uuid constraint issuer_logouts_pkey primary key,
+  iss text not null,
+  sub text,
+  -- The session at the issuer; null for all sessions of the person.
+  sid text,
+  ended_at timestamptz not null,
+  constraint issuer_logouts_named_check check (coalesce(sub, sid) is not null)
+);
+create index issuer_logouts_sid_idx on tenant.issuer_logouts (iss, sid) where sid is not null;
+create index issuer_logouts_sub_idx on tenant.issuer_logouts (iss, sub) where sid is null;
+-- For the deletion of old ones.
+create index issuer_logouts_ended_at_idx on tenant.issuer_logouts (ended_at);
+
+alter table tenant.issuer_logouts enable row level security;
+alter table tenant.issuer_logouts force row level security;
+create policy issuer_logouts_app_select on tenant.issuer_logouts for select to tenant_app
+  using (iss = current_setting('gatehouse.login_iss', true)
+    and (sub = current_setting('gatehouse.login_sub', true) or sid = current_setting('gatehouse.login_sid', true)));
+create policy issuer_logouts_system_select on tenant.issuer_logouts for select to tenant_system using (true);
+create policy issuer_logouts_system_insert on tenant.issuer_logouts for insert to tenant_system with check (true);
+create policy issuer_logouts_system_delete on tenant.issuer_logouts for delete to tenant_system using (true);
+grant select on tenant.issuer_logouts to tenant_app;
+grant select, insert, delete on tenant.issuer_logouts to tenant_system;
+
+-- Changes of keys and tenants that other services keep in memory. They ask several times a second for those since they
+-- last asked (ADR 9).
+create table tenant.changes (
+  -- The transaction of the change: a snapshot says which ones it contains, in whatever order they commit.
+  xid xid8 not null default pg_current_xact_id(),
+  at timestamptz not null default clock_timestamp(),
+  -- Null for a key of an owner.
+  tenant_id uuid,
+  -- The public part of the text of the changed key; null for the tenant itself, its own keys for providers and
+  -- the limits of its keys.
+  key_id text,
+  constraint changes_subject_check check (tenant_id is not null or key_id is not null)
+);
+create index changes_xid_idx on tenant.changes (xid);
+-- For the deletion of old ones.
+create index changes_at_idx on tenant.changes (at);
+
+alter table tenant.changes enable row level security;
+alter table tenant.changes force row level security;
+create policy changes_app_insert on tenant.changes for insert to tenant_app
+  with check (tenant_id = tenant.current_tenant());
+create policy changes_system_select on tenant.changes for select to tenant_system using (true);
+create policy changes_system_insert on tenant.changes for insert to tenant_system with check (true);
+create policy changes_system_delete on tenant.changes for delete to tenant_system using (true);
+grant insert on tenant.changes to tenant_app;
+grant select, insert, delete on tenant.changes to tenant_system;
+
+create function tenant.add_key_change() returns trigger language plpgsql as $$
+begin
+  insert into tenant.changes (tenant_id, key_id) values (old.tenant_id, old.key_id);
+  return null;
+end;
+$$;
+
+create function tenant.add_tenant_change() returns trigger language plpgsql as $$
+begin
+  insert into tenant.changes (tenant_id) values (new.id);
+  return null;
+end;
+$$;
+
+-- For a row of a tenant that is part of its settings.
+create function tenant.add_settings_change() returns trigger language plpgsql as $$
+begin
+  insert into tenant.changes (tenant_id) values (coalesce(new.tenant_id, old.tenant_id));
+  return null;
+end;
+$$;
+revoke execute on function tenant.add_key_change() from public;
+revoke execute on function tenant.add_tenant_change() from public;
+revoke execute on function tenant.add_settings_change() from public;
+create trigger api_keys_changed
+  after update of tenant_id, secret_sha256, previous_secret_sha256, previous_valid_until, role, scopes, user_id,
+    expires_at, revoked_at, confirmed_by on tenant.api_keys
+  for each row
+  when ((new.tenant_id, new.secret_sha256, new.previous_secret_sha256, new.previous_valid_until, new.role, new.scopes,
+    new.user_id, new.expires_at, new.revoked_at, new.confirmed_by) is distinct from (old.tenant_id, old.secret_sha256,
+    old.previous_secret_sha256, old.previous_valid_until, old.role, old.scopes, old.user_id, old.expires_at,
+    old.revoked_at, old.confirmed_by))
+  execute function tenant.add_key_change();
+create trigger api_keys_deleted after delete on tenant.api_keys
+  for each row execute function tenant.add_key_change();
+
+-- Settings say whether any key of the tenant has limits.
+create trigger api_keys_limited after insert on tenant.api_keys
+  for each row when (new.tenant_id is not null and (new.limits is not null or new.budget is not null))
+  execute function tenant.add_settings_change();
+create trigger tenants_changed after update on tenant.tenants
+  for each row execute function tenant.add_tenant_change();
+create trigger provider_keys_changed after insert or delete or update of provider, key, models, user_id
+  on tenant.provider_keys
+  for each row execute function tenant.add_settings_change();
+
+-- Networks from which people have logged in with success: some places for programs that wait for a person are theirs, so
+-- that networks without a login can't take all of them.
+create table tenant.login_networks (
+  network text constraint login_networks_pkey primary key,
+  last_login_at timestamptz not null default now()
+);
+-- For the deletion of old ones.
+create index login_networks_last_login_at_idx on tenant.login_networks (last_login_at);
+
+alter table tenant.login_networks enable row level security;
+alter table tenant.login_networks force row level security;
+create policy login_networks_system_select on tenant.login_networks for select to tenant_system using (true);
+create policy login_networks_system_insert on tenant.login_networks for insert to tenant_system with check (true);
+create policy login_networks_system_update on tenant.login_networks for update to tenant_system
+  using (true) with check (true);
+create policy login_networks_system_delete on tenant.login_networks for delete to tenant_system using (true);
+grant select, insert, delete on tenant.login_networks to tenant_system;
+grant update (last_login_at) on tenant.login_networks to tenant_system;

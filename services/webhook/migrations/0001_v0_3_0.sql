@@ -15,7 +15,6 @@ end
 $$;
 revoke execute on function webhook.current_tenant() from public;
 grant execute on function webhook.current_tenant() to webhook_app;
-
 grant usage on schema webhook to webhook_app, webhook_system;
 grant select on webhook.migrations to webhook_app, webhook_system;
 
@@ -953,3 +952,23 @@ create policy audit_outbox_dead_letters_system_insert on webhook.audit_outbox_de
 create policy audit_outbox_dead_letters_system_delete on webhook.audit_outbox_dead_letters
   for delete to webhook_system using (true);
 grant select, insert, delete on webhook.audit_outbox_dead_letters to webhook_system;
+
+-- Requests of a tenant in its last minute with any, by which the gateway calls an address that the tenant chose.
+create table webhook.minute_counts (
+  tenant_id uuid not null,
+  kind text not null,
+  minute timestamptz not null,
+  count integer not null,
+  constraint minute_counts_pkey primary key (tenant_id, kind)
+) with (fillfactor = 50);
+
+alter table webhook.minute_counts enable row level security;
+alter table webhook.minute_counts force row level security;
+create policy minute_counts_app_select on webhook.minute_counts for select to webhook_app
+  using (tenant_id = webhook.current_tenant());
+create policy minute_counts_app_insert on webhook.minute_counts for insert to webhook_app
+  with check (tenant_id = webhook.current_tenant());
+create policy minute_counts_app_update on webhook.minute_counts for update to webhook_app
+  using (tenant_id = webhook.current_tenant()) with check (tenant_id = webhook.current_tenant());
+grant select, insert on webhook.minute_counts to webhook_app;
+grant update (minute, count) on webhook.minute_counts to webhook_app;
