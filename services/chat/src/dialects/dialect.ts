@@ -331,12 +331,13 @@ export type FrameKind =
 export interface StreamReader extends MeteredAnswer {
   /** Throws if the frame can't be read, or not within 50 ms. */
   read(frame: Buffer): FrameKind;
-  /** The provider's report of an error. */
   readonly error: ProviderError | null;
   /** Whether a choice of the answer arrived. */
   readonly begun: boolean;
   /** Whether every requested choice has its end, so that a clean close is no cut. */
   readonly complete: boolean;
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  readonly awaitsUsage: boolean;
   /** The text of the model so far, cut; empty unless it is kept. */
   readonly keptText: string;
   /** The last frames of a complete stream for the client. `usage`: for one that asked for it, else null. */
@@ -395,6 +396,5 @@ export interface ToolStream extends FrameSink {
   show(event: ToolEvent): void;
   /** Passes on what was held: the answer is the last. */
   finish(): void;
-  /** See {@link StreamReader}. */
   endFrames(usage: Usage | null): Buffer[];
 }

@@ -44,6 +44,11 @@ export interface FrameConsumer {
   /** The provider ended its response in order. The consumer checks whether the stream was complete. */
   end(): void;
   fail(failure: ProviderFailure): void;
+  /**
+   * The answer is no longer wanted. Returns whether the stream goes on for its usage alone: the consumer cancels it then,
+   * after a second at most.
+   */
+  leave?(failure: ProviderFailure): boolean;
 }
 
 /** A stream whose first frame arrived. */

@@ -71,6 +71,7 @@ export class TranslatedStream implements ProviderStream {
 
   consume(consumer: FrameConsumer): void {
     let isOver = false;
+    let isLeft = false;
     const fail = (cause: unknown): void => {
       isOver = true;
       consumer.fail(new ProviderFailure('invalid', this.#provider, { cause }));
@@ -87,7 +88,7 @@ export class TranslatedStream implements ProviderStream {
           broken = { cause };
         }
         // A frame that can't be read comes behind others that could.
-        const goesOn = translated.length === 0 || consumer.frames(translated);
+        const goesOn = (translated.length === 0 && !isLeft) || consumer.frames(translated);
         if (broken !== null) fail(broken.cause);
         return goesOn;
       },
@@ -104,6 +105,7 @@ export class TranslatedStream implements ProviderStream {
       fail: (failure) => {
         if (!isOver) consumer.fail(failure);
       },
+      leave: (failure) => (isLeft = consumer.leave?.(failure) === true),
     });
   }
 

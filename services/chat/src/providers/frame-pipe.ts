@@ -13,16 +13,21 @@ const endMs = 1_000;
 /** So much silence after a frame that may be the last one, once all choices have their end, is the end of the stream. */
 const lastMs = 5_000;
 
+/** How long the usage of an answer may take whose client has left. */
+const usageMs = 1_000;
+
 /**
  * A streamed answer: its frames, in the provider's own bytes, and what is read from them on their way. Complete after
  * `[DONE]`, or once every choice had its finish reason after a clean close, or after silence behind a frame that may be the
- * last one; everything else is a `ProviderFailure`.
+ * last one; everything else is a `ProviderFailure`. If its client leaves before, the stream ends at once, unless the answer
+ * seems to be whole: then it ends with its usage.
  */
 export class FramePipe implements FrameConsumer {
   readonly reader: StreamReader;
   readonly #provider: string;
   readonly #source: ProviderStream;
   readonly #see: ((frame: Buffer) => void) | null;
+  readonly #reported: Pick<StreamReader, 'awaitsUsage'>;
   /** Frames that arrived before there was a sink. */
   #early: Buffer[] = [];
   #sink: FrameSink | null = null;
@@ -37,18 +42,27 @@ export class FramePipe implements FrameConsumer {
   #ending: NodeJS.Timeout | undefined;
   #silence: NodeJS.Timeout | undefined;
   #failure: ProviderFailure | null = null;
+  /** The failure of an answer that is read for its usage alone. */
+  #left: ProviderFailure | null = null;
   /** Settle the promise of `open`, and then that of `passTo`. */
   #resolve!: () => void;
   #reject!: (failure: ProviderFailure) => void;
 
-  /** `see`: gets each frame as it comes. */
+  /** `see`: gets each frame as it comes. `reported`: of a translated stream, whose usage may reach the reader late. */
   constructor(
     provider: string,
     source: ProviderStream,
     reader: StreamReader,
-    see: ((frame: Buffer) => void) | null = null,
+    {
+      see = null,
+      reported = null,
+    }: {
+      see?: ((frame: Buffer) => void) | null;
+      reported?: Pick<StreamReader, 'awaitsUsage'> | null;
+    } = {},
   ) {
     this.#see = see;
+    this.#reported = reported ?? reader;
     this.#provider = provider;
     this.#source = source;
     this.reader = reader;
@@ -99,11 +113,14 @@ export class FramePipe implements FrameConsumer {
     } catch (error) {
       this.#failure = this.#failureOf(error);
     }
+    if (this.#left !== null) {
+      if (this.#failure !== null || this.#complete || !this.#reported.awaitsUsage) this.#stop(this.#left);
+      return true;
+    }
     if (this.#sink === null) this.#early.push(...chunks);
     else goesOn = this.#write(this.#sink, chunks);
     if (this.#failure !== null) {
-      this.#reject(this.#failure);
-      this.#source.cancel();
+      this.#stop(this.#failure);
       return true;
     }
     if (this.#complete && this.#ending === undefined) {
@@ -118,11 +135,11 @@ export class FramePipe implements FrameConsumer {
     clearTimeout(this.#ending);
     clearTimeout(this.#silence);
     if (this.#complete || this.#failure !== null) return;
-    if (this.reader.complete) {
+    if (this.#left === null && this.reader.complete) {
       this.#complete = true;
       this.#resolve();
     } else {
-      this.#failure = new ProviderFailure('cut', this.#provider);
+      this.#failure = this.#left ?? new ProviderFailure('cut', this.#provider);
       this.#reject(this.#failure);
     }
   }
@@ -133,8 +150,27 @@ export class FramePipe implements FrameConsumer {
     if (this.#complete || this.#failure !== null) return;
     // A connection that breaks after the first frame cuts the stream.
     const cut = failure.kind === 'connection';
-    this.#failure = cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure;
+    this.#failure =
+      this.#left ?? (cut ? new ProviderFailure('cut', this.#provider, { cause: failure }) : failure);
     this.#reject(this.#failure);
+  }
+
+  /** See {@link FrameConsumer}. */
+  leave(failure: ProviderFailure): boolean {
+    if (this.#complete || this.#failure !== null || !this.#reported.awaitsUsage) return false;
+    this.#left = failure;
+    this.#early = [];
+    this.#held = [];
+    clearTimeout(this.#silence);
+    this.#ending = setTimeout(() => this.#source.cancel(), usageMs);
+    return true;
+  }
+
+  #stop(failure: ProviderFailure): void {
+    clearTimeout(this.#ending);
+    this.#failure = failure;
+    this.#reject(failure);
+    this.#source.cancel();
   }
 
   /** Frames that the sink can't read are a failure of the provider. */

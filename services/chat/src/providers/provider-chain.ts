@@ -318,7 +318,8 @@ export class ProviderChain {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
       const see = (frame: Buffer): void => seals?.note(api, frame, makerBy(model, calling.turn));
-      const stream = new FramePipe(name, frames, reader, translated === null ? see : null);
+      const watched = translated === null ? { see } : { reported: translated };
+      const stream = new FramePipe(name, frames, reader, watched);
       await stream.open();
       source.release();
       open.answered();

@@ -124,6 +124,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     return true;
   }
 
+  /** Whether an answer that is no longer wanted goes on for its usage; overridden by streams. */
+  protected goesOn(_failure: ProviderFailure): boolean {
+    return false;
+  }
+
   /** Sets how many bytes of the answer are in memory. */
   protected hold(bytes: number): void {
     this.#hasRoom = this.#room.hold(bytes);
@@ -168,7 +173,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   }
 
   #abort(): void {
-    this.stop(ProviderFailure.aborted(this.provider, this.#signal));
+    const failure = ProviderFailure.aborted(this.provider, this.#signal);
+    if (!this.goesOn(failure)) this.stop(failure);
   }
 
   #guard(work: () => void): void {

@@ -102,6 +102,12 @@ export class StreamHandler extends ResponseHandler implements ProviderStream {
     return this.#delivers;
   }
 
+  protected override goesOn(failure: ProviderFailure): boolean {
+    if (this.#consumer?.leave?.(failure) !== true) return false;
+    this.resume();
+    return true;
+  }
+
   protected override end(): void {
     if (this.#begun.size > 0) this.#takeWhole(withoutMark(this.#begun.concat()));
     const { rest } = this.#splitter;

@@ -36,6 +36,8 @@ export interface EventSource {
   read(frame: Buffer): StreamEvent[];
   /** The provider ended its response in order. Returns the rest of a complete answer, and nothing of one that was cut. */
   end(): StreamEvent[];
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  readonly awaitsUsage: boolean;
   /** Texts that have come and are in no event yet, since they wait for other parts to end; absent where nothing waits. */
   readonly held?: TextSample;
 }

@@ -79,6 +79,8 @@ export interface StreamTranslation extends ThoughtsBeside {
   frames(frame: Buffer): Buffer[];
   /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
   end(): Buffer[];
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  readonly awaitsUsage: boolean;
   /** Everything that the provider has reported so far, which may reach the client at the end only. */
   readonly usage: Usage | null;
   readonly serviceTier: string | null;
@@ -197,6 +199,9 @@ class ApiTranslation implements Translation {
     return {
       frames: (frame) => write(source.read(frame)),
       end: () => write(source.end()),
+      get awaitsUsage(): boolean {
+        return source.awaitsUsage;
+      },
       get usage(): Usage | null {
         return usage;
       },

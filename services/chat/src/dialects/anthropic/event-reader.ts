@@ -9,7 +9,7 @@ import { assertReadable } from '../../wire/readable.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { publicErrorIn, publicWords } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
-import { callsTools, eventOf, firstUsage, hasStopped, mergedUsage, stopFrame } from './events.ts';
+import { callsTools, eventOf, firstUsage, hasStopped, isThought, mergedUsage, stopFrame } from './events.ts';
 
 /**
  * Reads usage, text and the end from the events of a stream. Unknown events pass; a ping passes too, since it may come
@@ -23,6 +23,9 @@ export class EventReader implements StreamReader {
   #usage: Fields = {};
   #end: Buffer = stopFrame;
   #callsTools = false;
+  /** Whether a block has ended that may be the last one, and none has begun since. */
+  #mayEnd = false;
+  #isThought = false;
   readonly #text = new SampleBuilder();
   readonly #kept: KeptText | null;
 
@@ -44,7 +47,12 @@ export class EventReader implements StreamReader {
         return 'chunk';
       case 'content_block_start':
         this.begun = true;
+        this.#mayEnd = false;
+        this.#isThought = isThought(fields['content_block']);
         this.#addContent([fields['content_block']]);
+        return 'chunk';
+      case 'content_block_stop':
+        this.#mayEnd = !this.#isThought;
         return 'chunk';
       case 'content_block_delta':
         this.begun = true;
@@ -67,6 +75,11 @@ export class EventReader implements StreamReader {
         return type === '' ? 'foreign' : 'chunk';
       }
     }
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && !this.complete;
   }
 
   get usage(): Usage | null {

@@ -64,6 +64,12 @@ export function firstUsage(message: unknown): Fields {
   return isFields(usage) ? { ...usage, output_tokens: 0 } : {};
 }
 
+/** Whether a block is a thought, which is not the last of a message. */
+export function isThought(block: unknown): boolean {
+  const { type } = Object(block) as Fields;
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
 /** Whether the client is to call tools, so that what is said is not yet the answer. */
 export function callsTools(message: unknown): boolean {
   return (Object(message) as Fields)['stop_reason'] === 'tool_use';

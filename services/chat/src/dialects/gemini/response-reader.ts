@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { textLimits } from '@gatehouse/events/run-event';
-import type { Fields } from '@gatehouse/kit/fields';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { KeptText } from '../../usage/kept-text.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { readUsage } from '../../usage/usage-reader.ts';
@@ -25,6 +25,8 @@ export class ResponseReader implements StreamReader {
   begun = false;
   readonly serviceTier = null;
   #isBlocked = false;
+  /** Whether usage came with the last finish reason, or after it. */
+  #hasLastUsage = false;
   #usage: Fields = {};
   #callsTools = false;
   /** Queries of searches, by the index of their candidate. The newest frame that names them counts. */
@@ -52,7 +54,9 @@ export class ResponseReader implements StreamReader {
     if (error !== null) return this.#failed(error);
     this.#isBlocked ||= isBlocked(response);
     this.begun ||= this.#isBlocked;
-    this.#usage = newerMetadata(this.#usage, response['usageMetadata']);
+    const { usageMetadata } = response;
+    this.#usage = newerMetadata(this.#usage, usageMetadata);
+    this.#hasLastUsage ||= this.complete && isFields(usageMetadata);
     const { modelVersion } = response;
     if (typeof modelVersion === 'string')
       this.responseModel = cutText(modelVersion, textLimits.response_model);
@@ -63,6 +67,10 @@ export class ResponseReader implements StreamReader {
   get complete(): boolean {
     const ends = [...this.#finished.values()];
     return ends.length === 0 ? this.#isBlocked : ends.every((isFinished) => isFinished);
+  }
+
+  get awaitsUsage(): boolean {
+    return this.complete && !this.#hasLastUsage;
   }
 
   get usage(): Usage | null {

@@ -27,6 +27,8 @@ export class ChunkReader implements StreamReader {
   /** The provider's own, which the client gets last or not at all. */
   #usageFrame: Buffer | null = null;
   #begun = false;
+  /** Whether usage came with the last finish reason, or after it. */
+  #hasLastUsage = false;
   readonly #text = new SampleBuilder();
   readonly #kept: KeptText | null;
 
@@ -38,7 +40,9 @@ export class ChunkReader implements StreamReader {
 
   read(frame: Buffer): FrameKind {
     assertReadable(frame);
+    const { usage } = this;
     const kind = this.readData(frameData(frame), frameEvent(frame));
+    this.#hasLastUsage ||= this.complete && this.usage !== usage;
     if (kind === 'usage') this.#usageFrame = frame;
     return kind;
   }
@@ -77,6 +81,10 @@ export class ChunkReader implements StreamReader {
   /** Whether every requested choice has its finish reason, so that a clean close is no cut. */
   get complete(): boolean {
     return this.#finished.size >= this.#choices;
+  }
+
+  get awaitsUsage(): boolean {
+    return this.complete && !this.#hasLastUsage;
   }
 
   /** The text of the answer so far, tool calls' arguments included. */

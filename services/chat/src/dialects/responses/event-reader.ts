@@ -9,7 +9,7 @@ import { assertReadable } from '../../wire/readable.ts';
 import { frameData } from '../../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { publicErrorIn, publicWords } from '../public-errors.ts';
-import { eventOf, indexOf, isEnd, isHead, responseIn, type ResponseEvent } from './events.ts';
+import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn, type ResponseEvent } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
 import { addItem, isCall, spokenText, textOf } from './items.ts';
@@ -32,6 +32,7 @@ export class EventReader implements StreamReader {
   /** The provider's own, which the client gets once the run has ended. */
   #end: Buffer[] = [];
   #callsTools = false;
+  #mayEnd = false;
   /** Places of the items whose text has come in pieces, or as a whole. */
   readonly #read = new Set<number>();
   readonly #text = new SampleBuilder();
@@ -65,7 +66,13 @@ export class EventReader implements StreamReader {
       this.#readResponse(response);
       return this.#failed(publicWords(response));
     }
+    if (type.startsWith('response.')) this.#mayEnd = mayEndBehind(event);
     return this.#readOutput(event);
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && !this.complete;
   }
 
   get usage(): Usage | null {

@@ -49,6 +49,12 @@ export function isEnd(type: string): boolean {
   return type === 'response.completed' || type === 'response.incomplete';
 }
 
+/** Whether a response may be complete behind an event, which ends a part or an item of it that is no thought. */
+export function mayEndBehind({ type, fields }: ResponseEvent): boolean {
+  const { type: ended } = Object(fields['item'] ?? fields['part']) as Fields;
+  return /^response\.(?!reasoning).*\.done$/.test(type) && !/^reasoning/.test(String(ended));
+}
+
 /** The place of the value in a frame's only line of data; null for none or several. */
 export function dataOf(frame: Buffer): number | null {
   const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;

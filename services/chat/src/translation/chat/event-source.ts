@@ -39,6 +39,8 @@ export class ChunkSource implements EventSource {
   #isOver = false;
   #ending: Ending | null = null;
   #usage: Usage | null = null;
+  /** Whether usage came with the finish reason, or after it. */
+  #hasLastUsage = false;
   #serviceTier: string | null = null;
 
   constructor(facts: ModelFacts) {
@@ -64,10 +66,16 @@ export class ChunkSource implements EventSource {
       if (broken !== null) return this.#failed(broken);
       events.push(...this.#begin(chunk), ...this.#choice(choice));
     }
-    if (usage !== null && usage !== this.#usage)
+    if (usage !== null && usage !== this.#usage) {
+      this.#hasLastUsage ||= this.#ending !== null;
       events.push({ type: 'usage', usage, serviceTier: this.#serviceTier });
+    }
     this.#usage = usage;
     return events;
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
   }
 
   get held(): TextSample {

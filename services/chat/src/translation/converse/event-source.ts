@@ -73,6 +73,10 @@ export class ConverseSource implements EventSource {
     }
   }
 
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#isOver;
+  }
+
   get held(): TextSample {
     return this.#sequence.held;
   }

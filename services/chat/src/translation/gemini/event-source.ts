@@ -18,6 +18,8 @@ import { endingOf, partsOf } from './answer-reader.ts';
 export class GeminiSource implements EventSource {
   readonly #facts: ModelFacts;
   #usage: Fields = {};
+  /** Whether usage came with the finish reason, or after it. */
+  #hasLastUsage = false;
   #open: OpenPart['kind'] | null = null;
   #isBegun = false;
   #isOver = false;
@@ -50,9 +52,14 @@ export class GeminiSource implements EventSource {
       this.#ending = ending;
     const report = valueOf(response, 'usageMetadata');
     if (!isFields(report)) return events;
+    this.#hasLastUsage ||= this.#ending !== null;
     this.#usage = newerMetadata(this.#usage, report);
     const usage = readUsage(this.#usage);
     return usage === null ? events : [...events, { type: 'usage', usage, serviceTier: null }];
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
   }
 
   end(): StreamEvent[] {

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
-import { eventOf, firstUsage, mergedUsage } from '../../dialects/anthropic/events.ts';
+import { eventOf, firstUsage, isThought, mergedUsage } from '../../dialects/anthropic/events.ts';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
@@ -34,6 +34,9 @@ export class MessageSource implements EventSource {
   readonly #blocks = new Map<number, OpenBlock>();
   #usage: Fields = {};
   #signatureChars = 0;
+  /** Whether a block has ended that may be the last one, and none has begun since. */
+  #mayEnd = false;
+  #isThought = false;
   #isBegun = false;
   #isOver = false;
   #ending: Ending | null = null;
@@ -52,10 +55,13 @@ export class MessageSource implements EventSource {
       case 'message_start':
         return this.#start(fields['message']);
       case 'content_block_start':
+        this.#mayEnd = false;
+        this.#isThought = isThought(fields['content_block']);
         return [...this.#start({}), ...this.#open(index, fields['content_block'], frame)];
       case 'content_block_delta':
         return this.#delta(index, Object(fields['delta']) as Fields);
       case 'content_block_stop':
+        this.#mayEnd = !this.#isThought;
         return this.#close(index);
       case 'message_delta':
         return this.#messageDelta(fields);
@@ -68,6 +74,11 @@ export class MessageSource implements EventSource {
         return error === null ? [] : this.#failed(error);
       }
     }
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && this.#ending === null && !this.#isOver;
   }
 
   get held(): TextSample {

@@ -1,7 +1,14 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../../dialects/dialect.ts';
 import { publicErrorIn, publicWords } from '../../dialects/public-errors.ts';
-import { eventOf, indexOf, isEnd, isHead, responseIn } from '../../dialects/responses/events.ts';
+import {
+  eventOf,
+  indexOf,
+  isEnd,
+  isHead,
+  mayEndBehind,
+  responseIn,
+} from '../../dialects/responses/events.ts';
 import type { TextSample } from '../../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../../usage/usage-reader.ts';
 import { assertTranslatable } from '../../wire/readable.ts';
@@ -31,6 +38,7 @@ export class ResponseSource implements EventSource {
   readonly #sequence = new PartSequence();
   /** Items of which something has come, each with whether it had text. */
   readonly #items = new Map<number, { isDone: boolean; hasText: boolean; summary: number | null }>();
+  #mayEnd = false;
   #isBegun = false;
   #isOver = false;
 
@@ -52,6 +60,7 @@ export class ResponseSource implements EventSource {
       const error = publicErrorIn(fields);
       return error === null ? [] : this.#failed(error);
     }
+    this.#mayEnd = mayEndBehind(event);
     const { item } = fields;
     const started = this.#start({});
     if (type === 'response.output_item.added' && isFields(item))
@@ -60,6 +69,11 @@ export class ResponseSource implements EventSource {
       return [...started, ...this.#done(index, item)];
     const kind = deltas[type];
     return kind === undefined ? started : [...started, ...this.#delta(index, kind, fields)];
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && !this.#isOver;
   }
 
   get held(): TextSample {

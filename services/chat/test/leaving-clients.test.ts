@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import type { ChatHarness } from './chat-harness.ts';
+import { eventsOf, framesOf, messageItem, thought } from './response-answers.ts';
+import { ScriptedProvider, type Script } from './scripted-provider.ts';
+import { answers, chunks, messageEvents, type Fields } from './translated-answers.ts';
+import { translatingHarness } from './translating-harness.ts';
+
+/** Clients that leave after the last text and before the usage, which they have to pay for. */
+
+let provider: ScriptedProvider;
+let harness: ChatHarness;
+beforeAll(async () => {
+  provider = await ScriptedProvider.start();
+  harness = await translatingHarness(provider, models);
+});
+afterAll(async () => {
+  await harness.stop();
+  provider.stop();
+});
+
+const price = { input_per_mtok: '1', output_per_mtok: '2' };
+const models = [
+  { id: 'gpt', provider: 'simulator', price },
+  { id: 'claude', provider: 'quick', max_output_tokens: 90_000, price },
+  { id: 'gpt-responses', provider: 'simulator', api: 'responses', price },
+  { id: 'flash', provider: 'wrongkey', price },
+];
+const messages = [{ role: 'user', content: 'x' }];
+const asked: Readonly<Record<string, (model: string) => [path: string, body: Fields]>> = {
+  chat: (model) => ['/v1/chat/completions', { model, messages, stream: true }],
+  responses: (model) => ['/v1/responses', { model, input: 'x', stream: true }],
+  messages: (model) => ['/v1/messages', { model, max_tokens: 90_000, messages, stream: true }],
+  gemini: (model) => [
+    `/v1beta/models/${model}:streamGenerateContent?alt=sse`,
+    { contents: [{ role: 'user', parts: [{ text: 'x' }] }] },
+  ],
+};
+
+const text = 'portcullis portcullis';
+const usage = { promptTokenCount: 10, candidatesTokenCount: 2, thoughtsTokenCount: 100_000 };
+const geminiFrame = (fields: Fields): string =>
+  `data: ${JSON.stringify({ modelVersion: 'gemini-x', ...fields })}\n\n`;
+const said = { content: { role: 'model', parts: [{ text }] }, index: 0 };
+
+/** The frames of each API, the last `end` of which have the usage, which is `output`. */
+const streams: Readonly<Record<string, { frames: string[]; end: number; output: number }>> = {
+  gpt: { frames: chunks([{ role: 'assistant', content: text }]), end: 2, output: 5 },
+  claude: { frames: messageEvents([{ type: 'text', text }]), end: 2, output: 5 },
+  'gpt-responses': { frames: framesOf(eventsOf([thought('rs_1'), messageItem(text)])), end: 1, output: 6 },
+  flash: {
+    frames: [
+      geminiFrame({ candidates: [said] }),
+      geminiFrame({ candidates: [{ finishReason: 'STOP', index: 0 }] }),
+      geminiFrame({ usageMetadata: usage }),
+    ],
+    ...{ end: 1, output: 100_002 },
+  },
+};
+const pairs = Object.keys(asked).flatMap((dialect) => Object.keys(answers).map((model) => [dialect, model]));
+
+/** Sends all but the last frames, and these once `left` has resolved. */
+const ending =
+  (model: string, left: Promise<unknown>): Script =>
+  async ({ response }) => {
+    const { frames = [], end = 0 } = streams[model] ?? {};
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(frames.slice(0, -end).join(''));
+    await left;
+    for (const frame of frames.slice(-end)) response.write(frame);
+  };
+
+async function opened(dialect: string, model: string, options: object): Promise<Response> {
+  const [path, body] = asked[dialect]?.(model) ?? ['', {}];
+  return harness.post(path, body, { headers: { 'x-gatehouse-dialect': dialect }, ...options });
+}
+
+/** Leaves once the text has come, and resolves with the id of the run. */
+async function leave(dialect: string, model: string): Promise<string> {
+  const leaving = new AbortController();
+  const response = await opened(dialect, model, { signal: leaving.signal });
+  let read = '';
+  for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    read += piece;
+    if (read.includes('portcullis')) break;
+  }
+  leaving.abort();
+  return response.headers.get('x-run-id') ?? '';
+}
+
+/** Resolves once the provider's connection of the newest call is closed. */
+async function closed(): Promise<void> {
+  const call = provider.received[0]?.response;
+  if (call?.destroyed === false) await once(call, 'close', { signal: AbortSignal.timeout(10_000) });
+}
+
+describe('a client that leaves after the last text', () => {
+  it.each(pairs)('of %s pays what %s reports then', async (dialect = '', model = '') => {
+    let report: () => void = () => undefined;
+    provider.answer(ending(model, new Promise<void>((resolve) => (report = resolve))));
+    const id = await leave(dialect, model);
+    await sleep(100);
+    report();
+    await closed();
+    expect(await harness.endedRun(id)).toMatchObject({
+      ...{ status: 'cancelled', usage_estimated: false },
+      output_tokens: streams[model]?.output,
+    });
+  });
+
+  it.each(Object.keys(streams))('waits no longer than %s may take for it', async (model) => {
+    provider.answer(ending(model, new Promise(() => undefined)));
+    const id = await leave('chat', model);
+    await closed();
+    expect(await harness.endedRun(id)).toMatchObject({ status: 'cancelled', usage_estimated: true });
+  });
+});
+
+it('a replica that stops waits for the usage of an answer whose text has come', async () => {
+  const replica = await harness.startReplica();
+  let report: () => void = () => undefined;
+  provider.answer(ending('gpt', new Promise<void>((resolve) => (report = resolve))));
+  const response = await opened('chat', 'gpt', { url: `http://127.0.0.1:${replica.httpPort}` });
+  const cut = expect(response.text()).rejects.toThrow();
+  const stopped = replica.stop();
+  await cut;
+  report();
+  await stopped;
+  expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({
+    ...{ status: 'interrupted', usage_estimated: false },
+    output_tokens: 5,
+  });
+});
