@@ -71,15 +71,19 @@ const ending =
     for (const frame of frames.slice(-end)) response.write(frame);
   };
 
-async function opened(dialect: string, model: string, options: object): Promise<Response> {
+async function opened(dialect: string, model: string, options: object, fields?: Fields): Promise<Response> {
   const [path, body] = asked[dialect]?.(model) ?? ['', {}];
-  return harness.post(path, body, { headers: { 'x-gatehouse-dialect': dialect }, ...options });
+  return harness.post(
+    path,
+    { ...body, ...fields },
+    { headers: { 'x-gatehouse-dialect': dialect }, ...options },
+  );
 }
 
 /** Leaves once the text has come, and resolves with the id of the run. */
-async function leave(dialect: string, model: string): Promise<string> {
+async function leave(dialect: string, model: string, fields?: Fields): Promise<string> {
   const leaving = new AbortController();
-  const response = await opened(dialect, model, { signal: leaving.signal });
+  const response = await opened(dialect, model, { signal: leaving.signal }, fields);
   let read = '';
   for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     read += piece;
@@ -108,6 +112,21 @@ describe('a client that leaves after the last text', () => {
       output_tokens: streams[model]?.output,
     });
   });
+
+  it.each([
+    ['chat', 'gpt', { reasoning_effort: 'high' }, 24_576],
+    ['responses', 'gpt-responses', { reasoning: { effort: 'low' } }, 4_096],
+    ['messages', 'claude', { thinking: { type: 'enabled', budget_tokens: 30_000 } }, 30_000],
+    ['gemini', 'flash', { generationConfig: { thinkingConfig: { thinkingBudget: 9_000 } } }, 9_000],
+  ])(
+    'of %s pays the thoughts that it asked for where %s reports none',
+    async (dialect, model, fields, most) => {
+      provider.answer(ending(model, new Promise(() => undefined)));
+      const run = await harness.endedRun(await leave(dialect, model, fields));
+      expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true, reasoning_tokens: most });
+      expect(run['output_tokens']).toBeGreaterThan(most);
+    },
+  );
 
   it.each(Object.keys(streams))('waits no longer than %s may take for it', async (model) => {
     provider.answer(ending(model, new Promise(() => undefined)));

@@ -4,6 +4,7 @@ import { maxKeptChars } from '../usage/kept-text.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
 import type { Asked, CompletionRequest, Operation, RequestHead } from '../dialects/dialect.ts';
+import type { Thinking } from '../dialects/thinking.ts';
 
 /** Longer names of tools and ids of calls are in no use. */
 const maxNameChars = 1_024;
@@ -36,7 +37,7 @@ export class RequestFacts implements AcceptedRequest {
   readonly #lastUserText: { index: number; text: string } | null;
   readonly #sample: TextSample;
   readonly #choices: number;
-  readonly #thinkingTokens: readonly number[];
+  readonly #thinking: Thinking;
   readonly #asked: Asked;
 
   constructor(request: CompletionRequest, { target, previewChars }: Needs) {
@@ -59,7 +60,7 @@ export class RequestFacts implements AcceptedRequest {
     this.#lastUserText = last && { index: last.index, text: cutText(last.text, maxKeptChars) };
     this.#sample = request.promptSample();
     this.#choices = request.choicesWith(defaults);
-    this.#thinkingTokens = request.thinkingTokens(defaults);
+    this.#thinking = request.thinking(defaults);
     this.#asked = request.asked(defaults);
   }
 
@@ -85,8 +86,8 @@ export class RequestFacts implements AcceptedRequest {
     return this.#choices;
   }
 
-  thinkingTokens(): readonly number[] {
-    return this.#thinkingTokens;
+  thinking(): Thinking {
+    return this.#thinking;
   }
 
   asked(): Asked {

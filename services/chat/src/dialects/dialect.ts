@@ -2,6 +2,7 @@ import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
+import type { Thinking } from './thinking.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
@@ -103,7 +104,6 @@ export interface AnswerView {
   whole(bytes: Buffer, tenantId: string, by: AnsweringModel): Promise<Buffer>;
 }
 
-/** The API of a model, and the provider's name of it. */
 export type AnsweringModel = Record<'upstreamModel', string> & Record<'api', UpstreamApi>;
 
 /** A client's request as it is read, until it is accepted. */
@@ -134,8 +134,7 @@ export interface CompletionRequest extends RequestHead {
    * null, replace those, here and below.
    */
   choicesWith(defaults: Fields): number;
-  /** Budgets of tokens for thinking, each by one of the names that providers know. */
-  thinkingTokens(defaults: Fields): readonly number[];
+  thinking(defaults: Fields): Thinking;
   /** Everything that limits count. */
   asked(defaults: Fields): Asked;
   /** Why a model of another API than its dialect's can't be asked; null if it can. Absent if none can. */

@@ -46,7 +46,7 @@ const leastOutputTokens = 4_096;
 export function leastTokens(request: AcceptedRequest, target: Target): number | null {
   if (request.operation === 'embeddings') return null;
   // Providers want more than what is for thinking.
-  const budgets = request.thinkingTokens(target.defaults).map((tokens) => tokens + 1);
+  const budgets = request.thinking(target.defaults).budgets.map((tokens) => tokens + 1);
   return Math.max(leastOutputTokens, ...budgets);
 }
 

@@ -19,6 +19,8 @@ export interface AttemptOutcome {
   serviceTier?: string | null;
   /** The text that was answered so far, for estimating. */
   answer?: TextSample | undefined;
+  /** Tokens that the deployment makes in the time of the call; null where that is not known. */
+  generated?: number | null;
 }
 
 /** Records each provider call before it is made and when it ends. */
@@ -32,6 +34,10 @@ export interface AttemptRecord {
   /** The first piece of the answer arrived. */
   noteFirstToken(): void;
   endAttempt(outcome: AttemptOutcome): Promise<void>;
-  /** Ends the call under way with a failure. `answer`: what came of it, if it has begun. */
-  failAttempt(failure: ProviderFailure, answer: Omit<MeteredAnswer, 'responseModel'> | null): Promise<void>;
+  /** Ends the call under way with a failure. `answer`: as much as came of it, if it has begun. */
+  failAttempt(
+    failure: ProviderFailure,
+    answer: Omit<MeteredAnswer, 'responseModel'> | null,
+    generated: number | null,
+  ): Promise<void>;
 }

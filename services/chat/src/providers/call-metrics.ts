@@ -7,6 +7,9 @@ const keyOutcomes = ['accepted', 'limited', 'refused'] as const;
 
 const durationBuckets = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 
+/** Shorter answers take their time for other things than tokens. */
+const leastTokens = 64;
+
 export type KeyOutcome = (typeof keyOutcomes)[number];
 
 /** Metrics of calls by deployment and by the position of a key. Names behind a pattern count as the pattern. */
@@ -83,6 +86,8 @@ export class DeploymentCalls {
   /** Null once the deployment has left the catalogue, while calls of it are under way. */
   #metrics: CallMetrics | null;
   readonly #outcomes = new Set<string>();
+  /** The pace of its answers, of which the fastest of late counts most; null until one was long enough. */
+  tokensPerMs: number | null = null;
 
   /** `model`: the deployment in the catalogue. */
   constructor(model: Model, metrics: CallMetrics | null) {
@@ -92,10 +97,18 @@ export class DeploymentCalls {
 
   ended(call: EndedCall): void {
     this.window.ended(call);
+    this.#notePace(call);
     if (this.#metrics === null) return;
     const outcome = call.error ?? (call.isCancelled ? 'cancelled' : 'ok');
     this.#outcomes.add(outcome);
     this.#metrics.callEnded(this.#model, outcome, call);
+  }
+
+  #notePace({ outputTokens, durationMs }: EndedCall): void {
+    if (outputTokens === null || outputTokens < leastTokens) return;
+    const pace = outputTokens / Math.max(1, durationMs);
+    const before = this.tokensPerMs ?? 0;
+    this.tokensPerMs = Math.max(pace, before + (pace - before) / 64);
   }
 
   /** The deployment has left the catalogue. */

@@ -1,4 +1,5 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
+import { toTokens } from '../usage/tokens.ts';
 import type { MeteredAnswer } from '../dialects/dialect.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Breaker } from './breaker.ts';
@@ -42,6 +43,7 @@ export class OpenCall {
   }
 
   succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
+    const generated = this.#generated;
     this.#breaker.succeeded(this.#tenantId);
     this.#ended({ error: null, isCancelled: false, outputTokens: usage?.outputTokens ?? null });
     return this.#record.endAttempt({
@@ -51,6 +53,7 @@ export class OpenCall {
       usage,
       serviceTier,
       answer,
+      generated,
     });
   }
 
@@ -63,8 +66,13 @@ export class OpenCall {
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;
     const paid = usage === undefined ? null : { usage, serviceTier: null, answer: nothing };
-    await this.#record.failAttempt(error, begun ?? paid);
+    await this.#record.failAttempt(error, begun ?? paid, this.#generated);
     return error;
+  }
+
+  get #generated(): number | null {
+    const { tokensPerMs } = this.#calls;
+    return tokensPerMs === null ? null : toTokens(tokensPerMs * (monotonicMs() - this.#startedAt));
   }
 
   #ended(end: Pick<EndedCall, 'error' | 'isCancelled' | 'outputTokens'>): void {

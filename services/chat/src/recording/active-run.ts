@@ -25,6 +25,7 @@ import type { MeteredAnswer } from '../dialects/dialect.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
+import { hiddenTokens, type ThoughtBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
@@ -63,6 +64,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: Admission;
+  readonly #thoughts: ThoughtBounds;
   readonly #seals: Pick<RunSeals, 'made'> | null;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
@@ -89,6 +91,8 @@ export class ActiveRun implements AttemptRecord {
     arrivedAt: number;
     /** The amounts of the tenant's limits that are reserved for it. */
     admission: Admission;
+    /** For estimates of thoughts that no provider reported. */
+    thoughts: ThoughtBounds;
     /** Gets the seals that its answers bring; null where none is kept. */
     seals: Pick<RunSeals, 'made'> | null;
   }) {
@@ -103,6 +107,7 @@ export class ActiveRun implements AttemptRecord {
     this.#previewChars = options.previewChars;
     this.#arrivedAt = options.arrivedAt;
     this.#admission = options.admission;
+    this.#thoughts = options.thoughts;
     this.#seals = options.seals;
   }
 
@@ -240,9 +245,9 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
-  async #usageOf(outcome: AttemptOutcome, { start }: OpenAttempt): Promise<Usage> {
+  async #usageOf(outcome: AttemptOutcome, { start, model }: OpenAttempt): Promise<Usage> {
     try {
-      return await this.#completed(outcome);
+      return await this.#completed(outcome, model);
     } catch (err) {
       this.#log.error({ err, run_id: this.identity.id }, 'failed to estimate the tokens of a provider call');
       return withCounted(outcome.usage ?? noUsage, {
@@ -283,6 +288,7 @@ export class ActiveRun implements AttemptRecord {
   async failAttempt(
     failure: ProviderFailure,
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
+    generated: number | null,
   ): Promise<void> {
     const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
     const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
@@ -293,6 +299,7 @@ export class ActiveRun implements AttemptRecord {
       usage: answer?.usage ?? (free ? noUsage : null),
       serviceTier: answer?.serviceTier ?? null,
       answer: answer?.answer,
+      generated,
     });
   }
 
@@ -353,23 +360,31 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /**
-   * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered, and
-   * marks the usage as estimated.
+   * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered,
+   * estimates the thoughts behind it, and marks the usage as estimated.
    */
-  async #completed({ usage, status, answer }: AttemptOutcome): Promise<Usage> {
+  async #completed(
+    { usage, status, answer, generated = null }: AttemptOutcome,
+    model: Model,
+  ): Promise<Usage> {
     const said = answer?.chars ?? 0;
     const reported = usage ?? noUsage;
     const isAnswered = said > 0 || (status === 'ok' && this.identity.operation === 'embeddings');
     const lacksInput =
       reported.inputTokens === 0 && (usage === null || isAnswered || reported.outputTokens > 0);
-    const lacksOutput = reported.outputTokens === 0 && said > 0;
-    if (usage !== null && !lacksInput && !lacksOutput) return usage;
+    // A client that left, or that a stop cut, has stopped a model that may have thought until then.
+    const hides = reported.outputTokens === 0 && (said > 0 || stopped.has(status));
+    if (usage !== null && !lacksInput && !hides) return usage;
+    const output = hides && answer ? await estimateTokens(answer) : 0;
     return withCounted(reported, {
       input: lacksInput ? await estimateTokens(this.#prompt) : 0,
-      output: lacksOutput && answer ? await estimateTokens(answer) : 0,
+      output,
+      reasoning: hides ? hiddenTokens(model, this.#thoughts, { text: output, generated }) : 0,
     });
   }
 }
+
+const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']);
 
 function attemptStatusOf({ kind }: ProviderFailure): AttemptStatus {
   if (kind === 'aborted') return 'cancelled';

@@ -15,6 +15,11 @@ export function budgetOf({ effort, budget }: Reasoning): number | null {
   return budget ?? (effort === null || effort === 'none' ? null : budgets[effort]);
 }
 
+/** The budget that stands for the word of an effort; null for an unknown word. */
+export function budgetOfEffort(effort: string): number | null {
+  return effort === 'none' ? 0 : (Object.entries(budgets).find(([name]) => name === effort)?.[1] ?? null);
+}
+
 /** The effort that a client asks for; null where it leaves that to the model. A budget is rounded up to the next one. */
 export function effortOf({ isOn, effort, budget }: Reasoning): Effort | null {
   if (!isOn) return 'none';

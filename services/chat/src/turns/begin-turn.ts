@@ -7,6 +7,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
+import { thoughtBounds } from '../limits/hidden-tokens.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
@@ -178,6 +179,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     previewChars,
     arrivedAt,
     admission,
+    thoughts: thoughtBounds(request, target.defaults),
     seals: asked.seals,
   });
 }

@@ -133,6 +133,7 @@ async function setUp(
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
+    thoughts: { thoughts: 0, output: null, choices: 1 },
     seals: null,
   });
   const source = request.source({ release: () => undefined });

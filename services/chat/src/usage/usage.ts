@@ -149,16 +149,26 @@ function pick<Name extends TokenClass>(parts: UsageParts, names: readonly Name[]
   return Object.fromEntries(names.map((name) => [name, parts[name]])) as Pick<UsageParts, Name>;
 }
 
-/** Adds text that the gateway has counted where a provider reported nothing. */
-export function withCounted(usage: Usage, { input, output }: { input: number; output: number }): Usage {
+/** Adds text that the gateway has counted, and thoughts that it estimates, where a provider reported nothing. */
+export function withCounted(
+  usage: Usage,
+  { input, output: text, reasoning = 0 }: { input: number; output: number; reasoning?: number },
+): Usage {
   const { parts } = usage;
+  const output = text + reasoning;
   return {
     ...usage,
     inputTokens: toTokens(usage.inputTokens + input),
     outputTokens: toTokens(usage.outputTokens + output),
+    reasoningTokens: toTokens(usage.reasoningTokens + reasoning),
     estimated: true,
     ...(parts && {
-      parts: { ...parts, input: toTokens(parts.input + input), output: toTokens(parts.output + output) },
+      parts: {
+        ...parts,
+        input: toTokens(parts.input + input),
+        output: toTokens(parts.output + text),
+        reasoning: toTokens(parts.reasoning + reasoning),
+      },
     }),
   };
 }

@@ -5,6 +5,7 @@ import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
+import { effortIn, noThinking, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, blocksOf, contentText, spokenText } from './content.ts';
 import { asAnthropic } from './defaults.ts';
@@ -92,9 +93,15 @@ export class AnthropicRequest implements CompletionRequest {
     return 1;
   }
 
-  thinkingTokens(): readonly number[] {
+  /** An adaptive model thinks as for `high` where the request names no effort. */
+  thinking(): Thinking {
     const { type, budget_tokens: budget } = Object(this.#fields['thinking']) as Fields;
-    return type === 'enabled' && typeof budget === 'number' ? [budget] : [];
+    const { effort } = Object(this.#fields['output_config']) as Fields;
+    if (type === 'disabled') return noThinking;
+    return {
+      budgets: type === 'enabled' && typeof budget === 'number' ? [budget] : [],
+      effort: effortIn(effort) ?? (type === 'adaptive' ? 'high' : null),
+    };
   }
 
   asked(defaults: Fields): Asked {

@@ -83,7 +83,7 @@ describe('a request', () => {
     });
     expect(request.toolNames).toEqual(['search']);
     expect(request.lastUserText()).toEqual({ index: 0, text: 'What is it?' });
-    expect(request.thinkingTokens({})).toEqual([50]);
+    expect(request.thinking({}).budgets).toEqual([50]);
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'standard_only', classes: [] },
       attachments: { count: 2, bytes: 2_000 },

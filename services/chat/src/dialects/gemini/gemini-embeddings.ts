@@ -6,6 +6,7 @@ import { applyChanges, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, type Member } from '../../wire/json-members.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestInPath, RequestSource, Rewrite, Share } from '../dialect.ts';
+import { noThinking, type Thinking } from '../thinking.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { objectIn, objectsIn } from './fields.ts';
 import { membersAt, named, renameModel } from './request-rewrite.ts';
@@ -66,8 +67,8 @@ export class GeminiEmbeddings implements CompletionRequest {
     return 1;
   }
 
-  thinkingTokens(): readonly number[] {
-    return [];
+  thinking(): Thinking {
+    return noThinking;
   }
 
   asked(): Asked {

@@ -5,6 +5,7 @@ import type { TokenClass } from '../../usage/usage.ts';
 import { RequestText } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestInPath, RequestSource, Share } from '../dialect.ts';
 import { throughFirst } from '../session.ts';
+import { effortIn, noThinking, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { attachmentsIn, callIn, partsOf, partsText, spokenText } from './content.ts';
 import { asGemini } from './defaults.ts';
@@ -87,10 +88,15 @@ export class GeminiRequest implements CompletionRequest {
     return Math.min(maxChoices, Math.max(1, count));
   }
 
-  thinkingTokens(): readonly number[] {
-    const budget = numberOf(valueOf(objectIn(this.#config, 'thinkingConfig'), 'thinkingBudget'));
+  thinking(): Thinking {
+    const config = objectIn(this.#config, 'thinkingConfig');
+    const budget = numberOf(valueOf(config, 'thinkingBudget'));
+    if (budget === 0) return noThinking;
     // −1 leaves it to the model.
-    return budget !== null && budget > 0 ? [budget] : [];
+    return {
+      budgets: budget !== null && budget > 0 ? [budget] : [],
+      effort: effortIn(valueOf(config, 'thinkingLevel')),
+    };
   }
 
   asked(defaults: Fields): Asked {

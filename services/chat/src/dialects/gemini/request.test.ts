@@ -111,7 +111,7 @@ describe('a request', () => {
     expect(request.toolNames).toEqual(['search']);
     expect(request.lastUserText()).toEqual({ index: 0, text: 'What is it?' });
     expect(request.inputPreview(100)).toBe('');
-    expect(request.thinkingTokens({})).toEqual([50]);
+    expect(request.thinking({}).budgets).toEqual([50]);
     expect(request.choicesWith({ n: 7 })).toBe(2);
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 2, maxTokens: 100, serviceTier: null, classes: ['inputAudio', 'outputImage'] },
@@ -163,7 +163,7 @@ describe('a request', () => {
       generationConfig: { maxOutputTokens: null, thinkingConfig: { thinkingBudget: -1 } },
     };
     expect(read(free).asked({ max_tokens: 7 }).maxTokens).toBeNull();
-    expect(read(free).thinkingTokens({})).toEqual([]);
+    expect(read(free).thinking({}).budgets).toEqual([]);
   });
 
   it('counts the text of a file in Base64 as text', () => {

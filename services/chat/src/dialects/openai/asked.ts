@@ -2,6 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenClass } from '../../usage/usage.ts';
 import type { Asked } from '../dialect.ts';
 import { limitNames } from '../limit-names.ts';
+import { effortIn, type Thinking } from '../thinking.ts';
 
 /** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
 const thinkingPaths = [
@@ -42,7 +43,14 @@ export function choicesIn(fields: Fields, defaults: Fields): number {
   return typeof n === 'number' ? Math.min(maxChoices, Math.max(1, n)) : 1;
 }
 
-export function thinkingIn(fields: Fields, defaults: Fields): number[] {
+export function thinkingIn(fields: Fields, defaults: Fields): Thinking {
+  const { type } = Object(askedValue(fields, defaults, 'thinking')) as Fields;
+  const { effort } = Object(askedValue(fields, defaults, 'reasoning')) as Fields;
+  const word = effortIn(askedValue(fields, defaults, 'reasoning_effort') ?? effort);
+  return { budgets: budgetsIn(fields, defaults), effort: type === 'disabled' ? 'none' : word };
+}
+
+function budgetsIn(fields: Fields, defaults: Fields): number[] {
   return thinkingPaths
     .map(([first = '', ...others]) =>
       others.reduce<unknown>(

@@ -3,6 +3,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
+import type { Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
@@ -87,7 +88,7 @@ export class OpenAiRequest implements CompletionRequest {
     return choicesIn(this.#fields, defaults);
   }
 
-  thinkingTokens(defaults: Fields): readonly number[] {
+  thinking(defaults: Fields): Thinking {
     return thinkingIn(this.#fields, defaults);
   }
 

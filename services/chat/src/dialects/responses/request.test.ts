@@ -104,7 +104,7 @@ describe('a request', () => {
     expect(request.toolNames).toEqual(['search', undefined, 'functions', 'exec']);
     expect(request.lastUserText()).toEqual({ index: 1, text: 'What is it?' });
     expect(request.inputPreview(100)).toBe('What is it?');
-    expect(request.thinkingTokens({})).toEqual([]);
+    expect(request.thinking({}).budgets).toEqual([]);
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'flex', classes: [] },
       attachments: { count: 2, bytes: picture.length + 500 },

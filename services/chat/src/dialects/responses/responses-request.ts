@@ -15,6 +15,7 @@ import { saysSomething } from '../error-words.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
+import { effortIn, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { CompactedView } from './compacted-view.ts';
@@ -115,9 +116,9 @@ export class ResponsesRequest implements CompletionRequest {
   }
 
   /** Thoughts count as output. Some servers of this API have a budget of their own for them. */
-  thinkingTokens(): readonly number[] {
-    const { max_tokens: budget } = Object(this.#fields['reasoning']) as Fields;
-    return typeof budget === 'number' ? [budget] : [];
+  thinking(): Thinking {
+    const { max_tokens: budget, effort } = Object(this.#fields['reasoning']) as Fields;
+    return { budgets: typeof budget === 'number' ? [budget] : [], effort: effortIn(effort) };
   }
 
   asked(defaults: Fields): Asked {
