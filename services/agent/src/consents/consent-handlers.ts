@@ -8,7 +8,7 @@ import type { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { Logins } from '../logins/logins.ts';
 import { McpFailure } from '../mcp/failure.ts';
-import { hasAuth, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
+import { authProblemOf, isPerUser, type McpServer } from '../mcp/mcp-server.ts';
 import type { ServerStore } from '../servers/server-store.ts';
 import { actingUserOf } from '../shared/acting-user.ts';
 import type { ConsentDetails, McpConsents } from './mcp-consents.ts';
@@ -50,13 +50,15 @@ async function createLink(call: Call, dependencies: ConsentLinkDependencies): Pr
   const { auth, id: subjectId, connectionId } = server;
   if (auth.type !== 'oauth')
     throw new AppError('invalid_value', 'Only MCP servers with the auth type oauth need a consent.');
-  if (!hasAuth(server))
-    throw new AppError('invalid_value', 'The secrets of the MCP server are not set: send its auth again.');
+  const problem = authProblemOf(server);
+  if (problem !== null)
+    throw new AppError('invalid_value', `Send the auth of the MCP server again. ${problem}`);
   const userId = ownerOf(server, call);
   if (publicUrl === '')
     throw new AppError('service_unavailable', 'The operator has not set PUBLIC_URL, which consents need.');
   const binding = await logins.bindFor(server, auth).catch((error: unknown) => {
     if (!(error instanceof McpFailure)) throw error;
+    if (error.kind === 'other_issuer') throw new AppError('invalid_value', error.message);
     const message = 'The gateway could not find or use the authorization server of the MCP server.';
     throw new AppError('mcp_unreachable', message, { cause: error });
   });

@@ -78,15 +78,14 @@ export class McpConsents implements ConsentKind<McpServer, End> {
   }
 
   page(server: McpServer, ticket: OpenTicket): ConsentPage {
-    const { metadata } = detailsOf(ticket).binding;
     const whose = isPerUser(server) ? 'for this user' : 'for all users';
     return {
       title: 'Connect an MCP server',
-      text: `If you go on, agents of this tenant use the server with your account ${whose}.`,
+      text: `If you go on, agents of this tenant use the server with your account ${whose}. Go on only if you trust all hosts below.`,
       facts: [
         ['Tenant', ticket.askedBy.tenant],
         ['Server', `${server.name}, ${new URL(server.url).host}`],
-        ['You log in at', new URL(metadata.authorization_endpoint).host],
+        ...endpointFacts(detailsOf(ticket).binding),
       ],
       button: 'Continue to log in',
     };
@@ -136,6 +135,17 @@ export class McpConsents implements ConsentKind<McpServer, End> {
     });
     return 'connected';
   }
+}
+
+/** The host of each endpoint that gets something of a consent: they need not be of one server. */
+function endpointFacts({ metadata, registration, revocation }: OAuthBinding): [name: string, host: string][] {
+  const endpoints = [
+    ['You log in at', metadata.authorization_endpoint],
+    ['The gateway gets tokens at', metadata.token_endpoint],
+    ['It is registered at', registration],
+    ['It revokes tokens at', revocation?.url],
+  ] as const;
+  return endpoints.flatMap(([name, url]) => (typeof url === 'string' ? [[name, new URL(url).host]] : []));
 }
 
 function detailsOf({ details }: OpenTicket): ConsentDetails {

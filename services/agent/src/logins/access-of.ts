@@ -1,6 +1,6 @@
 import { McpFailure } from '../mcp/failure.ts';
 import type { McpRegistryOptions } from '../mcp/mcp-registry.ts';
-import { hasAuth, isPerUser, loginUserOf } from '../mcp/mcp-server.ts';
+import { authProblemOf, isPerUser, loginUserOf } from '../mcp/mcp-server.ts';
 import { headersOf } from '../mcp/server-access.ts';
 import type { Logins } from './logins.ts';
 import type { ServerSecrets } from './server-secrets.ts';
@@ -9,7 +9,8 @@ import type { ServerSecrets } from './server-secrets.ts';
 export function accessOf(logins: Logins, serverSecrets: ServerSecrets): McpRegistryOptions['accessOf'] {
   return async (server, user) => {
     const { auth, secrets } = server;
-    if (!hasAuth(server)) throw new McpFailure('unauthorized');
+    if (authProblemOf(server) !== null)
+      throw new McpFailure(server.otherIssuer === null ? 'unauthorized' : 'other_issuer');
     if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {
       if (isPerUser(server) && user === null) throw new McpFailure('needs_consent');
       const { tenantId, id } = await logins.of(server, loginUserOf(server, user));

@@ -3,6 +3,7 @@ import { OAuthClient } from '../mcp/oauth-client.ts';
 import { SealedColumn } from '../secrets/sealed-column.ts';
 import type { Ground } from '../shared/ground.ts';
 import { accessOf } from './access-of.ts';
+import { clientIssuers } from './client-issuer-store.ts';
 import { LoginRevocations } from './login-revocations.ts';
 import { LoginStore } from './login-store.ts';
 import { Logins } from './logins.ts';
@@ -19,7 +20,10 @@ export function createLogins({ log }: Shell, { config, app, egress, guard, raise
     ...{ oauth, log },
     isInUse: (owner, clientId) => store.isGrantInUse(owner, clientId),
   });
-  const logins = new Logins({ store, oauth, column, serverSecrets, revocations, log });
+  const logins = new Logins({
+    ...{ store, oauth, column, serverSecrets, revocations, log },
+    bindIssuer: clientIssuers(app, raise),
+  });
   return {
     parts: [revocations],
     ...{ oauth, serverSecrets, logins, store, accessOf: accessOf(logins, serverSecrets) },

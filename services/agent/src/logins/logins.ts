@@ -15,7 +15,7 @@ import {
 } from '../mcp/oauth-client.ts';
 import type { SealedColumn } from '../secrets/sealed-column.ts';
 import type { GivenTokens, LoginRevocations, TokenOwner } from './login-revocations.ts';
-import type { EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
+import type { BindIssuer, EndedLogin, Login, LoginOf, LoginRef, NewLogin } from './login.ts';
 import type { ServerSecrets } from './server-secrets.ts';
 
 /** The secret parts of a login. */
@@ -59,6 +59,7 @@ export interface LoginsOptions {
   /** Encrypts the secrets of logins. */
   column: SealedColumn;
   serverSecrets: ServerSecrets;
+  bindIssuer: BindIssuer;
   revocations: LoginRevocations;
   log: Logger;
 }
@@ -105,15 +106,18 @@ export class Logins {
     return binding;
   }
 
-  #bind(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
-    const { oauth, serverSecrets } = this.#options;
+  /** A client of the tenant is for one issuer, which gets its secret and codes. */
+  async #bind(server: McpServerHead, auth: OAuthSettings): Promise<OAuthBinding> {
+    const { oauth, serverSecrets, bindIssuer } = this.#options;
     const secrets = server.secrets === null ? null : serverSecrets.open(server, server.secrets);
     const known = secrets !== null && 'binding' in secrets ? secrets.binding : null;
-    return oauth.bind(server.url, auth, {
+    const binding = await oauth.bind(server.url, auth, {
       tenantId: server.tenantId,
       secret: clientSecretOf(secrets),
       known,
     });
+    if (auth.clientId !== null) await bindIssuer(server, binding.metadata.issuer);
+    return binding;
   }
 
   /** The access token of a login, refreshed if that is due. Throws `McpFailure`. */

@@ -10,6 +10,8 @@ export type McpFailureKind =
   | 'unauthorized'
   /** A user must consent first. */
   | 'needs_consent'
+  /** The server names another authorization server than the one that has the tenant's client. */
+  | 'other_issuer'
   | 'timeout'
   | 'too_large'
   /** Too many calls are under way. */
@@ -23,12 +25,19 @@ const sentences: Record<McpFailureKind, string> = {
   unreachable: 'The server could not be reached.',
   unauthorized: 'The server did not accept the credentials.',
   needs_consent: 'The server needs a consent: a user must open a consent link of it first.',
+  other_issuer:
+    'The server names another authorization server than the one of its client: an admin must send its auth again.',
   timeout: 'The server did not respond in time.',
   too_large: 'The response of the server is too large.',
   busy: 'Too many calls of servers, or too many large responses, are under way.',
   session: 'The server has ended the session.',
   invalid: 'The server returned an invalid response.',
 };
+
+/** The message of failures of a kind. */
+export function sentenceOf(kind: McpFailureKind): string {
+  return sentences[kind];
+}
 
 /** A call of a server that failed. Its message may be shown to tenants and models: it has no word of the server. */
 export class McpFailure extends Error {

@@ -63,6 +63,7 @@ async function serve(
       toolFilter: { allow: [], deny: [] },
       status: 'connected',
       statusReason: null,
+      ...{ clientIssuer: null, otherIssuer: null },
       protocolVersion: null,
     },
     ...{

@@ -256,11 +256,12 @@ export class McpRegistry {
 }
 
 /** Why a server may not be called yet. */
-function failureOf({ status, auth }: KnownHead): McpFailureKind {
+function failureOf({ status, auth, otherIssuer }: KnownHead): McpFailureKind {
+  if (otherIssuer !== null) return 'other_issuer';
   if (status !== 'needs_auth') return 'unreachable';
   return auth.type === 'oauth' ? 'needs_consent' : 'unauthorized';
 }
 
-const isOfAuth: ReadonlySet<McpFailureKind> = new Set(['unauthorized', 'needs_consent']);
+const isOfAuth: ReadonlySet<McpFailureKind> = new Set(['unauthorized', 'needs_consent', 'other_issuer']);
 const isOfServer: ReadonlySet<McpFailureKind> = new Set(['unreachable', ...isOfAuth]);
 const endsConnection: ReadonlySet<McpFailureKind> = new Set(['session', 'invalid', ...isOfServer]);

@@ -1,4 +1,5 @@
 import type { McpStatus, McpTransport, McpTrust } from '@gatehouse/contract/mcp-servers';
+import { sentenceOf } from './failure.ts';
 import type { McpTool } from './mcp-tool.ts';
 import type { OAuthBinding } from './oauth-binding.ts';
 import type { AcceptedTool } from './tool-review.ts';
@@ -49,6 +50,10 @@ export interface McpServerHead extends Omit<McpSettings, 'toolFilter'> {
   secrets: Buffer | null;
   status: McpStatus;
   statusReason: string | null;
+  /** The issuer of the tenant's client; null until it is found, and without such a client. */
+  clientIssuer: string | null;
+  /** Another issuer that the server named later: nothing is authenticated until an admin sends `auth` again. */
+  otherIssuer: string | null;
   /** Another one after a change of what a connection depends on. */
   connectionId: string;
   protocolVersion: string | null;
@@ -78,10 +83,15 @@ interface ServerHealth {
 export type KnownHead = McpServerHead & ServerHealth;
 export type KnownServer = McpServer & ServerHealth;
 
-/** Whether the tenant has set what authenticates requests. Consents are apart from that. */
-export function hasAuth({ auth, secrets }: Pick<McpServer, 'auth' | 'secrets'>): boolean {
+/** Why the tenant must send `auth` again before requests can be authenticated; null if it need not. Consents are apart. */
+export function authProblemOf({
+  auth,
+  secrets,
+  otherIssuer,
+}: Pick<McpServer, 'auth' | 'secrets' | 'otherIssuer'>): string | null {
+  if (otherIssuer !== null) return sentenceOf('other_issuer');
   const needsNone = auth.type === 'none' || (auth.type === 'oauth' && !auth.hasSecret);
-  return needsNone || secrets !== null;
+  return needsNone || secrets !== null ? null : 'The secrets are not set.';
 }
 
 /** Whether each user has a login of their own. */

@@ -10,6 +10,8 @@ export interface RevocationEndpoint {
 export interface OAuthBinding {
   metadata: AuthorizationServerMetadata;
   client: OAuthClientInformation;
+  /** The endpoint at which the gateway registered the client; absent for clients of the tenant. */
+  registration?: string | undefined;
   /** Null without one; absent in bindings that were stored before revocations were known. */
   revocation?: RevocationEndpoint | null;
   /** The resource indicator (RFC 8707); null if the server names none. */

@@ -157,10 +157,9 @@ export class OAuthClient {
         client: { client_id: auth.clientId, ...(secret !== null && { client_secret: secret }) },
       };
     const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
-    const client = isKnown
-      ? known.client
-      : await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
-    return { ...bound, client };
+    if (isKnown) return { ...bound, client: known.client, registration: known.registration };
+    const client = await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
+    return { ...bound, client, registration: metadata.registration_endpoint };
   }
 
   /** The URL at which a browser consents. */

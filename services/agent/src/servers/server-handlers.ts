@@ -23,7 +23,13 @@ import type { Logins } from '../logins/logins.ts';
 import type { ServerSecrets } from '../logins/server-secrets.ts';
 import { McpFailure } from '../mcp/failure.ts';
 import type { Listed, McpRegistry, UserLists } from '../mcp/mcp-registry.ts';
-import { hasAuth, isPerUser, type AuthSecrets, type McpServer, type McpSettings } from '../mcp/mcp-server.ts';
+import {
+  authProblemOf,
+  isPerUser,
+  type AuthSecrets,
+  type McpServer,
+  type McpSettings,
+} from '../mcp/mcp-server.ts';
 import { digestOf } from '../mcp/tool-review.ts';
 import { connectsDifferently, newSettings, patchedSettings, splitAuth } from './server-settings.ts';
 import {
@@ -134,7 +140,7 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
       const server = found(await servers.find(tenantId, id), what);
       // The list of a user with a login is fetched with that user's next call.
-      const isAskable = server.enabled && hasAuth(server) && !isPerUser(server);
+      const isAskable = server.enabled && authProblemOf(server) === null && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await counts.count(tenantId, connections);
       await registry.refresh(server, null).catch(unreachable);
@@ -156,16 +162,17 @@ async function create(
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
     ? await verification.verify(tenantId, settings, given).catch(unreachable)
-    : { listed: null, secrets: given };
+    : { listed: null, secrets: given, clientIssuer: null };
   const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();
   return changes.change(call, async (db) => {
     if ((await countMcpServers(db, tenantId)) >= maxMcpServers)
       throw new AppError('limit_reached', `There may be ${maxMcpServers} MCP servers.`);
     const untried = settings.auth.type === 'oauth' ? 'needs_auth' : 'pending';
-    const status = settings.enabled ? untried : 'disabled';
+    const status: McpServer['status'] = settings.enabled ? untried : 'disabled';
     const statusReason = status === 'needs_auth' ? needsConsent : null;
-    const row = { id, tenantId, connectionId, settings, secrets: sealed, status, statusReason } as const;
+    const { clientIssuer } = verified;
+    const row = { id, tenantId, connectionId, settings, secrets: sealed, status, statusReason, clientIssuer };
     const made = await insertMcpServer(db, row);
     const after = showServer(await known(db, made, verified.listed));
     return {
@@ -198,6 +205,9 @@ async function known(db: Db, server: McpServer, listed: Listed | null): Promise<
   return listed === null ? server : ((await noteTools(db, server, listed))?.server ?? server);
 }
 
+/** Another client is for the issuer that is found next. */
+const noIssuers = { clientIssuer: null, otherIssuer: null };
+
 /** The values that an update writes. Another origin gets no secret of the one before. */
 function patched(
   { before, isConsented }: { before: McpServer; isConsented: boolean },
@@ -214,10 +224,11 @@ function patched(
         : before.secrets;
   const isOther = connectsDifferently(before, body);
   const connectionId = isOther ? newId() : before.connectionId;
-  const after = { settings, connectionId, secrets: sealed };
+  const { clientIssuer, otherIssuer } = body.auth === undefined ? before : noIssuers;
+  const after = { settings, connectionId, secrets: sealed, clientIssuer, otherIssuer };
   if (!settings.enabled) return { ...after, status: 'disabled', statusReason: null };
-  if (!hasAuth({ ...settings, secrets: sealed }))
-    return { ...after, status: 'needs_auth', statusReason: 'The secrets are not set.' };
+  const problem = authProblemOf({ ...settings, secrets: sealed, otherIssuer });
+  if (problem !== null) return { ...after, status: 'needs_auth', statusReason: problem };
   if (settings.auth.type === 'oauth' && (isOther || !isConsented))
     return { ...after, status: 'needs_auth', statusReason: needsConsent };
   if (!before.enabled && isPerUser(settings)) return { ...after, status: 'connected', statusReason: null };

@@ -32,7 +32,8 @@ const headColumns = `id, tenant_id as "tenantId",
     .filter((name) => name !== 'toolFilter')
     .map((name) => `${settingColumns[name]} as "${name}"`)
     .join(', ')},
-  secrets, status, status_reason as "statusReason", connection_id as "connectionId",
+  secrets, status, status_reason as "statusReason", client_issuer as "clientIssuer", other_issuer as "otherIssuer",
+  connection_id as "connectionId",
   protocol_version as "protocolVersion", coalesce(tools_revision::text, '') as "toolsRevision",
   tools_updated_at as "toolsUpdatedAt", created_at as "createdAt", updated_at as "updatedAt"`;
 const columns = `${headColumns}, tool_filter as "toolFilter", tools, accepted`;
@@ -156,7 +157,7 @@ export class ServerStore implements ServerRecord {
     await withTenant(this.#pool, tenantId, (db) =>
       db.query(
         `update agent.mcp_servers set status = 'connected', status_reason = null, failures = 0, retry_at = null
-         where id = $1 and connection_id = $2 and enabled`,
+         where id = $1 and connection_id = $2 and enabled and other_issuer is null`,
         [id, connectionId],
       ),
     );
@@ -214,25 +215,29 @@ export async function countMcpServers(db: Queryable, tenantId: string): Promise<
   return count;
 }
 
+/** The values of a server that its settings don't have. */
+export type ServerState = Pick<
+  McpServer,
+  'connectionId' | 'secrets' | 'status' | 'statusReason' | 'clientIssuer'
+> & { settings: McpSettings };
+
 /** Throws `mcp_name_taken`. */
 export async function insertMcpServer(
   db: Queryable,
-  server: Pick<McpServer, 'id' | 'tenantId' | 'connectionId' | 'secrets' | 'status' | 'statusReason'> & {
-    settings: McpSettings;
-  },
+  server: Pick<McpServer, 'id' | 'tenantId'> & ServerState,
 ): Promise<McpServer> {
-  const { id, tenantId, connectionId, secrets, status, statusReason, settings } = server;
+  const { id, tenantId, connectionId, secrets, status, statusReason, clientIssuer, settings } = server;
   const inserted = db.query<McpServer>(
-    `insert into agent.mcp_servers
-       (id, tenant_id, connection_id, secrets, status, status_reason, ${Object.values(settingColumns).join(', ')})
-     values ($1, $2, $3, $4, $5, $6, ${settingNames.map((_, index) => `$${index + 7}`).join(', ')})
+    `insert into agent.mcp_servers (id, tenant_id, connection_id, secrets, status, status_reason, client_issuer,
+       ${Object.values(settingColumns).join(', ')})
+     values ($1, $2, $3, $4, $5, $6, $7, ${settingNames.map((_, index) => `$${index + 8}`).join(', ')})
      returning ${columns}`,
-    [id, tenantId, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
+    [id, tenantId, connectionId, secrets, status, statusReason, clientIssuer, ...valuesOf(settings)],
   );
   return only(await inserted.catch(nameTaken));
 }
 
-const urlAt = settingNames.indexOf('url') + 6;
+const urlAt = settingNames.indexOf('url') + 8;
 
 /**
  * Throws `mcp_name_taken`. With another `connectionId`, what was known of the server is known no longer. Another URL is
@@ -247,17 +252,20 @@ export async function updateMcpServer(
     secrets,
     status,
     statusReason,
-  }: Pick<McpServer, 'connectionId' | 'secrets' | 'status' | 'statusReason'> & { settings: McpSettings },
+    clientIssuer,
+    otherIssuer,
+  }: ServerState & Pick<McpServer, 'otherIssuer'>,
 ): Promise<McpServer> {
   const updated = db.query<McpServer>(
     `update agent.mcp_servers set connection_id = $2, secrets = $3, status = $4, status_reason = $5,
-       ${settingNames.map((name, index) => `${settingColumns[name]} = $${index + 6}`).join(', ')},
+       client_issuer = $6, other_issuer = $7,
+       ${settingNames.map((name, index) => `${settingColumns[name]} = $${index + 8}`).join(', ')},
        updated_at = clock_timestamp(), failures = 0, retry_at = null,
        tools_expire_at = case when connection_id = $2 then tools_expire_at end,
        tools_updated_at = case when url = $${urlAt} then tools_updated_at end,
        accepted = case when url = $${urlAt} then accepted else '[]' end
      where id = $1 returning ${columns}`,
-    [id, connectionId, secrets, status, statusReason, ...valuesOf(settings)],
+    [id, connectionId, secrets, status, statusReason, clientIssuer, otherIssuer, ...valuesOf(settings)],
   );
   return only(await updated.catch(nameTaken));
 }
@@ -279,8 +287,8 @@ export async function noteTools(
   const known = before.isFirst ? { tools: [], accepted: before.accepted } : before;
   const { accepted, changes } = reviewed(known, tools, before.trust);
   const noted = await db.query<McpServer>(
-    `update agent.mcp_servers set status = case when enabled then 'connected' else status end,
-       status_reason = null, failures = 0, retry_at = null, protocol_version = $3, tools = $4, accepted = $6,
+    `update agent.mcp_servers set status = case when enabled and other_issuer is null then 'connected' else status end,
+       status_reason = case when other_issuer is null then null else status_reason end, failures = 0, retry_at = null, protocol_version = $3, tools = $4, accepted = $6,
        tools_updated_at = clock_timestamp(), tools_expire_at = clock_timestamp() + make_interval(secs => $5)
      where id = $1 and connection_id = $2 returning ${columns}`,
     [id, connectionId, protocolVersion, JSON.stringify(tools), goodS, JSON.stringify(accepted)],

@@ -19,6 +19,7 @@ const server: McpServer = {
     trust: 'pin',
     status: 'connected',
     statusReason: null,
+    ...{ clientIssuer: null, otherIssuer: null },
   },
   ...{ connectionId: 'c', protocolVersion: null, toolsRevision: 'r', toolsUpdatedAt: null },
   ...{

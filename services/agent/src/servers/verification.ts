@@ -8,6 +8,8 @@ export interface Verified {
   /** Null while a consent is missing. */
   listed: Listed | null;
   secrets: AuthSecrets | null;
+  /** The issuer of the tenant's client; null if it was not looked for, and without such a client. */
+  clientIssuer: string | null;
 }
 
 /** Tries settings of a server that are not stored yet. */
@@ -25,11 +27,12 @@ export class Verification {
     const { url, auth } = settings;
     const list = (headers: Readonly<Record<string, string>>): Promise<Listed> =>
       this.#registry.verify(tenantId, settings, headers);
+    const untried = { listed: null, secrets, clientIssuer: null };
     switch (auth.type) {
       case 'none':
       case 'bearer':
       case 'headers':
-        return { listed: await list(headersOf(secrets)), secrets };
+        return { ...untried, listed: await list(headersOf(secrets)) };
       case 'oauth_client_credentials': {
         const binding = await this.#oauth.bind(url, auth, {
           tenantId,
@@ -37,16 +40,19 @@ export class Verification {
           known: null,
         });
         const { accessToken } = await this.#oauth.clientCredentials(tenantId, binding);
-        return { listed: await list({ authorization: `Bearer ${accessToken}` }), secrets };
+        const listed = await list({ authorization: `Bearer ${accessToken}` });
+        return { listed, secrets, clientIssuer: binding.metadata.issuer };
       }
       case 'oauth': {
-        if (!this.#oauth.canConsent) return { listed: null, secrets };
+        if (!this.#oauth.canConsent) return untried;
         const binding = await this.#oauth.bind(url, auth, {
           tenantId,
           secret: clientSecretOf(secrets),
           known: null,
         });
-        return { listed: null, secrets: auth.clientId === null ? { binding } : secrets };
+        return auth.clientId === null
+          ? { ...untried, secrets: { binding } }
+          : { ...untried, clientIssuer: binding.metadata.issuer };
       }
     }
   }
