@@ -296,4 +296,21 @@ describe('an issuer', () => {
     await eventually(async () => expect(await old.browser.principal()).toBeUndefined());
     expect(await young.browser.principal()).toBeDefined();
   });
+
+  it('that has the name of an earlier one gets no token of that one', async () => {
+    const [old, young] = [await ground.logIn(), await ground.logIn()];
+    await ground.tenants.rows(
+      `update tenant.logins set iss = 'https://earlier.example.com' where sub = any($1) returning id`,
+      [[old.sub, young.sub]],
+    );
+    const before = renewalsAt('main');
+    await due([old.sub], 61);
+    await due([young.sub], 50);
+    await eventually(async () => expect(await old.browser.principal()).toBeUndefined());
+    await eventually(async () => expect((await loginsOf(young.sub))[0]?.looks).toBe(1));
+    expect(await young.browser.principal()).toBeDefined();
+    await young.browser.visit('/logout', { method: 'POST' });
+    await eventually(async () => expect(await loginsOf(young.sub)).toMatchObject([{ next: null }]));
+    expect(renewalsAt('main')).toBe(before);
+  });
 });

@@ -193,6 +193,20 @@ describe('a logout', () => {
   });
 });
 
+it('a logout sends no token of an earlier issuer to one that has its name', async () => {
+  const [other, own] = [await ground.logIn(), await ground.logIn()];
+  await ground.tenants.rows(
+    `update tenant.logins set iss = 'https://earlier.example.com' where sub = $1 returning id`,
+    [other.sub],
+  );
+  const [tokens, skipped] = [revoked(), await counted('revocations', 'main', 'skipped')];
+  await other.browser.visit('/logout', { method: 'POST' });
+  await eventually(async () => expect(await counted('revocations', 'main', 'skipped')).toBe(skipped + 1));
+  expect(tokens()).toEqual([]);
+  await own.browser.visit('/logout', { method: 'POST' });
+  await eventually(() => expect(tokens()).toHaveLength(1));
+});
+
 describe('a session that ends in another way', () => {
   it.each<[string, (sub: string) => Promise<unknown>]>([
     ['by time', (sub) => setOf(sub, 'sessions', 'ends_at = now()')],

@@ -33,6 +33,12 @@ export interface ConfirmedLogin {
   refreshToken: string | null;
 }
 
+/** A refresh token, and the issuer that gave it. */
+export interface IssuedToken {
+  iss: string;
+  refreshToken: string;
+}
+
 /** The tokens that an issuer gives for a refresh token. */
 export interface RenewedTokens {
   /** Null where the old one stays good. */
@@ -120,7 +126,8 @@ export class Issuer {
   }
 
   /** Asks the issuer whether a login stands. {@link claimsOf} checks the ID token. Throws {@link IssuerError}. */
-  async renew(refreshToken: string): Promise<RenewedTokens> {
+  async renew({ iss, refreshToken }: IssuedToken): Promise<RenewedTokens> {
+    if (!this.#gave(iss)) throw new IssuerError('away', 'The login is of another issuer.');
     const { config } = await this.#find();
     const { fetch, idToken } = idTokenApart(this.#fetch);
     try {
@@ -132,8 +139,9 @@ export class Issuer {
     }
   }
 
-  /** Ends a refresh token at the issuer. False if it has no endpoint for that. Throws {@link IssuerError}. */
-  async revoke(refreshToken: string): Promise<boolean> {
+  /** Ends a refresh token at the issuer. False if it has no endpoint for that, or is another one. Throws {@link IssuerError}. */
+  async revoke({ iss, refreshToken }: IssuedToken): Promise<boolean> {
+    if (!this.#gave(iss)) return false;
     const { config } = await this.#find();
     if (config.serverMetadata().revocation_endpoint === undefined) return false;
     try {
@@ -168,6 +176,7 @@ export class Issuer {
 
   /** The page where a person logs out at the issuer. Null if it has none, or can't be reached to name it. */
   async logoutUrl(idToken: string): Promise<string | null> {
+    if (!this.#gave(String(claimsIn(idToken)['iss']))) return null;
     try {
       const { config } = await this.#find();
       if (config.serverMetadata().end_session_endpoint === undefined) return null;
@@ -179,6 +188,11 @@ export class Issuer {
     } catch {
       return null;
     }
+  }
+
+  /** Whether tokens of an issuer come from this one: the operator may have set another one by the same name. */
+  #gave(iss: string): boolean {
+    return URL.parse(iss)?.href === new URL(this.settings.issuer).href;
   }
 
   async #find(): Promise<Known> {

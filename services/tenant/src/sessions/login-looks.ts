@@ -152,7 +152,7 @@ export class LoginLooks {
     const { secrets, logins, revocations } = this.#options;
     const { id } = login;
     const old = secrets.open(id, 'refresh_token', login.refreshToken);
-    const { refreshToken, idToken } = await issuer.renew(old);
+    const { refreshToken, idToken } = await issuer.renew({ iss: login.iss, refreshToken: old });
     // First of all: the issuer takes the old one no longer.
     if (
       refreshToken !== null &&

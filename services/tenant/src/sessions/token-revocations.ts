@@ -9,7 +9,9 @@ import type { RevocationOutcome } from './issuer-metrics.ts';
 import type { Login, LoginSecrets } from './login.ts';
 
 /** A login that nothing needs any more; without a refresh token where that is not to be revoked. */
-export type DroppedLogin = Pick<Login, 'id' | 'issuer'> & { refreshToken: Buffer | null };
+export type DroppedLogin = Pick<Login, 'id' | 'issuer' | 'iss'> & { refreshToken: Buffer | null };
+
+type RevokedLogin = Pick<Login, 'id' | 'iss'>;
 
 export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
@@ -47,7 +49,7 @@ export class TokenRevocations {
   revokeLate(issuer: Issuer, { id, iss, sub }: Pick<Login, 'id' | 'iss' | 'sub'>, token: string): void {
     this.#begin(id, async () => {
       const isNeeded = await this.#options.isLookedAt({ iss, sub });
-      await this.#revoke(issuer, id, isNeeded ? null : token);
+      await this.#revoke(issuer, { id, iss }, isNeeded ? null : token);
     });
   }
 
@@ -67,18 +69,24 @@ export class TokenRevocations {
     const issuer = issuers.get(login?.issuer ?? '');
     if (login === null || issuer === undefined) return;
     const { refreshToken: sealed } = login;
-    await this.#revoke(issuer, loginId, sealed && secrets.open(loginId, 'refresh_token', sealed));
+    await this.#revoke(issuer, login, sealed && secrets.open(loginId, 'refresh_token', sealed));
   }
 
-  async #revoke(issuer: Issuer, loginId: string, token: string | null): Promise<void> {
+  async #revoke(issuer: Issuer, login: RevokedLogin, token: string | null): Promise<void> {
     const { name } = issuer.settings;
-    this.#options.count(name, token === null ? 'skipped' : await this.#outcomeOf(issuer, loginId, token));
+    this.#options.count(name, token === null ? 'skipped' : await this.#outcomeOf(issuer, login, token));
   }
 
-  async #outcomeOf(issuer: Issuer, loginId: string, token: string): Promise<RevocationOutcome> {
+  async #outcomeOf(
+    issuer: Issuer,
+    { id: loginId, iss }: RevokedLogin,
+    refreshToken: string,
+  ): Promise<RevocationOutcome> {
     const { name } = issuer.settings;
     try {
-      return (await this.#queue.run(name, () => issuer.revoke(token))) ? 'revoked' : 'skipped';
+      return (await this.#queue.run(name, () => issuer.revoke({ iss, refreshToken })))
+        ? 'revoked'
+        : 'skipped';
     } catch (error) {
       if (error instanceof AppError) return 'skipped';
       const reason = error instanceof IssuerError ? { reason: describeFailure(error) } : { err: error };
