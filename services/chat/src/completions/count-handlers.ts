@@ -82,12 +82,12 @@ async function count(
       tenantId,
       affinity: target.affinity,
       ownKeys: target.ownKeys,
-      requestFor: (model, turn) =>
+      requestFor: (model, rotation) =>
         countRequest(counted, model, {
           tenantId,
           headers: passedHeaders(incoming, dialect),
-          ...dependencies.providers.sealsFor(model, turn, { api: dialect.name, seals, target, tenantId }),
-          account: accountOf(model, turn?.key?.id ?? null),
+          ...dependencies.providers.sealsFor(model, rotation, { api: dialect.name, seals, target, tenantId }),
+          account: accountOf(model, rotation?.key?.id ?? null),
         }),
       trace: call.trace,
       signal: leaving(response),

@@ -5,7 +5,7 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { ProviderCall } from './adapter.ts';
-import type { KeyTurn, PoolKey } from './key-pool.ts';
+import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
@@ -22,8 +22,8 @@ export interface CountCall {
   /** As in a target. */
   affinity: string | null;
   ownKeys: Target['ownKeys'];
-  /** Null where the model's API can't express the request. `turn`: the keys of a provider with several. */
-  requestFor: (model: Model, turn: KeyTurn | null) => Promise<CountRequest | null>;
+  /** Null where the model's API can't express the request. `rotation`: the keys of a provider with several. */
+  requestFor: (model: Model, rotation: KeyRotation | null) => Promise<CountRequest | null>;
   trace: TraceContext;
   /** Aborts when the count is no longer wanted. */
   signal: AbortSignal;
@@ -87,9 +87,9 @@ async function attempt(
   const { adapter } = providers.get(model);
   const keys = providers.keysFor(model, { tenantId, ownKeys });
   // Providers limit counts apart from completions, so a key may rest for one of them.
-  const turn = keys?.turn({ model: `count ${model.upstreamModel}`, tenantId, affinity }) ?? null;
-  const firstKey = turn?.key ?? null;
-  const asked = await requestFor(model, turn);
+  const rotation = keys?.selectKey({ model: `count ${model.upstreamModel}`, tenantId, affinity }) ?? null;
+  const firstKey = rotation?.key ?? null;
+  const asked = await requestFor(model, rotation);
   if (asked === null) return null;
   let request = asked;
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
@@ -97,13 +97,13 @@ async function attempt(
   const call = { ...called, trace, signal, room, onHeaders: () => undefined };
   const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
-    if (key !== firstKey) request = (await requestFor(model, turn)) ?? asked;
+    if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
     const { body, headers } = request;
     sent.call = { ...call, headers, body, credentials: key?.credentials };
     return adapter.complete(sent.call);
   };
   try {
-    const bytes = await (turn === null ? withKey(null) : turn.sent(withKey));
+    const bytes = await (rotation === null ? withKey(null) : rotation.sent(withKey));
     const answer = countIn(bytes, request);
     return answer === null ? new ProviderFailure('invalid', name) : { model, bytes: answer };
   } catch (error) {

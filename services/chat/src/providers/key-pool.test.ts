@@ -42,9 +42,9 @@ async function send(pool: KeyPool, of = call): Promise<{ tried: number[]; failur
     if (refusal === undefined) return Promise.resolve('answer');
     return Promise.reject(new ProviderFailure('status', 'acme', refusal));
   };
-  const turn = pool.turn(of);
-  if (turn.key === null) return { tried, failure: turn.exhausted };
-  const failure = await turn.sent(provider).then(
+  const rotation = pool.selectKey(of);
+  if (rotation.key === null) return { tried, failure: rotation.exhausted };
+  const failure = await rotation.sent(provider).then(
     () => null,
     (error: unknown) => error as ProviderFailure,
   );
@@ -157,8 +157,9 @@ describe('a key in a file', () => {
       const isStale = (await key?.credentials.refused?.(401, sentAt)) ?? false;
       throw new ProviderFailure('status', 'acme', { status: 401, isStale });
     };
-    const turn = pool.turn(call);
-    if (turn.key !== null) await turn.sent(provider).catch((error: unknown) => sent.push(String(error)));
+    const rotation = pool.selectKey(call);
+    if (rotation.key !== null)
+      await rotation.sent(provider).catch((error: unknown) => sent.push(String(error)));
     return sent;
   }
 

@@ -68,10 +68,10 @@ export class KeyPool {
     this.#now = now;
   }
 
-  /** Begins a call, in whose turn the keys are tried in the order of its session. */
-  turn(call: KeyedCall): KeyTurn {
+  /** Begins a call, whose keys are tried in the order of its session. */
+  selectKey(call: KeyedCall): KeyRotation {
     for (const key of this.#keys) this.#renew(key);
-    return new KeyTurn(this, call, this.#choices.order(this.#group, this.#keys, call.affinity));
+    return new KeyRotation(this, call, this.#choices.order(this.#group, this.#keys, call.affinity));
   }
 
   /** The names of the keys. */
@@ -158,7 +158,7 @@ export class KeyPool {
 }
 
 /** The keys of one call, one after the other. */
-export class KeyTurn {
+export class KeyRotation {
   /** The key to use; null where all rest. */
   key: PoolKey | null;
   readonly #pool: KeyPool;

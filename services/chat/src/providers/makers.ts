@@ -4,7 +4,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import { makerOf as converseMaker } from '../translation/converse/model-family.ts';
 import { makerAt } from '../translation/seals.ts';
-import type { KeyTurn } from './key-pool.ts';
+import type { KeyRotation } from './key-pool.ts';
 
 /** The makers of seals of thoughts. A seal goes back to its maker alone: another one refuses it, and must not read it. */
 
@@ -35,9 +35,9 @@ export function makerOf(model: Model, key: string | null): string {
   return api === 'chat' ? 'chat' : makerAt(vendors[api], accountOf(model, key));
 }
 
-/** The same for the key that a turn is at when it is called; `turn` is null for a provider's one key. */
-export function makerBy(model: Model, turn: Pick<KeyTurn, 'key'> | null): () => string {
-  return () => makerOf(model, turn?.key?.id ?? null);
+/** The same for the key that a rotation is at when it is called; null for a provider's one key. */
+export function makerBy(model: Model, rotation: Pick<KeyRotation, 'key'> | null): () => string {
+  return () => makerOf(model, rotation?.key?.id ?? null);
 }
 
 /** Whether a model may get seals that clients of an API have from providers as they are. */

@@ -29,7 +29,7 @@ import {
 } from './call-translation.ts';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Credentials } from './credentials.ts';
-import type { KeyTurn, PoolKey } from './key-pool.ts';
+import type { KeyRotation, PoolKey } from './key-pool.ts';
 import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
 import { accountOf, makerBy } from './makers.ts';
@@ -141,10 +141,10 @@ export class ProviderChain {
     throw failure ?? refusal ?? new Error('the target has no model');
   }
 
-  #translationFor(model: Model, turn: KeyTurn | null): Translation | null {
+  #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
     const { api, request } = this.#options;
     const { sealSummary } = request;
-    const account = (): string | null => accountOf(model, turn?.key?.id ?? null);
+    const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     return request.operation === 'chat'
       ? translationFor(api, model, { sealSummary, summarises: this.#summaries.has(model), account })
       : null;
@@ -164,10 +164,10 @@ export class ProviderChain {
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
     const { affinity, ownKeys } = target;
     const keys = providers.keysFor(model, { tenantId, ownKeys });
-    const turn = keys?.turn({ model: model.upstreamModel, tenantId, affinity }) ?? null;
-    if (turn?.key === null) return turn.exhausted;
-    const translation = this.#translationFor(model, turn);
-    const prepared = await this.#prepared(model, translation, turn);
+    const rotation = keys?.selectKey({ model: model.upstreamModel, tenantId, affinity }) ?? null;
+    if (rotation?.key === null) return rotation.exhausted;
+    const translation = this.#translationFor(model, rotation);
+    const prepared = await this.#prepared(model, translation, rotation);
     if (prepared instanceof AppError) return prepared;
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
     const headers = translation === null ? this.#options.headers : {};
@@ -178,7 +178,7 @@ export class ProviderChain {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
     }
-    const calling: Calling = { adapter, turn, translation, trace, body: prepared.body };
+    const calling: Calling = { adapter, rotation, translation, trace, body: prepared.body };
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
@@ -186,7 +186,7 @@ export class ProviderChain {
   async #prepared(
     model: Model,
     translation: Translation | null,
-    turn: KeyTurn | null,
+    rotation: KeyRotation | null,
   ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
@@ -196,7 +196,7 @@ export class ProviderChain {
         isTranslated: translation !== null,
         model: model.upstreamModel,
         reasons: model.reasoning,
-        ...providers.sealsFor(model, turn, this.#options),
+        ...providers.sealsFor(model, rotation, this.#options),
         includeUsage: asksUsage && !request.wantsUsage,
         systemPrompt: target.systemPrompt,
         reference: target.reference,
@@ -215,21 +215,21 @@ export class ProviderChain {
 
   /** Makes the call, with one key after the other where the provider has several. */
   #sent<Given>(model: Model, calling: Calling, send: (call: ProviderCall) => Promise<Given>): Promise<Given> {
-    const { turn } = calling;
+    const { rotation } = calling;
     const withKey = async (key: PoolKey | null): Promise<Given> => {
       calling.sent = await this.#call(model, calling, key?.credentials);
       return send(calling.sent);
     };
-    return turn === null ? withKey(null) : turn.sent(withKey);
+    return rotation === null ? withKey(null) : rotation.sent(withKey);
   }
 
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
     const { request, receiver, headers } = this.#options;
-    const { translation, turn, trace } = calling;
+    const { translation, rotation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
     // Nothing keeps a request that is sent: for another key it is written again.
     const prepared =
-      calling.body === null ? await this.#prepared(model, translation, turn) : { body: calling.body };
+      calling.body === null ? await this.#prepared(model, translation, rotation) : { body: calling.body };
     calling.body = null;
     if (prepared instanceof AppError) throw prepared;
     return {
@@ -291,13 +291,13 @@ export class ProviderChain {
   /** An answer in the API of the client. */
   async #ofClient(
     model: Model,
-    { translation, turn }: Calling,
+    { translation, rotation }: Calling,
     given: Buffer,
   ): Promise<TranslatedAnswer | ProviderFailure> {
     const { api, seals, tenantId } = this.#options;
     try {
       if (translation === null) {
-        await seals?.noteWhole(api, given, tenantId, makerBy(model, turn));
+        await seals?.noteWhole(api, given, tenantId, makerBy(model, rotation));
         return { bytes: given, thoughts: [] };
       }
       const translated = await translation.whole(given, tenantId);
@@ -317,7 +317,7 @@ export class ProviderChain {
     try {
       const given = await this.#sent(model, calling, (call) => adapter.stream(call));
       const frames = translated === null ? given : new TranslatedStream(given, translated, name);
-      const see = (frame: Buffer): void => seals?.note(api, frame, makerBy(model, calling.turn));
+      const see = (frame: Buffer): void => seals?.note(api, frame, makerBy(model, calling.rotation));
       const watched = translated === null ? { see } : { reported: translated };
       const stream = new FramePipe(name, frames, reader, watched);
       await stream.open();
@@ -354,7 +354,7 @@ export class ProviderChain {
 interface Calling {
   adapter: ProviderAdapter;
   /** The keys of the call; null where the provider has one, or none. */
-  turn: KeyTurn | null;
+  rotation: KeyRotation | null;
   trace: TraceContext;
   /** The request; null once it was sent. */
   body: Buffer | null;

@@ -15,7 +15,7 @@ import { CallMetrics, DeploymentCalls } from './call-metrics.ts';
 import { Choices } from './choice.ts';
 import type { ProviderAdapter } from './adapter.ts';
 import type { Credentials, Secrets } from './credentials.ts';
-import type { KeyPool, KeyTurn } from './key-pool.ts';
+import type { KeyPool, KeyRotation } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
 import { makerBy, makerOf, readsSeals, SealMakers } from './makers.ts';
@@ -178,22 +178,22 @@ export class ProviderRegistry {
     return hasOwn && client === 'responses';
   }
 
-  /** The seals of a request that go to a model with the key of a turn. */
+  /** The seals of a request that go to a model with the key of a rotation. */
   sealsFor(
     model: Model,
-    turn: KeyTurn | null,
+    rotation: KeyRotation | null,
     { api, seals, target, tenantId }: SealedRequest,
   ): Pick<Rewrite, 'keepsSeal'> {
     if (seals === null || !readsSeals(api, model)) return {};
     const { chain, affinity, ownKeys } = target;
     const firstMaker = (): string => {
       const [first] = chain;
-      const turnThere = this.keysFor(first, { tenantId, ownKeys })?.turn({
+      const firstKeys = this.keysFor(first, { tenantId, ownKeys })?.selectKey({
         ...{ model: first.upstreamModel, tenantId, affinity },
       });
-      return makerOf(first, turnThere?.first?.id ?? null);
+      return makerOf(first, firstKeys?.first?.id ?? null);
     };
-    return { keepsSeal: seals.keeps(makerBy(model, turn), firstMaker) };
+    return { keepsSeal: seals.keeps(makerBy(model, rotation), firstMaker) };
   }
 
   /** The keys for a call of a model: the tenant's own, or those of the provider's pool; null for its one key or none. */
@@ -219,7 +219,7 @@ export class ProviderRegistry {
     if (pool === null)
       return { resources: resourcesAt(access, undefined), key: { provider, keyId: null, ownKeyId: null } };
     const call = { model: `batches ${model.upstreamModel}`, tenantId: payer.tenantId, affinity: null };
-    return pool.turn(call).sent(async (key) => {
+    return pool.selectKey(call).sent(async (key) => {
       const resources = resourcesAt(access, key?.credentials);
       await resources.json({ method: 'GET', path, isAnswer, signal });
       const own = payer.ownKeys?.get(model);
