@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, whole } from './scripted-provider.ts';
 
@@ -118,10 +119,15 @@ const providers = {
   },
 } as const;
 
-const count = (client: Client, model: string, fields: object = {}): Promise<Response> => {
+const count = (
+  client: Client,
+  model: string,
+  fields: object = {},
+  tenantId: string = newId(),
+): Promise<Response> => {
   const body = { ...clients[client].body, ...fields };
   return harness.post(clients[client].path(model), client === 'gemini' ? body : { model, ...body }, {
-    headers: { 'x-gatehouse-dialect': client },
+    ...{ principal: { tenantId }, headers: { 'x-gatehouse-dialect': client } },
   });
 };
 const isEstimate = (response: Response): boolean => response.headers.get('x-gateway-estimated') === 'true';
@@ -208,11 +214,15 @@ describe('a model whose provider can’t count its tokens', () => {
     ['messages', 'old-server', whole('<html>', 405)],
   ] as const)('for %s and %s is asked once, and is estimated then', async (client, model, refusal) => {
     provider.answer(refusal);
+    const tenantId = newId();
     for (let call = 0; call < 3; call += 1) {
-      const response = await count(client, model);
+      const response = await count(client, model, {}, tenantId);
       expect([response.status, isEstimate(response)]).toEqual([200, true]);
       expect(response.headers.get('x-gateway-model')).toBe(model);
     }
     expect(provider.received).toHaveLength(1);
+    // The request of another tenant may be one that it counts.
+    provider.answer(whole(providers[model === 'old-server' ? 'responses' : 'converse'].answer));
+    expect(isEstimate(await count(client, model))).toBe(false);
   });
 });

@@ -16,6 +16,8 @@ import { referenceOf } from './reference.ts';
 
 /** The most that a search may delay a turn. */
 const recallBudgetMs = 150;
+/** Memory is asked for nothing else here. */
+const operation = 'recall';
 /** The longest query that memory takes. */
 const maxQueryChars = 2_000;
 
@@ -102,7 +104,7 @@ export class RecallStep {
     const { requestId, tenantId } = actor;
     const agentId = target.agentId ?? '';
     const trace = telemetry.within(actor.trace);
-    const found = this.#breaker.admits(tenantId)
+    const found = this.#breaker.admits({ operation, tenantId })
       ? await this.#within(tenantId, async () =>
           memory.recall(
             { agentId, analyser, limit, minScore, query: cutText(text, maxQueryChars) },
@@ -129,15 +131,15 @@ export class RecallStep {
     let found: Outcome = { outcome: 'timeout', ...nothing };
     const answered = search().then(
       ({ passages, mode }) => {
-        this.#breaker.answered(tenantId);
-        this.#breaker.succeeded(tenantId);
+        this.#breaker.answered({ operation, tenantId });
+        this.#breaker.succeeded({ operation, tenantId });
         found = { outcome: 'ok', mode, passages };
       },
       (error: unknown) => {
         const isLate = error instanceof AppError && error.code === 'service_timeout';
         const isAway = error instanceof AppError && error.code === 'service_unavailable';
         // A search that takes too long, or fails, may be due to its text or to one tenant's memory.
-        this.#breaker.failed(tenantId, isAway ? 'all' : 'tenant');
+        this.#breaker.failed({ operation, tenantId }, isAway ? 'all' : 'tenant');
         found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
       },
     );

@@ -1,5 +1,5 @@
 /** How long a call counts. */
-export const windowMs = 30_000;
+const windowMs = 30_000;
 const slots = 6;
 const slotMs = windowMs / slots;
 /** With fewer calls there is no failure rate. */
@@ -17,8 +17,7 @@ interface Slot {
 }
 
 /**
- * A failure rate over the last half minute. Opens at half of at least ten calls, and closes when a call gets its first
- * good byte. Probes do not wait for one another, so a probe that hangs delays nothing.
+ * A failure rate over the last half minute. Opens at half of at least ten calls. Probes do not wait for one another, so a probe that hangs delays nothing.
  */
 export class Circuit {
   readonly #slots: Slot[] = [];
@@ -45,13 +44,6 @@ export class Circuit {
     this.#isOpen = true;
     this.#probedAt = now;
     this.#skipped = 0;
-  }
-
-  /** A call got its first good byte. Earlier counts are dropped. */
-  close(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.#slots.length = 0;
   }
 
   /** Counts a call that has ended. */

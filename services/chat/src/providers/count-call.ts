@@ -6,7 +6,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { KeyRotation, PoolKey } from './key-pool.ts';
-import { saysUncounted } from './missing-methods.ts';
+import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
@@ -54,16 +54,23 @@ export interface Count {
  */
 export async function countAtProvider(providers: ProviderRegistry, call: CountCall): Promise<Count | null> {
   let failure: ProviderFailure | null = null;
-  const isOpen = (model: Model): boolean => providers.get(model).breaker.isOpenFor(call.tenantId);
+  const { tenantId } = call;
+  const { missing } = providers;
+  const isOpen = (model: Model): boolean =>
+    providers.get(model).breaker.isOpenFor({ operation: 'chat', tenantId });
   for (const model of call.models.toSorted((a, b) => Number(isOpen(a)) - Number(isOpen(b)))) {
-    if (providers.missing.has(model, 'count')) continue;
+    const scope = methodScope(model, 'count', tenantId);
+    if (missing.of(scope) !== null) continue;
     const repeats = new Repeats(model.provider.max_retries);
     for (;;) {
       const outcome = await attempt(providers, model, call);
       if (outcome === null) break;
-      if (!(outcome instanceof ProviderFailure)) return outcome;
+      if (!(outcome instanceof ProviderFailure)) {
+        missing.accepted(scope);
+        return outcome;
+      }
       if (saysUncounted(model, outcome)) {
-        providers.missing.note(model, 'count');
+        missing.refused(scope, 'refused');
         break;
       }
       failure = outcome;
@@ -86,15 +93,14 @@ async function attempt(
   const { name } = model.provider;
   const { adapter } = providers.get(model);
   const keys = providers.keysFor(model, { tenantId, ownKeys });
-  // Providers limit counts apart from completions, so a key may rest for one of them.
-  const rotation = keys?.selectKey({ model: `count ${model.upstreamModel}`, tenantId, affinity }) ?? null;
+  const called = { operation: 'count', model: model.upstreamModel } as const;
+  const rotation = keys?.selectKey({ ...called, tenantId, affinity }) ?? null;
   const firstKey = rotation?.key ?? null;
   const asked = await requestFor(model, rotation);
   if (asked === null) return null;
   let request = asked;
   if (signal.aborted) return ProviderFailure.aborted(name, signal);
-  const called = { api: model.api, operation: 'count', model: model.upstreamModel, stream: false } as const;
-  const call = { ...called, trace, signal, room, onHeaders: () => undefined };
+  const call = { ...called, api: model.api, stream: false, trace, signal, room, onHeaders: () => undefined };
   const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;

@@ -31,7 +31,7 @@ const keysOf = (...weights: number[]): KeySource[] =>
     credentials: fixedHeaders({ key: String(index + 1) }),
   }));
 
-const call = { model: 'm', tenantId: 't', affinity: 's' };
+const call = { operation: 'chat', model: 'm', tenantId: 't', affinity: 's' };
 
 /** Sends a call; returns the positions of the keys that were tried, and how it ended. */
 async function send(pool: KeyPool, of = call): Promise<{ tried: number[]; failure: ProviderFailure | null }> {
@@ -98,7 +98,7 @@ describe('a pool of keys', () => {
     expect((await send(pool)).tried).toEqual([]);
     expect(failure(await send(pool)).retryable).toBe(false);
     expect(pool.states('m').map(({ reason }) => reason)).toEqual(['limited', 'limited', 'refused']);
-    expect(pool.states('other').map(({ reason }) => reason)).toEqual([null, null, 'refused']);
+    expect(pool.states('other').map(({ reason }) => reason)).toEqual([null, null, null]);
   });
 
   it('reports a refused key once until it is accepted, and shows a client that the last is refused', async () => {

@@ -3,9 +3,10 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { KeyOutcome } from './call-metrics.ts';
 import type { Choices, Member } from './choice.ts';
 import type { Credentials } from './credentials.ts';
-import { KeyRests, type CallOf, type Rest } from './key-rests.ts';
+import type { CallScope } from './findings.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { Rests, type Rest } from './rests.ts';
 
 /** A key as the catalogue has it. */
 export interface KeySource {
@@ -21,7 +22,7 @@ export interface KeySource {
 export interface PoolKey extends KeySource, Member {
   /** From 1, by which logs, metrics and events name it. */
   position: number;
-  rests: KeyRests;
+  rests: Rests;
 }
 
 export interface KeyPoolOptions {
@@ -37,7 +38,7 @@ export interface KeyPoolOptions {
   now?: () => number;
 }
 
-export interface KeyedCall extends CallOf {
+export interface KeyedCall extends CallScope {
   affinity: string | null;
 }
 
@@ -59,7 +60,7 @@ export class KeyPool {
   constructor({ provider, keys, choices, now = monotonicMs, ...options }: KeyPoolOptions) {
     this.provider = provider;
     this.#keys = keys.map((key, index) => ({
-      ...{ ...key, position: index + 1, name: String(index + 1), rests: new KeyRests(now) },
+      ...{ ...key, position: index + 1, name: String(index + 1), rests: new Rests(now) },
     }));
     this.#choices = choices;
     this.#onFailing = options.onFailing;
@@ -110,15 +111,15 @@ export class KeyPool {
   }
 
   /** Lets a key rest after a failure. Returns whether it may be used again at once, since another is in its place. */
-  refused(key: PoolKey, call: CallOf, { kind, details }: ProviderFailure): boolean {
-    const status = kind === 'credentials' ? wrongKey : (details.status ?? wrongKey);
+  refused(key: PoolKey, call: CallScope, { kind, details }: ProviderFailure): boolean {
+    const reason = kind === 'status' && details.status === 429 ? 'limited' : 'refused';
     if (details.isStale === true) {
       this.#renew(key);
       return true;
     }
-    this.#onUsed?.(key.position, status === 429 ? 'limited' : 'refused');
-    key.rests.refused(call, { status, retryAfterMs: details.retryAfterMs });
-    if (status !== 429 && !this.#failing.has(key)) {
+    this.#onUsed?.(key.position, reason);
+    key.rests.refused(call, reason, details.retryAfterMs);
+    if (reason === 'refused' && !this.#failing.has(key)) {
       this.#failing.add(key);
       this.#onFailing(key.position, details.status ?? null);
     }
@@ -126,7 +127,7 @@ export class KeyPool {
   }
 
   /** The failure of a call for which no key is left: the soonest time at which one may be used, else that all are refused. */
-  exhausted(call: CallOf): ProviderFailure {
+  exhausted(call: CallScope): ProviderFailure {
     const rests = this.#keys.map((key) => key.rests.of(call));
     if (rests.every((rest) => rest?.reason === 'refused'))
       return this.#isOwn

@@ -17,7 +17,6 @@ describe('the status of an error by what it says of its key', () => {
   it.each<[name: string, given: number, body: unknown, headers: Record<string, string>, status: number]>([
     ['Google, wrong', 400, google('INVALID_ARGUMENT', 'API_KEY_INVALID'), {}, 401],
     ['Google, in its OpenAI shape', 400, [google('INVALID_ARGUMENT', 'API_KEY_INVALID')], {}, 401],
-    ['Google, of another service', 403, google('PERMISSION_DENIED', 'API_KEY_SERVICE_BLOCKED'), {}, 401],
     ['Google, without billing', 403, google('PERMISSION_DENIED', 'BILLING_DISABLED'), {}, 402],
     ['Bedrock, unknown access key', 403, { message: 'm' }, aws('UnrecognizedClientException'), 401],
     ['Bedrock, wrong secret', 403, { message: 'm' }, aws('InvalidSignatureException'), 401],
@@ -50,6 +49,7 @@ describe('the status of an error by what it says of its key', () => {
   it.each<[name: string, status: number, body: unknown, headers?: Record<string, string>]>([
     ['Google, a wrong request', 400, google('INVALID_ARGUMENT', 'x', 'API_KEY_INVALID')],
     ['Google, a field', 400, { error: { code: 400, details: [{ fieldViolations: [] }, null, 7] } }],
+    ['Google, of another service', 403, google('PERMISSION_DENIED', 'API_KEY_SERVICE_BLOCKED')],
     ['Bedrock, no access to a model', 403, { message: 'm' }, aws('AccessDeniedException')],
     ['Bedrock, a wrong request', 400, { message: 'm' }, aws('ValidationException')],
     ['OpenAI, a rate', 429, { error: { code: 'rate_limit_exceeded' } }],

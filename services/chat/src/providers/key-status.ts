@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 
-/** The provider doesn't accept the key, whatever the request. */
+/** The provider doesn't accept the key, or not for the call: some answer so where a scope is missing. */
 export const wrongKey = 401;
 /** The account of the key has no money or no allowance left. */
 export const spentKey = 402;
@@ -24,16 +24,11 @@ const awsRefusals: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Google's reasons (https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto). A wrong key is a
- * 400 there.
+ * Google's reasons (https://github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto) that come with
+ * another status: a wrong key is a 400 there.
  */
 const googleReasons: ReadonlyMap<string, number> = new Map([
   ['API_KEY_INVALID', wrongKey],
-  ['API_KEY_SERVICE_BLOCKED', wrongKey],
-  ['API_KEY_IP_ADDRESS_BLOCKED', wrongKey],
-  ['API_KEY_HTTP_REFERRER_BLOCKED', wrongKey],
-  ['CONSUMER_INVALID', wrongKey],
-  ['CONSUMER_SUSPENDED', wrongKey],
   ['BILLING_DISABLED', spentKey],
 ]);
 

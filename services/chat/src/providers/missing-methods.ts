@@ -1,24 +1,13 @@
-import type { Model } from '../catalogue/catalogue.ts';
+import { deploymentName, type Model } from '../catalogue/catalogue.ts';
+import type { CallScope } from './findings.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 
-/** Methods of an API that not all its servers have. */
+/** Methods of an API that not all its servers have. A model found to lack one is not asked for it while that rests. */
 export type OptionalMethod = 'count' | 'compact' | 'trigger';
 
-/** Methods that models were found to lack, so that they are not asked for again until the catalogue changes. */
-export class MissingMethods {
-  readonly #models: Record<OptionalMethod, WeakSet<Model>> = {
-    count: new WeakSet(),
-    compact: new WeakSet(),
-    trigger: new WeakSet(),
-  };
-
-  has(model: Model, method: OptionalMethod): boolean {
-    return this.#models[method].has(model);
-  }
-
-  note(model: Model, method: OptionalMethod): void {
-    this.#models[method].add(model);
-  }
+/** The calls for a method that a rest of it is about. */
+export function methodScope(model: Model, operation: OptionalMethod, tenantId: string): CallScope {
+  return { operation, model: deploymentName(model), tenantId };
 }
 
 /** Whether a failure says that there is no such method: a server may also mean its model by 404. */

@@ -5,6 +5,7 @@ import type { AttemptRecord } from './attempt-record.ts';
 import type { Breaker } from './breaker.ts';
 import type { DeploymentCalls } from './call-metrics.ts';
 import type { EndedCall } from './call-window.ts';
+import type { CallScope } from './findings.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
@@ -13,7 +14,7 @@ const nothing = { beginning: '', chars: 0 };
 
 /** A provider call under way. Its outcome counts for its deployment and the breaker of that, and is recorded. */
 export class OpenCall {
-  readonly #tenantId: string;
+  readonly #call: Pick<CallScope, 'operation' | 'tenantId'>;
   readonly #breaker: Breaker;
   readonly #calls: DeploymentCalls;
   readonly #record: AttemptRecord;
@@ -22,14 +23,14 @@ export class OpenCall {
   #firstByteMs: number | null = null;
 
   constructor(
-    tenantId: string,
+    call: Pick<CallScope, 'operation' | 'tenantId'>,
     { breaker, calls }: { breaker: Breaker; calls: DeploymentCalls },
     record: AttemptRecord,
     /** The secrets that the call was sent with. */
     secrets: () => readonly string[],
   ) {
     this.#secrets = secrets;
-    this.#tenantId = tenantId;
+    this.#call = call;
     this.#breaker = breaker;
     this.#calls = calls;
     this.#record = record;
@@ -38,13 +39,13 @@ export class OpenCall {
   /** The first good byte arrived. */
   answered(): void {
     this.#firstByteMs ??= monotonicMs() - this.#startedAt;
-    this.#breaker.answered(this.#tenantId);
+    this.#breaker.answered(this.#call);
     this.#record.noteFirstToken();
   }
 
   succeeded({ responseModel, usage, serviceTier, answer }: MeteredAnswer): Promise<void> {
     const generated = this.#generated;
-    this.#breaker.succeeded(this.#tenantId);
+    this.#breaker.succeeded(this.#call);
     this.#ended({ error: null, isCancelled: false, outputTokens: usage?.outputTokens ?? null });
     return this.#record.endAttempt({
       status: 'ok',
@@ -61,7 +62,7 @@ export class OpenCall {
   async failed(thrown: unknown, begun: BegunAnswer | null): Promise<ProviderFailure> {
     if (!(thrown instanceof ProviderFailure)) throw thrown;
     const error = thrown.without(this.#secrets());
-    if (error.blame !== null) this.#breaker.failed(this.#tenantId, error.blame);
+    if (error.blame !== null) this.#breaker.failed(this.#call, error.blame);
     const isCancelled = error.kind === 'aborted' || error.kind === 'interrupted';
     this.#ended({ error: isCancelled ? null : error.toAppError().code, isCancelled, outputTokens: null });
     const { usage } = error.details;

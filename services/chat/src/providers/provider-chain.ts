@@ -34,7 +34,7 @@ import { OpenCall } from './open-call.ts';
 import { OwnSummaries } from './own-summaries.ts';
 import { accountOf, makerBy } from './makers.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { Deployment, ProviderRegistry } from './registry.ts';
+import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
 import type { RunSeals } from './run-seals.ts';
 import { StreamAnswer } from './stream-answer.ts';
@@ -103,8 +103,8 @@ export class ProviderChain {
 
   constructor(options: ProviderChainOptions) {
     this.#options = options;
-    const { api, request, providers } = options;
-    this.#summaries = new OwnSummaries(api, request, providers.missing);
+    const { api, request, providers, tenantId } = options;
+    this.#summaries = new OwnSummaries(api, request, { missing: providers.missing, tenantId });
   }
 
   /**
@@ -116,10 +116,9 @@ export class ProviderChain {
     let refusal: AppError | null = null;
     const { target, providers, receiver } = this.#options;
     for (const [index, model] of target.chain.entries()) {
-      const deployment = providers.get(model);
       const repeats = new Repeats(model.provider.max_retries);
-      while (this.#isWorthACall(deployment, index)) {
-        const outcome = await this.#attempt(model, deployment);
+      while (this.#isWorthACall(index)) {
+        const outcome = await this.#attempt(model);
         if (this.#summaries.isNeededAfter(outcome, model)) continue;
         if (outcome instanceof AppError) {
           refusal ??= outcome;
@@ -150,21 +149,31 @@ export class ProviderChain {
       : null;
   }
 
-  /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
-  #isWorthACall({ breaker }: Deployment, index: number): boolean {
-    const { providers, target, tenantId } = this.#options;
-    if (breaker.admits(tenantId)) return true;
-    const later = target.chain.slice(index + 1);
-    return later.every((model) => providers.get(model).breaker.isOpenFor(tenantId));
+  /** The operation that a model is called for. */
+  #operationAt(model: Model): ProviderCall['operation'] {
+    const { api, request } = this.#options;
+    const isNative = model.api === api && !this.#summaries.has(model);
+    return request.compaction === 'path' && isNative ? 'compact' : request.operation;
   }
 
-  async #attempt(model: Model, { adapter }: Deployment): Promise<Answer | ProviderFailure | AppError> {
+  /** Skips the model at `index` if its breaker is open and that of a later model is closed. */
+  #isWorthACall(index: number): boolean {
+    const { target, tenantId, providers } = this.#options;
+    const [first = target.chain[0], ...later] = target.chain.slice(index);
+    const callOf = (model: Model) => ({ operation: this.#operationAt(model), tenantId });
+    if (providers.get(first).breaker.admits(callOf(first))) return true;
+    return later.every((model) => providers.get(model).breaker.isOpenFor(callOf(model)));
+  }
+
+  async #attempt(model: Model): Promise<Answer | ProviderFailure | AppError> {
     const { api, request, target, record, receiver, tenantId, providers } = this.#options;
     // Without a call there is no run.
     if (this.#isAborted()) return ProviderFailure.aborted(model.provider.name, receiver.signal);
-    const { affinity, ownKeys } = target;
-    const keys = providers.keysFor(model, { tenantId, ownKeys });
-    const rotation = keys?.selectKey({ model: model.upstreamModel, tenantId, affinity }) ?? null;
+    const { adapter } = providers.get(model);
+    const keys = providers.keysFor(model, { tenantId, ownKeys: target.ownKeys });
+    const operation = this.#operationAt(model);
+    const call = { operation, model: model.upstreamModel, tenantId, affinity: target.affinity };
+    const rotation = keys?.selectKey(call) ?? null;
     if (rotation?.key === null) return rotation.exhausted;
     const translation = this.#translationFor(model, rotation);
     const prepared = await this.#prepared(model, translation, rotation);
@@ -178,7 +187,7 @@ export class ProviderChain {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
     }
-    const calling: Calling = { adapter, rotation, translation, trace, body: prepared.body };
+    const calling = { adapter, operation, rotation, translation, trace, body: prepared.body };
     return request.stream ? this.#attemptStream(model, calling) : this.#attemptObject(model, calling);
   }
 
@@ -215,17 +224,16 @@ export class ProviderChain {
 
   /** Makes the call, with one key after the other where the provider has several. */
   #sent<Given>(model: Model, calling: Calling, send: (call: ProviderCall) => Promise<Given>): Promise<Given> {
-    const { rotation } = calling;
     const withKey = async (key: PoolKey | null): Promise<Given> => {
       calling.sent = await this.#call(model, calling, key?.credentials);
       return send(calling.sent);
     };
-    return rotation === null ? withKey(null) : rotation.sent(withKey);
+    return calling.rotation?.sent(withKey) ?? withKey(null);
   }
 
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
     const { request, receiver, headers } = this.#options;
-    const { translation, rotation, trace } = calling;
+    const { operation, translation, rotation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
     // Nothing keeps a request that is sent: for another key it is written again.
     const prepared =
@@ -235,15 +243,12 @@ export class ProviderChain {
     return {
       room: receiver.openRoom(),
       api: model.api,
-      operation: request.compaction === 'path' && translation === null ? 'compact' : request.operation,
-      isBatch: request.isBatch,
+      operation,
       model: model.upstreamModel,
-      stream: request.stream,
+      ...{ isBatch: request.isBatch, stream: request.stream },
       headers: translation === null ? headers : {},
       body: prepared.body,
-      credentials,
-      trace,
-      signal: receiver.signal,
+      ...{ credentials, trace, signal: receiver.signal },
       onHeaders: () => this.#accepted(model),
     };
   }
@@ -339,7 +344,8 @@ export class ProviderChain {
 
   #openCall(model: Model, calling: Calling): OpenCall {
     const { tenantId, providers, record } = this.#options;
-    return new OpenCall(tenantId, providers.get(model), record, () => calling.sent?.secrets ?? []);
+    const call = { operation: calling.operation, tenantId };
+    return new OpenCall(call, providers.get(model), record, () => calling.sent?.secrets ?? []);
   }
 
   /** Returns false if the answer is no longer wanted. */
@@ -353,6 +359,7 @@ export class ProviderChain {
 
 interface Calling {
   adapter: ProviderAdapter;
+  operation: ProviderCall['operation'];
   /** The keys of the call; null where the provider has one, or none. */
   rotation: KeyRotation | null;
   trace: TraceContext;

@@ -128,9 +128,10 @@ export class ProviderFailure extends Error {
   /** The circuit that it counts for; null if the deployment's health did not cause it (4xx, clients that left). */
   get blame(): Blame | null {
     switch (this.kind) {
-      case 'credentials':
       case 'unreachable':
         return 'all';
+      // A call that was refused has credentials renewed, which may fail.
+      case 'credentials':
       case 'connection':
       case 'timeout':
       case 'invalid':

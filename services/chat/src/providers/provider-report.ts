@@ -1,7 +1,7 @@
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import { deploymentName, type Model } from '../catalogue/catalogue.ts';
 import { noCalls, quantile, sumOf, type CallCounts } from './call-window.ts';
-import type { RestReason } from './key-rests.ts';
+import type { RestReason } from './rests.ts';
 
 /** A key of a deployment as one replica sees it. */
 export interface KeyState {

@@ -19,13 +19,13 @@ import type { KeyPool, KeyRotation } from './key-pool.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { freeCallOf } from './key-check.ts';
 import { makerBy, makerOf, readsSeals, SealMakers } from './makers.ts';
-import { MissingMethods } from './missing-methods.ts';
 import { OwnKeyPools, type OwnKeyPoolsOptions } from './own-key-pools.ts';
 import { ProviderAccesses, type ProviderAccess } from './provider-accesses.ts';
 import { keyHeaders } from './provider-kinds.ts';
 import type { DeploymentState, Listed } from './provider-report.ts';
 import { observeProviders } from './registry-metrics.ts';
 import { ProviderResources, type AskedObject, type KeyName } from './resources.ts';
+import { Rests } from './rests.ts';
 import type { RunSeals } from './run-seals.ts';
 
 /** A model at its provider. */
@@ -77,7 +77,8 @@ export class ProviderRegistry {
   readonly #ownKeys: OwnKeyPools | null;
   /** APIs of clients whose seals may have several makers. */
   #divided: ReadonlySet<ApiName> = new Set();
-  readonly missing = new MissingMethods();
+  /** Methods that servers were found to lack. */
+  readonly missing = new Rests();
 
   constructor({ catalogue, secrets, metrics, log, onKeyFailing, ownKeys }: RegistryOptions) {
     this.#metrics = new CallMetrics(metrics);
@@ -189,7 +190,7 @@ export class ProviderRegistry {
     const firstMaker = (): string => {
       const [first] = chain;
       const firstKeys = this.keysFor(first, { tenantId, ownKeys })?.selectKey({
-        ...{ model: first.upstreamModel, tenantId, affinity },
+        ...{ operation: 'chat', model: first.upstreamModel, tenantId, affinity },
       });
       return makerOf(first, firstKeys?.first?.id ?? null);
     };
@@ -218,8 +219,8 @@ export class ProviderRegistry {
     const pool = this.keysFor(model, payer);
     if (pool === null)
       return { resources: resourcesAt(access, undefined), key: { provider, keyId: null, ownKeyId: null } };
-    const call = { model: `batches ${model.upstreamModel}`, tenantId: payer.tenantId, affinity: null };
-    return pool.selectKey(call).sent(async (key) => {
+    const call = { operation: 'batches', model: model.upstreamModel, tenantId: payer.tenantId };
+    return pool.selectKey({ ...call, affinity: null }).sent(async (key) => {
       const resources = resourcesAt(access, key?.credentials);
       await resources.json({ method: 'GET', path, isAnswer, signal });
       const own = payer.ownKeys?.get(model);

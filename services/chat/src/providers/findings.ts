@@ -1,0 +1,64 @@
+/** A finding counts for all tenants once this many have it within so long. */
+const tenantsForAll = 3;
+const togetherMs = 30_000;
+const maxTenants = 1_000;
+
+/** The calls that a finding is about. */
+export interface CallScope {
+  /** Providers limit keys and fail for each apart, and may lack some. */
+  operation: string;
+  /** The provider's name of it. */
+  model: string;
+  tenantId: string;
+}
+
+/**
+ * Findings about calls for one operation of a model: a refusal, failures, a missing method. A request can cause what its
+ * provider answers, so a finding is its tenant's alone until three tenants have it within 30 s (ADR 25).
+ */
+export class Findings<Finding> {
+  /** For all tenants. */
+  shared: Finding | null = null;
+  /** Noted longest ago first. */
+  readonly #tenants = new Map<string, Finding>();
+  /** Tenants whose finding counts towards one for all, and since when. */
+  readonly #witnesses = new Map<string, number>();
+
+  of(tenantId: string): Finding | null {
+    return this.#tenants.get(tenantId) ?? null;
+  }
+
+  ofTenants(): Iterable<Finding> {
+    return this.#tenants.values();
+  }
+
+  get isEmpty(): boolean {
+    return this.shared === null && this.#tenants.size === 0;
+  }
+
+  set(tenantId: string, finding: Finding): void {
+    this.#tenants.delete(tenantId);
+    this.#tenants.set(tenantId, finding);
+    dropOldest(this.#tenants, maxTenants);
+  }
+
+  /** Notes that the finding of a tenant would be one for all. Returns whether it is now, since enough tenants have it. */
+  witnessed(tenantId: string, now: number): boolean {
+    this.#witnesses.set(tenantId, now);
+    for (const [id, at] of this.#witnesses) if (now - at >= togetherMs) this.#witnesses.delete(id);
+    if (this.#witnesses.size < tenantsForAll) return false;
+    this.#witnesses.clear();
+    return true;
+  }
+
+  forget(tenantId: string): void {
+    this.#tenants.delete(tenantId);
+    this.#witnesses.delete(tenantId);
+  }
+}
+
+/** Drops the first entry of a map that has more than `most`. */
+export function dropOldest(map: Map<string, unknown>, most: number): void {
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
