@@ -216,6 +216,16 @@ describe('an agent with memory', () => {
     await eventually(async () => expect(await traceOf(await ask())).toMatchObject({ outcome: 'ok' }));
   });
 
+  it('is asked for another tenant while it refuses one', async () => {
+    const principal = { tenantId: newId() };
+    harness.memory.beforeRecall = () => Promise.reject(new AppError('service_unavailable', 'not this user'));
+    for (let n = 0; n < 14; n += 1) await ask({}, { principal });
+    harness.memory.beforeRecall = () => Promise.resolve();
+    const [one, other] = [await ask({}, { principal }), await ask()];
+    expect(await traceOf(one)).toMatchObject({ outcome: 'unavailable' });
+    expect(await traceOf(other)).toMatchObject({ outcome: 'ok' });
+  });
+
   it('is shown in the metrics', async () => {
     await ask();
     expect(await harness.metrics()).toMatch(

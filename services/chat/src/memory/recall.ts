@@ -137,9 +137,8 @@ export class RecallStep {
       },
       (error: unknown) => {
         const isLate = error instanceof AppError && error.code === 'service_timeout';
-        const isAway = error instanceof AppError && error.code === 'service_unavailable';
-        // A search that takes too long, or fails, may be due to its text or to one tenant's memory.
-        this.#breaker.failed({ operation, tenantId }, isAway ? 'all' : 'tenant');
+        // Any failure may be due to the text of the search, or to one tenant's memory.
+        this.#breaker.failed({ operation, tenantId }, 'tenant');
         found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
       },
     );
