@@ -47,6 +47,45 @@ describe('the most that a prompt comes to', () => {
     );
   });
 
+  const text = Buffer.from('portcullis '.repeat(20)).toString('base64');
+  const files: Record<string, (mediaType: string, name: string) => Record<string, unknown>> = {
+    chat: (_type, filename) => ({
+      messages: [{ role: 'user', content: [{ type: 'file', file: { filename, file_data: text } }] }],
+    }),
+    responses: (type) => ({
+      input: [
+        {
+          role: 'user',
+          content: [{ type: 'input_file', file_data: `data:${type};charset=utf-8;base64,${text}` }],
+        },
+      ],
+    }),
+    messages: (media_type) => ({
+      max_tokens: 9,
+      messages: [
+        {
+          role: 'user',
+          content: [{ type: 'document', source: { type: 'base64', media_type, data: text } }],
+        },
+      ],
+    }),
+    gemini: (mimeType) => ({ contents: [{ parts: [{ inlineData: { mimeType, data: text } }] }] }),
+  };
+
+  it.each(Object.keys(files))('counts files in plain text of %s by their bytes', (name) => {
+    const dialect = dialects[name as keyof typeof dialects];
+    const most = (type: string, file: string): number => {
+      const body = { model: 'm', ...files[name]?.(type, file) };
+      const bytes = Buffer.from(JSON.stringify(body));
+      const inPath = { model: 'm', stream: false };
+      const request = dialect.readRequest('chat', bytes, body, name === 'gemini' ? inPath : undefined);
+      return mostInputTokens(request, target()) - bytes.length;
+    };
+    expect(most('text/csv', 'table.csv')).toBeLessThan(100);
+    expect(most('application/json', 'table.json')).toBeLessThan(100);
+    expect(most('application/pdf', 'table.pdf')).toBeGreaterThan(3_000);
+  });
+
   it('counts an agent’s prompt, and pictures by their number', () => {
     const plain = mostInputTokens(chatRequest({}), target());
     expect(mostInputTokens(chatRequest({}), target({ systemPrompt: 'ünï' }))).toBe(plain + 5);

@@ -1,4 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { isText } from '../file-types.ts';
 
 /** Contents of messages: a text, or blocks. Newer kinds of blocks count as nothing. */
 
@@ -53,9 +54,9 @@ export function attachmentsIn(content: unknown, depth = 0): { count: number; byt
   if (depth > maxDepth) return found;
   for (const { type, source, content: inner } of blocksOf(content)) {
     if (type === 'image' || type === 'document') {
-      const { type: kind, data } = Object(source) as Fields;
+      const { type: kind, data, media_type: mediaType } = Object(source) as Fields;
       // A document in plain text is read as text.
-      if (kind === 'text') continue;
+      if (kind === 'text' || (kind === 'base64' && isText(textOf(mediaType)))) continue;
       found.count += 1;
       found.bytes += kind === 'base64' ? textOf(data).length : 0;
     }

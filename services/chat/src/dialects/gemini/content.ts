@@ -1,4 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isText } from '../file-types.ts';
 import { objectIn, objectsIn, textOf, valueOf } from './fields.ts';
 
 /** Contents: a role, and parts. Newer kinds of parts count as nothing. */
@@ -66,7 +67,7 @@ export function attachmentsIn(parts: readonly Fields[]): Attachments {
       const data = valueOf(part, name);
       if (!isFields(data)) continue;
       const type = textOf(valueOf(data, 'mimeType'));
-      if (name === 'inlineData' && type.startsWith('text/')) continue;
+      if (name === 'inlineData' && isText(type)) continue;
       found.count += 1;
       found.bytes += textOf(data['data']).length;
       found.hasAudio ||= type.startsWith('audio/');

@@ -1,6 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { TokenClass } from '../../usage/usage.ts';
 import type { Asked } from '../dialect.ts';
+import { isTextFile } from '../file-types.ts';
 import { limitNames } from '../limit-names.ts';
 import { effortIn, type Thinking } from '../thinking.ts';
 
@@ -100,7 +101,8 @@ function attachmentsIn({ messages }: Fields): Attachments {
     for (const part of content as (Fields | null)[]) {
       for (const [name, member] of Object.entries(dataOfAttachments)) {
         const value = part?.[name];
-        if (isObject(value)) add(found, name, value[member]);
+        if (isObject(value) && !isTextFile(value['file_data'], value['filename']))
+          add(found, name, value[member]);
       }
     }
   }

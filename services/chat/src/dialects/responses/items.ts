@@ -1,5 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { SampleBuilder } from '../../usage/token-estimate.ts';
+import { isTextFile } from '../file-types.ts';
 import { summaryMark } from '../marked-seals.ts';
 
 /** Items of inputs and outputs: messages, thoughts, calls of tools and their results. Newer kinds count as their texts. */
@@ -60,12 +61,13 @@ export function attachmentsIn(items: readonly Fields[]): Attachments {
 
 function addPart(
   found: Attachments,
-  { type, image_url, file_data, file_id, file_url, input_audio }: Fields,
+  { type, image_url, file_data, filename, file_id, file_url, input_audio }: Fields,
 ): void {
   if (isFields(input_audio)) {
     add(found, input_audio['data']);
     found.audio = true;
   } else if (image_url !== undefined || type === 'input_image') add(found, image_url);
+  else if (isTextFile(file_data, filename)) return;
   else if (file_data !== undefined || file_id !== undefined || file_url !== undefined) add(found, file_data);
 }
 

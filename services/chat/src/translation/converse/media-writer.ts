@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText } from '../media.ts';
+import { isPlainText } from '../../dialects/file-types.ts';
 
 /** Images, files and sounds as blocks of Converse, which takes them as data only. */
 

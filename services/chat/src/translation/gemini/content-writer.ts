@@ -1,7 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../conversation.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, namedText, typeOf } from '../media.ts';
+import { namedText, typeOf } from '../media.ts';
+import { isPlainText } from '../../dialects/file-types.ts';
 import { lateInput } from '../messages/content-writer.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { withResultsBehindCalls } from '../turn-order.ts';

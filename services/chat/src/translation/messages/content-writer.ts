@@ -5,7 +5,8 @@ import { argumentsObject } from '../../dialects/tool-arguments.ts';
 import type { CallPart, MediaPart, MediaSource, Part, ResultPart, TextPart } from '../conversation.ts';
 import { Late, RawJson, writeJson } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import { isPlainText, plainText, typeOf } from '../media.ts';
+import { plainText, typeOf } from '../media.ts';
+import { isPlainText } from '../../dialects/file-types.ts';
 import { isEmpty } from '../ordered-turns.ts';
 
 /** The blocks of a part. Other providers' thoughts have none. */

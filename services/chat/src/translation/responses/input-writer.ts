@@ -2,7 +2,8 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts';
 import type { Late } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
-import { fileName, isFilm, isPlainText, namedText, notDocument, urlOf } from '../media.ts';
+import { fileName, isFilm, namedText, notDocument, urlOf } from '../media.ts';
+import { isPlainText } from '../../dialects/file-types.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 /** The items of a conversation. System texts at its beginning are its instructions. */
