@@ -8,10 +8,13 @@ export interface TenantAccess {
   userKey: string;
 }
 
-/** Creates a tenant with an admin key and a user key, with the owner key of the gateway. */
+/**
+ * Creates a tenant with an admin key and a user key, with the owner key of the gateway. It has the limits in `settings` alone,
+ * and not the one that new tenants have.
+ */
 export async function makeTenant(
   { url, ownerKey }: { url: string; ownerKey: string },
-  settings: Record<string, unknown> = {},
+  { limits, ...settings }: Record<string, unknown> = {},
 ): Promise<TenantAccess> {
   // This client retries while the gateway is starting.
   const gateway = new GatewayClient(url);
@@ -19,6 +22,7 @@ export async function makeTenant(
   const made = await gateway.call(ownerKey, 'POST', '/internal/v1/owner/tenants', {
     slug,
     name: slug,
+    limits: { max_concurrent: null, ...(limits as object | undefined) },
     ...settings,
   });
   const { id, admin_key: adminKey } = expectSuccess(made, 'making a tenant') as Record<string, string>;

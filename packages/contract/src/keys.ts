@@ -7,10 +7,12 @@ import { created, ok, route, scope, type Route } from './route.ts';
 
 export const keyStatus = z.enum(['active', 'expiring', 'expired', 'revoked']);
 
+export const maxConcurrent = z.int().min(1).max(1_000_000).nullable();
+
 export const limits = z.strictObject({
   requests_per_minute: z.int().min(1).max(10_000_000).nullable().optional(),
   tokens_per_minute: z.int().min(1).max(1_000_000_000).nullable().optional(),
-  max_concurrent: z.int().min(1).max(1_000_000).nullable().optional(),
+  max_concurrent: maxConcurrent.optional(),
 });
 export type Limits = z.output<typeof limits>;
 

@@ -241,7 +241,7 @@ describe('tenants', () => {
     expect(createTenant.parse({ slug: 'acme', name: 'Acme' })).toEqual({
       slug: 'acme',
       name: 'Acme',
-      limits: {},
+      limits: { max_concurrent: 1_000 },
       budget: null,
       allowed_models: null,
       timezone: 'UTC',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
-import { budget, limits } from './keys.ts';
+import { budget, limits, maxConcurrent } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
 import { created, ok, owner, route, type Route } from './route.ts';
 
@@ -33,6 +33,17 @@ export const memoryLimits = z
 export type MemoryLimits = z.output<typeof memoryLimits>;
 
 export const tenantLimits = limits.extend({ memory: memoryLimits.nullable().optional() });
+
+/** A tenant without any limit could keep the event loops of all replicas busy. */
+const usualConcurrent = 1_000;
+
+const newTenantLimits = tenantLimits
+  .extend({
+    max_concurrent: maxConcurrent
+      .default(usualConcurrent)
+      .describe('1,000 unless you name another limit; `null` for none'),
+  })
+  .default({ max_concurrent: usualConcurrent });
 
 export const previews = z.strictObject({
   enabled: z.boolean().default(true),
@@ -91,7 +102,7 @@ const settings = {
 export const createTenant = z.strictObject({
   slug,
   name: storableText(1, 200),
-  limits: settings.limits.default({}),
+  limits: newTenantLimits,
   budget: settings.budget.default(null),
   allowed_models: settings.allowed_models.default(null),
   timezone: settings.timezone.default('UTC'),
@@ -203,7 +214,7 @@ export const routes: readonly Route[] = [
           id: '0198c2f3-6d8e-7c04-96f9-0a1b3c5d7e98',
           slug: 'initech',
           name: 'Initech',
-          limits: {},
+          limits: { max_concurrent: usualConcurrent },
           budget: null,
           timezone: 'UTC',
           admin_key: textExample,

@@ -26,7 +26,7 @@ describe('creating a tenant', () => {
       slug: 'acme',
       name: 'Acme GmbH',
       status: 'active',
-      limits: {},
+      limits: { max_concurrent: 1_000 },
       budget: null,
       allowed_models: null,
       timezone: 'UTC',
@@ -41,6 +41,18 @@ describe('creating a tenant', () => {
     });
     const [key] = await tenants.rows('select created_by from tenant.api_keys where tenant_id = $1', [id]);
     expect(key).toEqual({ created_by: keyId });
+  });
+
+  it('has no limit of requests at once where that is null', async () => {
+    const limitsOf = async (slug: string, limits: object): Promise<unknown> => {
+      const { body } = await tenants.call('POST', path, { body: { slug, name: 'x', limits } });
+      return body.limits;
+    };
+    expect(await limitsOf('free', { max_concurrent: null })).toEqual({});
+    expect(await limitsOf('paced', { requests_per_minute: 5 })).toEqual({
+      requests_per_minute: 5,
+      max_concurrent: 1_000,
+    });
   });
 
   it('never shows the admin key again', async () => {

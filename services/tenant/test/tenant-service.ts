@@ -100,10 +100,14 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
   }
 
   /** A tenant made by the owner, with its admin. */
-  async makeTenant(fields: { slug?: string; [setting: string]: unknown } = {}): Promise<TestTenant> {
+  /** A tenant with these settings. Without `limits` it has none, not even the one of new tenants. */
+  async makeTenant(
+    fields: { slug?: string; limits?: object; [setting: string]: unknown } = {},
+  ): Promise<TestTenant> {
     const { slug = `tenant-${randomBase62(10).toLowerCase()}` } = fields;
+    const limits = { max_concurrent: null, ...fields.limits };
     const { status, body } = await this.call('POST', '/internal/v1/owner/tenants', {
-      body: { name: 'A tenant', ...fields, slug },
+      body: { name: 'A tenant', ...fields, slug, limits },
     });
     expect(status).toBe(201);
     const admin: As = { tenantId: body.id, tenantSlug: slug, role: 'admin', keyId: newId() };
