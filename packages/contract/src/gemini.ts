@@ -193,7 +193,7 @@ const counting = [
   'For models of other APIs the number is an estimate, and the header `x-gateway-estimated` is `true`.',
   '',
   'Counting costs nothing, appears in neither traces nor usage, and counts towards no limit of requests. A key may count',
-  '600 times per minute.',
+  '600 times per minute, and a tenant 6,000 times.',
 ].join('\n');
 
 function countingOf(version: string, prefix: string): Route {

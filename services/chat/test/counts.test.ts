@@ -76,14 +76,16 @@ describe('a count', () => {
       expect(await harness.rows(`select 1 from chat.${table} where tenant_id = $1`, [tenantId])).toEqual([]);
   });
 
-  it('takes one of the counts of its key, and nothing of a limit of requests', async () => {
+  it('takes one of the counts of its key and its tenant, and nothing of a limit of requests', async () => {
     const [tenantId, keyId] = [newId(), newId()];
     harness.settings.set(tenantId, { limited: [Resource.REQUESTS, Resource.CONCURRENCY, Resource.BUDGET] });
     provider.answer(answer);
     harness.asks.length = 0;
     expect((await count(asking('hi'), { principal: { tenantId, keyId } })).status).toBe(200);
     const asked = harness.asks.filter(({ needs }) => needs.length > 0);
-    expect(asked).toMatchObject([{ subjectId: keyId, resource: Resource.COUNTS, needs: [1n] }]);
+    expect(asked).toMatchObject(
+      [keyId, tenantId].map((subjectId) => ({ subjectId, resource: Resource.COUNTS, needs: [1n] })),
+    );
   });
 
   it('is refused beyond the bound of its key, before its body is read, in the shape of the dialect', async () => {

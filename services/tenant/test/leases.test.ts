@@ -115,7 +115,7 @@ describe('requests and tokens of a minute', () => {
 });
 
 describe('counts of tokens', () => {
-  it('are 600 a minute for each key over all replicas, and in no settings and no list of limits', async () => {
+  it('are 600 a minute for each key and 6,000 for its tenant over all replicas, in no settings and no list of limits', async () => {
     const tenant = await service.makeTenant();
     const [key, other] = [await service.makeKey(tenant.admin), await service.makeKey(tenant.admin)];
     const replicas = Array.from({ length: 8 }, () => new Replica(service));
@@ -133,8 +133,8 @@ describe('counts of tokens', () => {
     expect(grants[0]).toMatchObject({ limit: 600n });
     const [replica = new Replica(service)] = replicas;
     expect(await replica.leaseOne(tenant.id, countsOf(other.id, 40))).toMatchObject({ granted: 40n });
-    // A tenant has none of its own.
-    expect((await replica.leaseOne(tenant.id, countsOf(tenant.id, 1))).limit).toBeUndefined();
+    const ofTenant = await replica.leaseOne(tenant.id, countsOf(tenant.id, 7_000));
+    expect(ofTenant).toMatchObject({ limit: 6_000n, granted: 6_000n });
     expect(await service.settings(tenant.id)).toMatchObject({ limited: [], limitedKeys: [] });
     const { body } = await service.call('GET', '/v1/limits', { as: { ...tenant.admin, keyId: key.id } });
     expect(JSON.stringify(body)).not.toContain('counts');

@@ -99,8 +99,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     return super.call(method, path, { as: { role: 'owner' }, ...options });
   }
 
-  /** A tenant made by the owner, with its admin. */
-  /** A tenant with these settings. Without `limits` it has none, not even the one of new tenants. */
+  /** A tenant made by the owner, with its admin. Without `limits` it has none, not even the one of new tenants. */
   async makeTenant(
     fields: { slug?: string; limits?: object; [setting: string]: unknown } = {},
   ): Promise<TestTenant> {

@@ -84,12 +84,15 @@ export class Limiter {
   }
 
   /**
-   * Takes one of the counts of tokens that a key has per minute, which are no runs and touch no other limit. Throws 429
+   * Takes one of the counts of tokens that a key and its tenant have per minute: no runs, and of no other limit. Throws 429
    * `rate_limit_exceeded`, and 503 while nothing can be leased.
    */
   async count(payer: { tenantId: string; apiKeyId: string }): Promise<void> {
     const admission = new Admission();
-    const limits = [{ subjectId: payer.apiKeyId, resource: Resource.COUNTS }];
+    const limits = [payer.apiKeyId, payer.tenantId].map((subjectId) => ({
+      subjectId,
+      resource: Resource.COUNTS,
+    }));
     await this.#take(payer, (tenant) =>
       tenant.admit(admission, { needs: needsOf(tenant, limits, () => 1n) }),
     );

@@ -11,12 +11,12 @@ export const setResources = ['requests', 'tokens', 'concurrency', 'budget'] as c
 /** Requests and tokens per minute, concurrent requests, and pico-USD per day or month. */
 export type SetResource = (typeof setResources)[number];
 
-/** With counts of tokens per minute, which each key has a fixed limit of. */
+/** With counts of tokens per minute, which each key and each tenant has a fixed limit of. */
 export const resources = [...setResources, 'counts'] as const;
 export type Resource = (typeof resources)[number];
 
-/** Counts of one key, which cost nothing: a coding agent sends 35 at once when it starts. */
-export const countsPerMinute = 600n;
+/** Counts cost nothing: a coding agent sends 35 at once when it starts. But a tenant may have any number of keys. */
+export const countsPerMinute = { key: 600n, tenant: 6_000n };
 
 /** The limit that settings have of one resource; null where there is none. */
 export function limitOf(

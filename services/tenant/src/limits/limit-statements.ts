@@ -237,9 +237,8 @@ function milliseconds(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::float8`;
 }
 
-/** A tenant has none of its own. */
-function countsOf({ id }: SubjectRow, tenantId: string): bigint | null {
-  return id === tenantId ? null : countsPerMinute;
+function countsOf({ id }: SubjectRow, tenantId: string): bigint {
+  return id === tenantId ? countsPerMinute.tenant : countsPerMinute.key;
 }
 
 function windowOf(subject: SubjectRow, resource: Resource): Window {
