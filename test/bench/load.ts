@@ -20,20 +20,25 @@ const prompt = 'x'.repeat(900);
 const body = (extra: Record<string, unknown> = {}): string =>
   JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: prompt }], ...extra });
 
-/** Requests per second with so many connections, each with one request at a time. Throws when a request fails. */
+/**
+ * Requests per second with so many connections, each with one request at a time. Each request takes
+ * one of the targets at random. Throws when a request fails.
+ */
 export async function closedLoop(
-  target: Target,
+  targets: Target | readonly [Target, ...Target[]],
   connections: number,
   seconds: number,
 ): Promise<{ perSecond: number; requests: number }> {
   const agent = new Agent({ connections, pipelining: 1 });
   const endAt = performance.now() + seconds * 1_000;
   const startedAt = performance.now();
-  const text = target.text ?? body();
+  const all = 'url' in targets ? ([targets] as const) : targets;
+  const short = body();
   let requests = 0;
   const worker = async (): Promise<void> => {
     while (performance.now() < endAt) {
-      await request(agent, target, text);
+      const target = all[Math.floor(Math.random() * all.length)] ?? all[0];
+      await request(agent, target, target.text ?? short);
       requests += 1;
     }
   };

@@ -30,6 +30,8 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
   readonly retentionDays = new Map<string, number>();
   /** Errors with which the tenant service refuses to answer about a tenant, by id. */
   readonly refusals = new Map<string, AppError>();
+  /** The tenants whose settings were read so far. */
+  readonly settingsRead: string[] = [];
   /** Whether the tenant service can be reached. */
   tenantServiceIsAway = false;
   readonly #overrides: AnalyticsOverrides;
@@ -145,6 +147,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
       getTenantSettings: {
         callers: ['analytics'],
         handle: ({ tenantId }) => {
+          this.settingsRead.push(tenantId);
           if (this.tenantServiceIsAway)
             return Promise.reject(new AppError('service_unavailable', 'The tenant service is away.'));
           const refusal = this.refusals.get(tenantId);

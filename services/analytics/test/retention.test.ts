@@ -59,6 +59,16 @@ describe('a sweep', () => {
     expect(await texts()).toEqual([3, 3]);
   });
 
+  it('reads no settings of a tenant whose traces are younger than any retention', async () => {
+    const other = newId();
+    analytics.retentionDays.set(other, 60);
+    await analytics.makeOldRuns(tenantId, 0.9);
+    await analytics.makeOldRuns(other, 1.1);
+    await retention.sweep();
+    expect(analytics.settingsRead).not.toContain(tenantId);
+    expect(analytics.settingsRead).toContain(other);
+  });
+
   it('deletes a run that never ended, too', async () => {
     analytics.retentionDays.set(tenantId, 60);
     const [id] = await analytics.makeOldRuns(tenantId, 61);

@@ -29,7 +29,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
     pools: {
       system: { role: 'tenant_system', waits: 'all', max },
       app: { role: 'tenant_app', waits: 'tenants', max: half },
-      settings: { role: 'tenant_app', waits: 'tenants', max: half },
+      settings: { role: 'tenant_system', waits: 'tenants', max: half },
       lease: { role: 'tenant_system', waits: 'tenants', max: half },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
       // A connection for each statement that runs at once: known and other keys, known and other sessions, changes.

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
@@ -23,4 +25,23 @@ it('keys and sessions are found while all connections for lists of owners are bu
   ).toEqual({ key: undefined });
   await service.rows('rollback');
   await Promise.all(waiting);
+});
+
+it('settings of many tenants are read by one statement at a time, own keys for providers too', async () => {
+  const tenants = [await service.makeTenant(), await service.makeTenant()];
+  await service.rows('begin');
+  await service.rows('lock table tenant.provider_keys in access exclusive mode');
+  const first = service.settings(tenants[0]?.id ?? '');
+  const waiting = async (): Promise<number> =>
+    (await service.rows('select from pg_locks where not granted')).length;
+  await eventually(async () => expect(await waiting()).toBe(1));
+  const all = Array.from({ length: 100 }, (_, n) => service.settings(tenants[n % 2]?.id ?? ''));
+  const unknown = expect(service.settings(newId())).rejects.toMatchObject({ code: 'not_found' });
+  // Long enough for statements of their own to begin to wait.
+  await sleep(500);
+  expect(await waiting()).toBe(1);
+  await service.rows('rollback');
+  await unknown;
+  expect((await first).status).toBe('active');
+  expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set(['active']));
 });

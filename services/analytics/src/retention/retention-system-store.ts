@@ -1,12 +1,25 @@
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
 
+export interface TenantTraces {
+  tenantId: string;
+  /** The age of the oldest one, by the time in its id. */
+  oldestDays: number;
+}
+
+const dayMs = 24 * 3_600_000;
+
 /** The next tenant with traces after this one; null after the last. */
-export async function nextTenant(pool: Pool, after: string): Promise<string | null> {
-  const { rows } = await pool.query<{ tenant_id: string }>(
-    'select tenant_id from analytics.traces where tenant_id > $1 order by tenant_id limit 1',
-    [after],
-  );
-  return rows[0]?.tenant_id ?? null;
+export async function nextTenant(pool: Pool, after: string): Promise<TenantTraces | null> {
+  const { rows } = await pool.query<{ tenant_id: string; id: string; now: number }>({
+    name: 'find_next_tenant_of_traces',
+    text: `select tenant_id, id, extract(epoch from now())::float8 * 1000 as now from analytics.traces
+           where tenant_id > $1 order by tenant_id, id limit 1`,
+    values: [after],
+  });
+  const [first] = rows;
+  if (first === undefined) return null;
+  const startedAt = parseInt(first.id.replaceAll('-', '').slice(0, 12), 16);
+  return { tenantId: first.tenant_id, oldestDays: (first.now - startedAt) / dayMs };
 }
 
 export interface Batch {

@@ -1,5 +1,6 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Peer } from '@gatehouse/grpc/client';
+import { Batched } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
@@ -16,7 +17,7 @@ import { providerKeysToReseal } from './resealing-job.ts';
 export interface ProviderKeysOptions {
   app: Pool;
   system: Pool;
-  /** A pool of `tenant_app` for the settings of tenants, which completions wait for. */
+  /** A pool of `tenant_system` for the settings of tenants, which completions wait for. */
   settings: Pool;
   keyRing: KeyRing;
   chat: Peer<ChatServiceClient>;
@@ -30,7 +31,11 @@ export function createProviderKeys(
   { app, system, settings, keyRing, chat, changes, raise }: ProviderKeysOptions,
 ) {
   const ofAll = new ProviderKeySystemStore(system);
-  const usable = new ProviderKeyStore(settings);
+  const usable = new ProviderKeySystemStore(settings);
+  const ofTenants = new Batched(async (tenantIds: readonly string[]) => {
+    const found = Map.groupBy(await usable.findUsable([...new Set(tenantIds)]), ({ tenantId }) => tenantId);
+    return tenantIds.map((id) => found.get(id) ?? []);
+  });
   return {
     handlers: providerKeyHandlers({
       ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
@@ -41,6 +46,6 @@ export function createProviderKeys(
         ...{ keyRing, registry, count: (prefix) => ofAll.countSealed(prefix) },
       }),
     ],
-    findKeys: (tenantId: string) => usable.findAll(tenantId),
+    findKeys: (tenantId: string) => ofTenants.get(tenantId),
   };
 }

@@ -4,12 +4,6 @@ import { only } from '@gatehouse/pg/rows';
 import type { ProviderKey } from './provider-key.ts';
 import { providerKeyColumns } from './provider-key-statements.ts';
 
-/** A key as the calls of providers need it. */
-export interface UsableProviderKey extends Pick<ProviderKey, 'id' | 'provider' | 'models' | 'userId'> {
-  /** Encrypted. */
-  sealed: Buffer;
-}
-
 /** The checks of a tenant's new keys in the current minute, and when it ends. */
 export interface KeyChecks {
   count: number;
@@ -52,17 +46,5 @@ export class ProviderKeyStore {
         ),
       ),
     );
-  }
-
-  /** All of them, newest first. */
-  async findAll(tenantId: string): Promise<UsableProviderKey[]> {
-    return withTenant(this.#pool, tenantId, async (db) => {
-      const { rows } = await db.query<UsableProviderKey>(
-        `select id, provider, key as sealed, models, user_id as "userId" from tenant.provider_keys
-         where tenant_id = $1 order by id desc`,
-        [tenantId],
-      );
-      return rows;
-    });
   }
 }

@@ -1,6 +1,16 @@
 import { newId } from '@gatehouse/kit/ids';
 import { withTenant, withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
+import type { ProviderKey } from './provider-key.ts';
+
+/** A key as the calls of providers need it. */
+export interface UsableProviderKey extends Pick<
+  ProviderKey,
+  'id' | 'tenantId' | 'provider' | 'models' | 'userId'
+> {
+  /** Encrypted. */
+  sealed: Buffer;
+}
 
 /** How a provider took a key. */
 export interface ProviderKeyUse {
@@ -23,6 +33,17 @@ export class ProviderKeySystemStore {
   /** `pool` acts as `tenant_system`. */
   constructor(pool: Pool) {
     this.#pool = pool;
+  }
+
+  /** All keys of these tenants, the newest of each first. */
+  async findUsable(tenantIds: readonly string[]): Promise<UsableProviderKey[]> {
+    const { rows } = await this.#pool.query<UsableProviderKey>({
+      name: 'find_usable_provider_keys',
+      text: `select id, tenant_id as "tenantId", provider, key as sealed, models, user_id as "userId" from tenant.provider_keys
+         where tenant_id = any($1) order by id desc`,
+      values: [tenantIds],
+    });
+    return rows;
   }
 
   /**

@@ -1,12 +1,13 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
+import { batchedFinder } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import { getTenantSettings, type FindProviderKeys } from './get-tenant-settings-rpc.ts';
 import { ownerTenantHandlers } from './owner-tenant-handlers.ts';
-import { TenantStore } from './tenant-store.ts';
+import { SettingsSystemStore } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
 
 export interface TenantsOptions {
-  /** For settings: a slow list must not delay completions, which wait for them. */
+  /** For settings: a slow list must not delay completions, which wait for them. It acts as `tenant_system`. */
   settings: Pool;
   system: Pool;
   changes: Changes;
@@ -16,9 +17,19 @@ export interface TenantsOptions {
 /** Tenants, and the settings that other services ask for. */
 export function createTenants({ settings, system, changes, findProviderKeys }: TenantsOptions) {
   const tenants = new TenantSystemStore(system);
+  const ofAll = new SettingsSystemStore(settings);
   return {
     handlers: ownerTenantHandlers(tenants, changes),
-    rpcs: { getTenantSettings: getTenantSettings(new TenantStore(settings), findProviderKeys) },
+    rpcs: {
+      getTenantSettings: getTenantSettings({
+        find: batchedFinder(
+          (ids) => ofAll.find(ids),
+          ({ id }) => id,
+        ),
+        findLimitedKeys: (tenantId, keys) => ofAll.findLimitedKeys(tenantId, keys),
+        findProviderKeys,
+      }),
+    },
     findTenant: (id: string) => tenants.find(id),
   };
 }

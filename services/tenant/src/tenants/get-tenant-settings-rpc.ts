@@ -3,33 +3,41 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import { memoryLimitsOf } from '../limits/memory-limits.ts';
-import type { UsableProviderKey } from '../provider-keys/provider-key-store.ts';
-import type { TenantStore } from './tenant-store.ts';
+import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
+import type { FoundSettings, LimitedKey } from './settings-system-store.ts';
 
 /** An answer of this size has about 0.5 MB and takes 65 ms to read. */
 const maxLimitedKeys = 10_000;
 
 /** The own keys of a tenant, newest first. */
-export type FindProviderKeys = (tenantId: string) => Promise<UsableProviderKey[]>;
+export type FindProviderKeys = (tenantId: string) => Promise<readonly UsableProviderKey[]>;
+
+export interface SettingsDependencies {
+  find: (tenantId: string) => Promise<FoundSettings | null>;
+  findLimitedKeys: (tenantId: string, keys: { id: string | null; max: number }) => Promise<LimitedKey[]>;
+  findProviderKeys: FindProviderKeys;
+}
 
 /** Returns the settings of a tenant that other services need. */
-export function getTenantSettings(
-  tenants: TenantStore,
-  findProviderKeys: FindProviderKeys,
-): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
+export function getTenantSettings({
+  find,
+  findLimitedKeys,
+  findProviderKeys,
+}: SettingsDependencies): Rpc<GetTenantSettingsRequest, GetTenantSettingsResponse> {
   return {
     callers: ['chat', 'analytics', 'memory', 'webhook'],
     handle: async ({ tenantId, omitLimitedKeys, apiKeyId, withProviderKeys }, { caller }) => {
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
-      const found = isUuid(tenantId) ? await tenants.find(tenantId, keys) : null;
+      const found = isUuid(tenantId) ? await find(tenantId.toLowerCase()) : null;
       if (found === null) throw new AppError('not_found', 'There is no such tenant.');
       const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status, timezone } =
-        found.tenant;
+        found;
+      const limitedKeys = found.someKeyLimited && keys.max > 0 ? await findLimitedKeys(found.id, keys) : [];
       const ownKeys = withProviderKeys === true && caller === 'chat' && found.hasProviderKeys;
-      const providerKeys = ownKeys ? await findProviderKeys(tenantId) : [];
+      const providerKeys = ownKeys ? await findProviderKeys(found.id) : [];
       const memory = memoryLimitsOf(memoryLimits);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
@@ -37,7 +45,7 @@ export function getTenantSettings(
         previewMaxChars: previews.max_chars,
         retentionDays,
         limited: limitedOf(limits, budget),
-        limitedKeys: found.limitedKeys.map((key) => ({
+        limitedKeys: limitedKeys.map((key) => ({
           id: key.id,
           limited: limitedOf(key.limits, key.budget),
         })),
@@ -49,8 +57,8 @@ export function getTenantSettings(
           bytes: BigInt(memory.bytes),
           entities: BigInt(memory.entities),
         },
-        providerKeys: providerKeys.map(({ models, userId, ...key }) => ({
-          ...{ ...key, models: [...(models ?? [])], userId: userId ?? undefined },
+        providerKeys: providerKeys.map(({ id, provider, sealed, models, userId }) => ({
+          ...{ id, provider, sealed, models: [...(models ?? [])], userId: userId ?? undefined },
         })),
       };
     },

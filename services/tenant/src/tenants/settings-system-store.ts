@@ -1,0 +1,53 @@
+import { inTurn, type Pool } from '@gatehouse/pg/pool';
+import type { ApiKey } from '../keys/api-key.ts';
+import type { Tenant } from './tenant.ts';
+import { tenantColumns } from './tenant-statements.ts';
+
+export interface FoundSettings extends Tenant {
+  someKeyLimited: boolean;
+  /** Whether it has keys of its own for providers. */
+  hasProviderKeys: boolean;
+}
+
+export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
+
+/** The settings of tenants that other services need. */
+export class SettingsSystemStore {
+  readonly #pool: Pool;
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** One statement, for as many tenants as are needed at once. */
+  async find(tenantIds: readonly string[]): Promise<FoundSettings[]> {
+    const { rows } = await this.#pool.query<FoundSettings>({
+      name: 'find_tenant_settings',
+      text: `select ${tenantColumns}, exists (
+           select from tenant.api_keys k
+           where k.tenant_id = t.id and (k.limits is not null or k.budget is not null)) as "someKeyLimited",
+           exists (select from tenant.provider_keys p where p.tenant_id = t.id) as "hasProviderKeys"
+         from tenant.tenants t where id = any($1)`,
+      values: [tenantIds],
+    });
+    return rows;
+  }
+
+  /** The active keys of a tenant that have limits of their own: all of them or one, newest first. */
+  async findLimitedKeys(
+    tenantId: string,
+    { id, max }: { id: string | null; max: number },
+  ): Promise<LimitedKey[]> {
+    return inTurn(this.#pool, tenantId, async (db) => {
+      const { rows } = await db.query<LimitedKey>(
+        `select id, limits, budget from tenant.api_keys
+         where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)
+           and revoked_at is null and (expires_at is null or expires_at > now())
+         order by id desc limit $3`,
+        [tenantId, id, max],
+      );
+      return rows;
+    });
+  }
+}
