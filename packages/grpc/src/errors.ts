@@ -46,27 +46,34 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
       cause: error,
     });
   }
-  switch (error.code) {
-    case status.UNAVAILABLE:
-      return unavailable(error, peer);
-    case status.DEADLINE_EXCEEDED:
-      return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
-    case status.CANCELLED:
-      return new AppError('client_closed_request', 'The request was cancelled.', { cause: error });
-    case status.INTERNAL:
-      if (lostConnection.test(error.details)) return unavailable(error, peer);
-      return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
-    default:
-      return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
+  if (error.code === status.UNAVAILABLE || isLost(error)) {
+    const message = `The ${peer} service is unavailable. Try again shortly.`;
+    return new AppError('service_unavailable', message, { cause: error });
   }
+  if (error.code === status.DEADLINE_EXCEEDED)
+    return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
+  return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
 }
 
-/** Texts of grpc-js for a call whose connection ended before the peer had sent a status. */
-const lostConnection = /^Received RST_STREAM/;
+/** Texts of grpc-js for a call that ended before the peer had sent a status, by the status that grpc-js sets for it. */
+const lostTexts: Partial<Record<status, RegExp>> = {
+  [status.UNAVAILABLE]: /^Connection dropped$|^(read|write) E[A-Z]+$/,
+  [status.INTERNAL]: /^Received RST_STREAM/,
+  [status.UNKNOWN]: /^(No status information received|Received HTTP status code)/,
+  // A reset with CANCEL: a caller that cancels gets its own reason.
+  [status.CANCELLED]: /^Call cancelled$/,
+  // A reset with ENHANCE_YOUR_CALM.
+  [status.RESOURCE_EXHAUSTED]: /^Bandwidth exhausted/,
+};
 
-function unavailable(error: FailedStatus, peer: string): AppError {
-  const message = `The ${peer} service is unavailable. Try again shortly.`;
-  return new AppError('service_unavailable', message, { cause: error });
+/** Whether a call ended with its connection or stream, and not by a status of the peer, which may have processed it. */
+export function isLost(error: FailedStatus): boolean {
+  return !isAnswer(error) && (lostTexts[error.code]?.test(error.details) ?? false);
+}
+
+/** Whether a peer has sent this status, after it has read the call. */
+export function isAnswer({ metadata }: FailedStatus): boolean {
+  return metadata.get(detailKey).length > 0;
 }
 
 /** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */

@@ -1,21 +1,23 @@
 import { tokenOf } from '@gatehouse/identity/local-assertion';
 import type { Signer } from '@gatehouse/identity/signer';
 import { assertionHeader } from '@gatehouse/identity/verifier';
+import { sleep } from '@gatehouse/kit/clock';
 import {
   connectivityState,
   Metadata,
   status,
   type Client,
   type ClientOptions,
-  type ClientUnaryCall,
   type ServiceDefinition,
   type ServiceError,
 } from '@grpc/grpc-js';
 import type { Channel, OutgoingCall, StubClass } from './channel.ts';
+import { isLost } from './errors.ts';
+import { idempotentRpcs } from './idempotent.ts';
 import { callerTokenKey, requestIdKey, traceparentKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
 
-/** Repeats of calls that the peer did not process. grpc-js repeats such a call once by itself, without delay. */
+/** Repeats of calls that the peer refused. grpc-js repeats such a call once by itself, without delay. */
 const maxRepeats = 5;
 const repeatAfterMs = 10;
 
@@ -60,40 +62,49 @@ export class GrpcChannel implements Channel {
     const metadata = await this.#metadataOf(call);
     const method = this.#methods[name];
     if (method === undefined) throw new Error(`${this.#peer} has no RPC ${name}`);
-    const { path, requestSerialize, responseDeserialize } = method;
-    signal?.throwIfAborted();
+    const { path } = method;
+    const repeatsLeft = { refused: maxRepeats, lost: idempotentRpcs.has(path) ? 1 : 0 };
+    for (;;) {
+      signal?.throwIfAborted();
+      try {
+        return await this.#attempt(method, { request, metadata, deadline, signal });
+      } catch (error) {
+        const end = endOf(error as ServiceError);
+        if (end === null || repeatsLeft[end] === 0) throw error;
+        repeatsLeft[end] -= 1;
+      }
+      await sleep(repeatAfterMs);
+    }
+  }
+
+  #attempt(
+    { path, requestSerialize, responseDeserialize }: ServiceDefinition[string],
+    {
+      request,
+      metadata,
+      deadline,
+      signal,
+    }: Pick<OutgoingCall, 'request' | 'deadline' | 'signal'> & { metadata: Metadata },
+  ): Promise<unknown> {
+    const { client, end } = this.#client.begin();
     return new Promise((resolve, reject) => {
-      let sent: ClientUnaryCall | undefined;
-      const cancel = (): void => sent?.cancel();
-      signal?.addEventListener('abort', cancel, { once: true });
-      const attempt = (repeatsLeft: number): void => {
-        // The call before this one had ended already, so there was nothing to cancel.
-        if (signal?.aborted === true) {
-          reject(signal.reason as Error);
-          return;
-        }
-        const { client, end } = this.#client.begin();
-        const onAnswer = (error: ServiceError | null, response?: unknown): void => {
-          end(error);
-          if (error !== null && repeatsLeft > 0 && wasNotProcessed(error) && signal?.aborted !== true) {
-            setTimeout(() => attempt(repeatsLeft - 1), repeatAfterMs);
-            return;
-          }
-          signal?.removeEventListener('abort', cancel);
-          if (error === null) resolve(response);
-          else reject(error);
-        };
-        sent = client.makeUnaryRequest(
-          path,
-          requestSerialize,
-          responseDeserialize,
-          request,
-          metadata,
-          { deadline },
-          onAnswer,
-        );
+      const cancel = (): void => sent.cancel();
+      const onAnswer = (error: ServiceError | null, response?: unknown): void => {
+        end(error, sent.getPeer());
+        signal?.removeEventListener('abort', cancel);
+        if (error === null) resolve(response);
+        else reject(error);
       };
-      attempt(maxRepeats);
+      const sent = client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        { deadline },
+        onAnswer,
+      );
+      signal?.addEventListener('abort', cancel, { once: true });
     });
   }
 
@@ -126,12 +137,13 @@ export class GrpcChannel implements Channel {
 }
 
 /**
- * Whether the peer rejected the call without processing it (RFC 9113 §8.7), because it was closing the connection for
- * its age. Such a call is always safe to repeat.
+ * How a call ended that may be repeated. A peer that closes a connection for its age has refused calls without
+ * processing them (RFC 9113 §8.7): they are always safe to repeat. A lost one may have been processed.
  */
-function wasNotProcessed(error: ServiceError): boolean {
+function endOf(error: ServiceError): 'refused' | 'lost' | null {
   // grpc-js reports this code only as text.
-  return error.code === status.UNAVAILABLE && error.details === 'Stream refused by server';
+  if (error.code === status.UNAVAILABLE && error.details === 'Stream refused by server') return 'refused';
+  return isLost(error) ? 'lost' : null;
 }
 
 /**

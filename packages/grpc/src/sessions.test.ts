@@ -8,8 +8,9 @@ import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tena
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 import { Peer } from './client.ts';
+import { callerTokenKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
 import { GrpcServer } from './server.ts';
 
@@ -120,41 +121,62 @@ async function silentAtFirst(port: number): Promise<{ port: number; connections:
   return { port: (proxy.address() as AddressInfo).port, connections: () => connections };
 }
 
-it('a call without an answer leads to new connections, and old ones end with their calls', async () => {
-  const { port } = await serve();
-  const proxy = await silentAtFirst(port);
-  const target = `ipv4:127.0.0.1:${proxy.port}`;
+/** A client whose calls have these deadlines; each resolves with the status that it ends with. */
+function renewedClient(port: number): {
+  client: RenewedClient;
+  call: (deadlineMs: number, tenantId?: string) => Promise<status>;
+} {
+  const target = `ipv4:127.0.0.1:${port}`;
   const client = new RenewedClient(TenantServiceClient, { target, options: {}, everyMs: 0 });
   running.push({ stop: () => client.close() });
-  const call = async (deadlineMs: number): Promise<status> => {
+  const call = async (deadlineMs: number, tenantId = '1'): Promise<status> => {
+    const token = await (await identity.signer('chat')).serviceToken('tenant');
     const { client: stub, end } = client.begin();
     const { path, requestSerialize, responseDeserialize } = TenantServiceService.getTenantSettings;
+    const metadata = new Metadata();
+    metadata.set(callerTokenKey, token);
     return new Promise((resolve) => {
-      const onAnswer = (error: ServiceError | null): void => {
-        end(error);
-        resolve(error?.code ?? status.OK);
-      };
-      const deadline = Date.now() + deadlineMs;
-      const request = { tenantId: '1' };
-      stub.makeUnaryRequest(
+      const sent = stub.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
-        request,
-        new Metadata(),
-        { deadline },
-        onAnswer,
+        { tenantId },
+        metadata,
+        { deadline: Date.now() + deadlineMs },
+        (error) => {
+          end(error, sent.getPeer());
+          resolve(error?.code ?? status.OK);
+        },
       );
     });
   };
+  return { client, call };
+}
+
+it('a call without an answer leads to new connections, and old ones end with their calls', async () => {
+  const { port } = await serve();
+  const proxy = await silentAtFirst(port);
+  const { client, call } = renewedClient(proxy.port);
   const first = client.current;
   const slow = call(3_000);
   expect(await call(500)).toBe(status.DEADLINE_EXCEEDED);
   expect(client.current).not.toBe(first);
-  // The call has no token of a service: an answer of the server itself.
-  expect(await call(10_000)).toBe(status.UNAUTHENTICATED);
+  expect(await call(10_000)).toBe(status.OK);
   expect(proxy.connections()).toBe(2);
   // A call on the old connections is neither cut nor moved.
   expect(await slow).toBe(status.DEADLINE_EXCEEDED);
-  expect(await call(10_000)).toBe(status.UNAUTHENTICATED);
+  expect(await call(10_000)).toBe(status.OK);
+});
+
+it('a slow call leads to no new connections where others are answered meanwhile', async () => {
+  const { port } = await serve();
+  const { client, call } = renewedClient(port);
+  const first = client.current;
+  const slow = call(1_000, '60000');
+  expect(await call(10_000)).toBe(status.OK);
+  expect(await slow).toBe(status.DEADLINE_EXCEEDED);
+  expect(client.current).toBe(first);
+  // Nothing else was answered since this one began.
+  expect(await call(500, '60000')).toBe(status.DEADLINE_EXCEEDED);
+  expect(client.current).not.toBe(first);
 });

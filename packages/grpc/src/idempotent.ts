@@ -1,0 +1,21 @@
+/**
+ * RPCs that change nothing, or nothing more when they are repeated, and that requests wait for: a call whose connection
+ * is lost is sent once more. Background work repeats its calls itself. By their paths, as the generated code has them.
+ */
+export const idempotentRpcs: ReadonlySet<string> = new Set([
+  '/gatehouse.agent.v1.AgentService/ListTools',
+  '/gatehouse.agent.v1.AgentService/ListVisibleAgents',
+  '/gatehouse.agent.v1.AgentService/ResolveAgent',
+  '/gatehouse.chat.v1.ChatService/CheckModels',
+  '/gatehouse.chat.v1.ChatService/CheckProviderKey',
+  '/gatehouse.chat.v1.ChatService/CountOpenRuns',
+  '/gatehouse.memory.v1.MemoryService/CallTool',
+  '/gatehouse.memory.v1.MemoryService/GetUsage',
+  '/gatehouse.memory.v1.MemoryService/Recall',
+  '/gatehouse.participant.v1.ParticipantService/Describe',
+  '/gatehouse.system.v1.SystemService/GetSystemState',
+  '/gatehouse.tenant.v1.TenantService/Authenticate',
+  '/gatehouse.tenant.v1.TenantService/AuthenticateSession',
+  '/gatehouse.tenant.v1.TenantService/GetTenantSettings',
+  '/gatehouse.tenant.v1.TenantService/ListChanges',
+]);
