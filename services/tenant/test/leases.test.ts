@@ -234,6 +234,27 @@ describe('a budget', () => {
     ]);
   });
 
+  it('is reserved for requests under way, and not where it is leased in advance', async () => {
+    const limits = { max_concurrent: 1_000_000 };
+    const tenant = await service.makeTenant({ limits, budget: { usd: '1000', period: 'day' } });
+    const replica = new Replica(service);
+    const grants = await replica.lease(tenant.id, [
+      { resource: Resource.BUDGET, needs: [10n ** 9n] },
+      { resource: Resource.CONCURRENCY, needs: [1n, 1n] },
+    ]);
+    expect(grants.map(({ granted }) => granted > 2n)).toEqual([true, true]);
+    expect(grants[0]?.granted).toBeGreaterThan(10n ** 9n);
+    expect(await limitsOf(service, tenant)).toMatchObject([
+      { resource: 'concurrency', used: 2, reserved: 0, remaining: 999_998 },
+      {
+        resource: 'budget',
+        used: '0.000000000000',
+        reserved: '0.001000000000',
+        remaining: '999.999000000000',
+      },
+    ]);
+  });
+
   it('keeps what a dead replica holds until its runs are settled', async () => {
     const tenant = await service.makeTenant({ budget: { usd: '0.000000001', period: 'month' } });
     const [dead, alive] = [new Replica(service), new Replica(service)];

@@ -347,12 +347,14 @@ async function upsertHolds(
   if (holds.length === 0) return;
   const { rowCount } = await db.query(
     `insert into tenant.limit_holds as h
-       (holder_id, tenant_id, subject_id, resource, window_start, amount, sequence)
-     select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, $3
-     from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[]) as l (subject_id, resource, window_start, amount)
+       (holder_id, tenant_id, subject_id, resource, window_start, amount, spare, sequence)
+     select $1, $2, l.subject_id, l.resource, to_timestamp(l.window_start / 1000), l.amount, l.spare, $3
+     from unnest($4::uuid[], $5::text[], $6::float8[], $7::numeric[], $8::numeric[])
+       as l (subject_id, resource, window_start, amount, spare)
      order by l.subject_id, l.resource
      on conflict (subject_id, resource, holder_id) do update set
-       window_start = excluded.window_start, amount = excluded.amount, sequence = excluded.sequence
+       window_start = excluded.window_start, amount = excluded.amount, spare = excluded.spare,
+       sequence = excluded.sequence
      where h.sequence < excluded.sequence`,
     [
       holder.id,
@@ -362,6 +364,7 @@ async function upsertHolds(
       holds.map(({ ask }) => ask.resource),
       holds.map(({ lease: { name } }) => name),
       holds.map(({ lease: { hold } }) => hold.toString()),
+      holds.map(({ lease: { spare } }) => spare.toString()),
     ],
   );
   if (rowCount !== holds.length)

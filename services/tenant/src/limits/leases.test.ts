@@ -13,7 +13,7 @@ import {
 const minute = { start: 60_000, end: 120_000 };
 
 function limitUse(fields: Partial<LimitUse> = {}): LimitUse {
-  return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, ...fields };
+  return { limit: 60n, window: minute, name: minute.start, used: 0n, othersHold: 0n, inUse: 0n, ...fields };
 }
 
 function ask(needs: readonly number[], fields: Partial<Ask> = {}): Ask {
@@ -209,8 +209,8 @@ describe('the time of a lease', () => {
 });
 
 describe('what is taken', () => {
-  it('counts what is held as used', () => {
-    expect(taken(limitUse({ used: 5n, othersHold: 7n }))).toBe(12n);
+  it('counts what requests hold as used, and not what is leased in advance', () => {
+    expect(taken(limitUse({ used: 5n, othersHold: 90n, inUse: 7n }))).toBe(12n);
   });
 
   it.each([

@@ -74,6 +74,8 @@ export interface LimitUse {
   used: bigint;
   /** The amount that other live replicas hold in the window. */
   othersHold: bigint;
+  /** The part of it that requests under way hold. The rest is leased in advance. */
+  inUse: bigint;
 }
 
 /** The amounts that a replica returns, keeps and needs. */
@@ -98,6 +100,8 @@ export interface Lease {
   used: bigint;
   /** The amount that the replica now holds; 0 for requests, tokens and counts, which count as spent once leased. */
   hold: bigint;
+  /** The part of it that was leased in advance. */
+  spare: bigint;
 }
 
 /** The longest validity of a lease: how long a lowered limit or a dead replica can have an effect. */
@@ -128,12 +132,13 @@ export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas
     remaining: room - granted,
     used: held ? used : used + granted,
     hold: held ? keep + granted : 0n,
+    spare: held ? slice : 0n,
   };
 }
 
-/** The amount that is spent and held in the current window. */
+/** The amount that is spent, or held by requests under way, in the current window. */
 export function taken(limitUse: LimitUse): bigint {
-  return limitUse.used + limitUse.othersHold;
+  return limitUse.used + limitUse.inUse;
 }
 
 /**

@@ -59,7 +59,7 @@ function showLimit(limited: SetLimit): LimitState {
     window: resource === 'concurrency' ? null : (period ?? 'minute'),
     limit: amount(limitUse.limit),
     used: amount(isBudget ? limitUse.used : taken(limitUse)),
-    reserved: amount(isBudget ? limitUse.othersHold : 0n),
+    reserved: amount(isBudget ? limitUse.inUse : 0n),
     remaining: amount(remaining(limited)),
     resets_at: end === null ? null : new Date(end).toISOString(),
   };

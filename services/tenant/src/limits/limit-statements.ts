@@ -66,6 +66,8 @@ export interface HeldRow {
   resource: Resource;
   windowStart: number;
   amount: bigint;
+  /** The part of it that requests under way hold. */
+  inUse: bigint;
 }
 
 /**
@@ -106,16 +108,16 @@ export async function readLimits(
       zero: undefined,
       recount: recounted.get(subject.id),
     }[move.used] ?? { used: 0n, publishedPercent: 0 };
-    const othersHold = held
-      .filter(
-        (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
-      )
-      .reduce((sum, hold) => sum + hold.amount, 0n);
+    const holds = held.filter(
+      (hold) => hold.subjectId === subject.id && hold.resource === resource && hold.windowStart === name,
+    );
+    const othersHold = holds.reduce((sum, { amount }) => sum + amount, 0n);
+    const inUse = holds.reduce((sum, hold) => sum + hold.inUse, 0n);
     return {
       subjectId: subject.id,
       resource,
       period: resource === 'budget' ? (subject.budget?.period ?? null) : null,
-      limitUse: { limit, window, name, used, othersHold },
+      limitUse: { limit, window, name, used, othersHold, inUse },
       counted: move.used,
       publishedPercent,
     };
@@ -178,8 +180,10 @@ export async function findHeld(
     resource: Resource;
     window_start: number;
     amount: string;
+    in_use: string;
   }>(
-    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount
+    `select h.subject_id, h.resource, ${milliseconds('h.window_start')} as window_start, sum(h.amount)::text as amount,
+            sum(greatest(0, h.amount - h.spare))::text as in_use
      from tenant.limit_holds h join tenant.limit_holders o on o.id = h.holder_id
      where h.subject_id = any($1::uuid[]) and h.holder_id is distinct from $2::uuid and h.amount > 0
        and (h.resource = 'budget' or o.seen_at > clock_timestamp() - ${deadAfter})
@@ -191,6 +195,7 @@ export async function findHeld(
     resource: row.resource,
     windowStart: row.window_start,
     amount: BigInt(row.amount),
+    inUse: BigInt(row.in_use),
   }));
 }
 
