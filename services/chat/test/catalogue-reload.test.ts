@@ -6,7 +6,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { chat, ChatHarness } from './chat-harness.ts';
 
-const lines: { msg: string; problems?: string[]; count?: number }[] = [];
+const lines: { msg: string; problems?: string[]; count?: number; variables?: string[] }[] = [];
 const log = createLogger('chat', 'info', {
   write: (line) => void lines.push(JSON.parse(line) as (typeof lines)[number]),
 });
@@ -211,4 +211,30 @@ it('keeps connections and breakers of a provider that has not changed', async ()
   await write({ ...withModels({ id: 'two-more', provider: 'simulator' }), providers: changed });
   await isThere('two-more');
   expect(await isOpen()).toBe(false);
+});
+
+describe('an environment variable that is not set', () => {
+  it('keeps a changed catalogue that names it from being used', async () => {
+    const [counted, linesBefore] = [await failuresIn(), reported().length];
+    const keyed = { ...first.providers[0], name: 'keyless', api_key_env: 'NOT_SET' };
+    const changed = withModels({ id: 'keyless', provider: 'keyless' });
+    await write({ ...changed, providers: [...first.providers, keyed] });
+    await eventually(async () => expect(await failuresIn()).toBe(counted + 1));
+    expect(await statusOf('keyless')).toBe(404);
+    const problems = ['the environment variable NOT_SET is not set: set it and restart chat'];
+    expect(reported().slice(linesBefore)).toMatchObject([{ problems }]);
+  });
+
+  it('is named in the log of a start, and keeps no later change from being used', async () => {
+    await harness.startReplica({ log, catalogueEveryMs: 100 }, { api_key_env: 'NOT_SET' });
+    const said = lines.filter(
+      ({ msg }) => msg === 'the model catalogue names environment variables that are not set',
+    );
+    expect(said).toMatchObject([{ variables: ['NOT_SET'] }]);
+    const read = () => lines.filter(({ msg }) => msg === 'read the model catalogue again').length;
+    const before = read();
+    const started = JSON.parse(await readFile(harness.modelsFile, 'utf8')) as Document;
+    await write({ ...started, models: [...started.models, { id: 'later', provider: 'simulator' }] });
+    await eventually(() => expect(read()).toBe(before + 1));
+  });
 });

@@ -1,7 +1,7 @@
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { atOnce, inSteps, type Steps } from '@gatehouse/kit/steps';
 import { boundedText } from './bounded-text.ts';
-import { Catalogue, type CatalogueDocument } from './catalogue.ts';
+import { Catalogue, CatalogueError, type CatalogueDocument } from './catalogue.ts';
 import { documentIn, type CatalogueText } from './catalogue-text.ts';
 import { documentInThread } from './in-thread.ts';
 import { secretsOf } from './provider-schema.ts';
@@ -23,6 +23,8 @@ export class CatalogueFile {
   readonly path: string;
   /** The text that `load` has read; null before. */
   loaded: string | null = null;
+  /** Variables that the catalogue which `load` has read names, and that are not set. */
+  unset: readonly string[] = [];
   readonly #environment: Readonly<Record<string, string | undefined>>;
 
   constructor(file: string, environment: Readonly<Record<string, string | undefined>>) {
@@ -33,7 +35,9 @@ export class CatalogueFile {
   /** Reads the whole file, before the process serves. Throws one error that names the file and every problem. */
   async load(): Promise<ReadCatalogue> {
     this.loaded = await this.text();
-    return atOnce(this.#read(documentIn(this.#given(this.loaded))));
+    const read = atOnce(this.#read(documentIn(this.#given(this.loaded))));
+    this.unset = unsetIn(read);
+    return read;
   }
 
   /** The text of the file. Throws a `CatalogueError` that names the file. */
@@ -42,11 +46,18 @@ export class CatalogueFile {
   }
 
   /**
-   * Reads a text of the file while the process serves: in a thread, and in turns of the event loop. Throws as `load` does.
+   * Reads a text of the file while the process serves: in a thread, and in turns of the event loop. Throws as `load` does,
+   * and also where a variable is not set that was no part of the loaded catalogue: its provider would refuse every call.
    */
   async parse(text: string, signal: AbortSignal): Promise<ReadCatalogue> {
     const document = await documentInThread(this.#given(text), signal);
-    return inSteps(this.#read(document), (piece) => inLoopTurn(null, piece, signal));
+    const read = await inSteps(this.#read(document), (piece) => inLoopTurn(null, piece, signal));
+    const missing = unsetIn(read).filter((name) => !this.unset.includes(name));
+    if (missing.length > 0)
+      throw new CatalogueError(
+        missing.map((name) => `the environment variable ${name} is not set: set it and restart chat`),
+      );
+    return read;
   }
 
   #given(text: string): CatalogueText {
@@ -58,4 +69,8 @@ export class CatalogueFile {
     const named = catalogue.providers.flatMap(secretsOf).map((name) => [name, this.#environment[name]]);
     return { catalogue, secrets: Object.fromEntries(named) as CatalogueSecrets };
   }
+}
+
+function unsetIn({ secrets }: ReadCatalogue): string[] {
+  return Object.keys(secrets).filter((name) => (secrets[name] ?? '') === '');
 }

@@ -42,6 +42,8 @@ export async function createCatalogue(
   { config, system: pool, peers, settings, prepare, onReplaced, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
+  if (file.unset.length > 0)
+    log.warn({ variables: file.unset }, 'the model catalogue names environment variables that are not set');
   const agents = new AgentClient(peers.agent);
   const pricing = await Pricing.create(catalogue);
   const egress = new Egress({ guard: new Guard(config.EGRESS_ALLOW) });
