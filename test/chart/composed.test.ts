@@ -44,8 +44,7 @@ describe('one Deployment for all services', () => {
       const own = settingsFor(name, names, given) as Environment;
       const config = (await settingsOf[name]?.(own)) ?? {};
       expect(config).toMatchObject({ HTTP_PORT: 8080, ADMIN_PORT: 9090, ASSERTION_PRIVATE_KEY: '{}' });
-      if (topology[name]?.database === true)
-        expect(config).toMatchObject({ DATABASE_POOL: name === 'memory' ? 1 : 2 });
+      if (topology[name]?.database === true) expect(config).toMatchObject({ DATABASE_POOL: 2 });
       for (const key of Object.keys(config)) known.add(key);
     }
     const suffix = new RegExp(`_(${names.join('|').toUpperCase()})$`);

@@ -16,6 +16,7 @@ import { loadConfig as memoryConfig } from '@gatehouse/service-memory/config';
 import { createService as createMemoryService } from '@gatehouse/service-memory/service';
 import { loadConfig as webhookConfig } from '@gatehouse/service-webhook/config';
 import { createService as createWebhookService } from '@gatehouse/service-webhook/service';
+import { ConnectionCount } from '@gatehouse/shell/connection-count';
 import { Neighbours } from '@gatehouse/shell/neighbours';
 import type { Service } from '@gatehouse/shell/service';
 import { loadConfig as tenantConfig } from '@gatehouse/service-tenant/config';
@@ -211,7 +212,9 @@ export class TestGateway implements SomeGateway {
     };
     const { separate = isPlural(options) || process.env['GATEHOUSE_TEST_PROCESSES'] === 'separate' } =
       options;
-    const neighbours = separate ? undefined : new Neighbours([...services, 'edge'], { listen: false });
+    const neighbours = separate
+      ? undefined
+      : new Neighbours([...services, 'edge'], { listen: false, connections: new ConnectionCount(40) });
     const environment = (service: string, at: Ports): Record<string, string> => ({
       ...serviceEnvironment(service, {
         databaseUrl: this.#proxies.get(service as ServiceName)?.url ?? '',

@@ -5,13 +5,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Stands for the addresses of a neighbour, which is reached without one. */
 const inThisProcess = 'in-this-process:0';
 
-/**
- * Connections of each pool of a service, and three where requests of tenants use it. All services of a process together
- * open 65 at most.
- */
+/** Connections of each pool of a service, and three where requests of tenants use it. */
 const poolSize = '2';
-/** Memory has four pools, three of which tenants use. */
-const poolSizeOfMemory = '1';
+
+/** The connections that all pools which requests of tenants use have together. With the others they are 45. */
+export function sharedConnections({ DATABASE_POOL: size }: Environment): number {
+  return 8 * Number(size?.trim() || poolSize);
+}
 
 /**
  * The settings of one service: those of the process, and in place of `NAME` the value of `NAME_<SERVICE>`, if there is
@@ -32,7 +32,7 @@ export function environmentOf(
     ['HTTP', 'GRPC'].map((kind) => [`${name.toUpperCase()}_${kind}`, inThisProcess] as const),
   );
   return {
-    DATABASE_POOL: service === 'memory' ? poolSizeOfMemory : poolSize,
+    DATABASE_POOL: poolSize,
     ...Object.fromEntries(given),
     ...Object.fromEntries(own),
     ...Object.fromEntries(peers),

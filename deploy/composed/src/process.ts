@@ -4,12 +4,13 @@ import { createLogger, logDestination } from '@gatehouse/kit/log';
 import { createProcessRegistry } from '@gatehouse/kit/metrics';
 import { bodyBudget } from '@gatehouse/http/body-share';
 import { composeServices } from '@gatehouse/shell/compose-services';
+import { ConnectionCount } from '@gatehouse/shell/connection-count';
 import { Neighbours } from '@gatehouse/shell/neighbours';
 import type { Runnable } from '@gatehouse/shell/run';
 import { serviceSettings } from '@gatehouse/shell/settings';
 import { z } from 'zod';
 import { creators } from './creators.ts';
-import { environmentOf, type Environment } from './environment.ts';
+import { environmentOf, sharedConnections, type Environment } from './environment.ts';
 
 const allServices = services.map(({ name }) => name);
 
@@ -29,13 +30,17 @@ const settings = z.object({
  * Several services in one process, by default all of them: one admin port, one log, one budget for the bodies of
  * requests. Only the edge listens, unless services that run elsewhere need the others.
  */
-export async function createProcess(environment: Environment): Promise<Runnable> {
+export async function createProcess(
+  environment: Environment,
+  connections = new ConnectionCount(sharedConnections(environment)),
+): Promise<Runnable> {
   const config = parseConfig(settings, environment);
   const names = allServices.filter((name) => config.GATEHOUSE_SERVICES.includes(name));
   const destination = logDestination();
   const log = createLogger('gatehouse', config.LOG_LEVEL, destination);
   const registry = createProcessRegistry('gatehouse');
-  const neighbours = new Neighbours(names, { listen: names.length < allServices.length });
+  const listen = names.length < allServices.length;
+  const neighbours = new Neighbours(names, { listen, connections });
   const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
   const created = [];
   for (const name of names) {

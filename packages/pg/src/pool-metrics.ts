@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
-import { queueOf, type Pool } from './pool.ts';
+import { waitingFor, type Pool } from './pool.ts';
 
 /** Registers metrics of a service's pools, labelled with the names given here. */
 export function observePools(registry: Registry, pools: Readonly<Record<string, Pool>>): void {
@@ -32,7 +32,7 @@ export function observePools(registry: Registry, pools: Readonly<Record<string, 
     labelNames: ['pool'],
     registers,
     collect() {
-      for (const [name, pool] of named) this.set({ pool: name }, pool.waitingCount + queueOf(pool).waiting);
+      for (const [name, pool] of named) this.set({ pool: name }, waitingFor(pool));
     },
   });
 }

@@ -3,6 +3,7 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { Pool, type PoolClient } from 'pg';
 import { databaseBusy, isConnectionLost, queryTimedOut, wrapDatabaseError } from './errors.ts';
 import { PatientClient, type TimedQuery } from './patient-client.ts';
+import type { SharedConnections } from './shared-connections.ts';
 
 export type { Pool, PoolClient } from 'pg';
 
@@ -20,6 +21,8 @@ export interface PoolOptions {
   max: number;
   /** Connections that one tenant may have at a time. Default: all but one, where there are three or more. */
   perTenant?: number;
+  /** Connections that it shares with other pools. Default: it has `max` by itself. */
+  shared?: SharedConnections | undefined;
   log: Logger;
   /** The name of its sessions at the server. Default: `gatehouse <role>`. */
   name?: string;
@@ -75,6 +78,7 @@ export function createPool(options: PoolOptions): Pool {
   // A connection in use: its statement fails too, and the caller handles that.
   pool.on('connect', (client) => client.on('error', () => undefined));
   wrapQueryErrors(pool);
+  if (options.shared !== undefined) share(pool, options.shared);
   if (options.perTenant !== undefined) queuesOfPools.set(pool, queueFor(options.max, options.perTenant));
   return pool;
 }
@@ -115,6 +119,14 @@ function wrapQueryErrors(pool: Pool): void {
   pool.query = patient as unknown as Pool['query'];
 }
 
+/** Statements without a transaction take a shared connection like those of a tenant of their own. */
+function share(pool: Pool, shared: SharedConnections): void {
+  sharedByPools.set(pool, shared);
+  const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
+  const inTurnOf = (...input: unknown[]): Promise<unknown> => shared.run(pool, '', () => query(...input));
+  pool.query = inTurnOf as unknown as Pool['query'];
+}
+
 function isSelect(statement: unknown): boolean {
   const text = typeof statement === 'string' ? statement : (Object(statement) as { text?: unknown }).text;
   return typeof text === 'string' && /^\s*select\b/i.test(text);
@@ -137,18 +149,36 @@ export async function withTransaction<Result>(
 /** How long work of tenants waits for a connection: longer than a statement may take that it waits for. */
 const longestWait = { ms: statementTimeoutMs + 2_000, error: databaseBusy };
 const queuesOfPools = new WeakMap<Pool, FairQueue>();
+const sharedByPools = new WeakMap<Pool, SharedConnections>();
 
 /**
  * The turns of tenants at the connections of a pool. A tenant never has all connections of a pool that has more than
  * two, or no more than its `perTenant`.
  */
-export function queueOf(pool: Pool): FairQueue {
+function queueOf(pool: Pool): FairQueue {
   const known = queuesOfPools.get(pool);
   if (known !== undefined) return known;
   const slots = pool.options.max;
   const made = queueFor(slots, slots > 2 ? slots - 1 : slots);
   queuesOfPools.set(pool, made);
   return made;
+}
+
+/** Work that waits for a connection of a pool. */
+export function waitingFor(pool: Pool): number {
+  return pool.waitingCount + queueOf(pool).waiting + (sharedByPools.get(pool)?.waitingOf(pool) ?? 0);
+}
+
+/** Runs work of a tenant when its turn has come, at the connections of a pool and then at those that pools share. */
+function turnOf<Result>(
+  pool: Pool,
+  tenantId: string,
+  work: () => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const shared = sharedByPools.get(pool);
+  const begin = shared === undefined ? work : () => shared.run(pool, tenantId, work, signal);
+  return queueOf(pool).run(tenantId, begin, signal);
 }
 
 function queueFor(slots: number, perKey: number): FairQueue {
@@ -165,7 +195,7 @@ export async function withTenant<Result>(
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
   const begin = `begin; ${settingOf(tenantId)}`;
-  return queueOf(pool).run(tenantId, () => transaction(pool, begin, work));
+  return turnOf(pool, tenantId, () => transaction(pool, begin, work));
 }
 
 /** The same for a role that sees rows of all tenants: `work` names the tenant. */
@@ -174,7 +204,7 @@ export async function inTurn<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return queueOf(pool).run(tenantId, () => transaction(pool, 'begin', work));
+  return turnOf(pool, tenantId, () => transaction(pool, 'begin', work));
 }
 
 /** The same for reads whose statements must all see the state at one moment. */
@@ -183,7 +213,7 @@ export async function withTenantSnapshot<Result>(
   tenantId: string,
   work: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {
-  return queueOf(pool).run(tenantId, () => transaction(pool, snapshotOf(tenantId), work));
+  return turnOf(pool, tenantId, () => transaction(pool, snapshotOf(tenantId), work));
 }
 
 interface HeldRead<Opened, Result> {
@@ -204,7 +234,8 @@ export async function withHeldRows<Opened, Result>(
   tenantId: string,
   { open, read, signal }: HeldRead<Opened, Result>,
 ): Promise<Result> {
-  return queueOf(pool).run(
+  return turnOf(
+    pool,
     tenantId,
     async () => {
       const client = await begun(pool, snapshotOf(tenantId)).catch(wrapDatabaseError);

@@ -1,15 +1,27 @@
 /** How many connections to databases a process opens at most, by server: its services may use several. */
 export class ConnectionCount {
-  readonly #most = new Map<string, number>();
+  /** Those that the pools of the process which wait for tenants have together. */
+  readonly shared: number;
+  readonly #separate = new Map<string, number>();
+  readonly #sharing = new Map<string, number>();
   readonly #checked = new Set<string>();
 
-  add(url: string, connections: number): void {
-    this.#most.set(hostOf(url), this.of(url) + connections);
+  constructor(shared = Infinity) {
+    this.shared = shared;
+  }
+
+  /** `isShared`: the connections are among the `shared` ones. */
+  add(url: string, connections: number, { isShared = false } = {}): void {
+    const counts = isShared ? this.#sharing : this.#separate;
+    const host = hostOf(url);
+    counts.set(host, (counts.get(host) ?? 0) + connections);
   }
 
   /** To the server of this URL. */
   of(url: string): number {
-    return this.#most.get(hostOf(url)) ?? 0;
+    const host = hostOf(url);
+    const sharing = Math.min(this.#sharing.get(host) ?? 0, this.shared);
+    return (this.#separate.get(host) ?? 0) + sharing;
   }
 
   /** True for the first caller that is about to check the server of this URL. */

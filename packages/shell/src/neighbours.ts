@@ -18,9 +18,13 @@ export class Neighbours {
   readonly #members: ReadonlyMap<ServiceName, Neighbour>;
   /** Whether other processes call these services too, so that they listen. */
   readonly listen: boolean;
-  readonly connections = new ConnectionCount();
+  readonly connections: ConnectionCount;
 
-  constructor(names: readonly ServiceName[], { listen }: { listen: boolean }) {
+  constructor(
+    names: readonly ServiceName[],
+    { listen, connections = new ConnectionCount() }: { listen: boolean; connections?: ConnectionCount },
+  ) {
+    this.connections = connections;
     this.#members = new Map(names.map((name) => [name, new Neighbour()]));
     this.listen = listen;
   }

@@ -2,7 +2,9 @@ import { DatabaseCheck } from '@gatehouse/pg/database-check';
 import { createPool, type Pool, type PoolOptions } from '@gatehouse/pg/pool';
 import { observePools } from '@gatehouse/pg/pool-metrics';
 import { schemaCheck } from '@gatehouse/pg/schema-check';
+import { SharedConnections } from '@gatehouse/pg/shared-connections';
 import { checkConnections } from './connection-check.ts';
+import type { ConnectionCount } from './connection-count.ts';
 import type { Shell } from './shell.ts';
 import { systemState } from './system-state.ts';
 
@@ -24,7 +26,8 @@ const leastForTenants = 3;
 /**
  * The work that waits for the connections of a pool:
  * - `tenants`: requests, calls and jobs of one tenant each. They take turns by tenant (`withTenant`, `inTurn`), so the
- *   pool has at least three connections, and one tenant never all of them.
+ *   pool has at least three connections, and one tenant never all of them. In a process with several services these
+ *   pools share a number of connections, of which one tenant has half at most.
  * - `unproved`: requests whose key, cookie, code or signature is not proved yet
  * - `all`: work for many tenants together, such as the run log and job queues, and requests of owners
  */
@@ -43,6 +46,16 @@ export function poolOptions({ waits, ...options }: PoolSettings): Omit<PoolOptio
   return options;
 }
 
+const sharedOfProcesses = new WeakMap<ConnectionCount, SharedConnections>();
+
+/** The connections that pools of one process share; undefined if each has its own. */
+function sharedIn(connections: ConnectionCount): SharedConnections | undefined {
+  if (connections.shared === Infinity) return undefined;
+  const shared = sharedOfProcesses.get(connections) ?? new SharedConnections(connections.shared);
+  sharedOfProcesses.set(connections, shared);
+  return shared;
+}
+
 /**
  * Creates the connection pools of a service. They close last. The service starts only if the server allows its process
  * that many connections, and is ready only while the database answers.
@@ -53,22 +66,23 @@ export function createPools<Name extends string>(
   { url, migrations: directory, pools: wanted, readyAs, usageLagSeconds }: DatabaseOptions<Name>,
 ): Record<Name, Pool> {
   const { name: service, log, registry } = shell;
-  const named = Object.entries<PoolSettings>(wanted).map(
-    ([name, settings]) => [name, createPool({ url, log, ...poolOptions(settings) }), settings.role] as const,
-  );
-  for (const [, pool] of named) {
+  const { connections } = shell;
+  const named = Object.entries<PoolSettings>(wanted).map(([name, settings]) => {
+    const shared = settings.waits === 'tenants' ? sharedIn(connections) : undefined;
+    const pool = createPool({ url, log, shared, ...poolOptions(settings) });
     shell.add({ stop: () => pool.end() });
-    shell.connections.add(url, pool.options.max);
-  }
+    connections.add(url, pool.options.max, { isShared: shared !== undefined });
+    return [name, pool, settings.role] as const;
+  });
   const [first] = named;
   if (first === undefined) throw new Error(`${service} must have at least one pool`);
   const [, pool, role] = first;
   const check = new DatabaseCheck({ url, role: readyAs ?? role, service, log });
   shell.add({ stop: () => check.stop() });
-  shell.connections.add(url, 1);
+  connections.add(url, 1);
   shell.require('database', () => check.answers());
   shell.add(schemaCheck({ pool, service, directory, log }));
-  shell.add({ start: () => checkConnections(shell.connections, { db: pool, url, log }) });
+  shell.add({ start: () => checkConnections(connections, { db: pool, url, log }) });
   const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;
   const [, system] = named.find(([, , roleOf]) => roleOf === `${service}_system`) ?? [];
   if (system !== undefined) shell.serve(systemState(service, { pool: system, usageLagSeconds }));

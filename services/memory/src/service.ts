@@ -32,7 +32,7 @@ export async function createService(config: MemoryConfig, overrides: ShellOverri
     migrations,
     pools: {
       app: { ...ofTenants, max },
-      system: { role: 'memory_system', waits: 'all', max: Math.min(3, max) },
+      system: { role: 'memory_system', waits: 'all', max: Math.min(3, Math.ceil(max / 2)) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
       rpc: { ...ofTenants, max },
       // Another one, so that neither waits for what a tenant's jobs and transfers do.

@@ -23,7 +23,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, settings, lease, logins, lookups } = createPools(shell, {
+  const { system, app, settings, lease, logins, known, unknown } = createPools(shell, {
     url,
     migrations,
     pools: {
@@ -32,24 +32,26 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       settings: { role: 'tenant_system', waits: 'tenants', max: half },
       lease: { role: 'tenant_system', waits: 'tenants', max: half },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
-      // A connection for each statement that runs at once: known and other keys, known and other sessions, changes.
-      lookups: { role: 'tenant_system', waits: 'unproved', max: 5 },
+      // Keys, sessions and changes, each with one statement at a time, and keys and sessions that may be made up.
+      known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
+      unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
   });
   const { participants, systems, memory, chat, raise } = createPeers(shell, config);
   const audit = createAudit(shell, { config, app, system });
   const { changes, recordChange } = audit;
   const jobs = createJobs(shell, system);
+  const lookups = { known, unknown };
   const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
   const sessions = createSessions(shell, {
-    ...{ config, app, system: logins, lookups, changes, recordChange, raise },
+    ...{ config, app, system, logins, lookups, changes, recordChange, raise },
   });
-  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system: logins, recordChange });
-  const limits = createLimits(shell, { app, lease, memory, recordChange, raise });
+  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system, logins, recordChange });
+  const limits = createLimits(shell, { app, system, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },

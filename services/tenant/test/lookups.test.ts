@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { Browser } from './browser.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -44,4 +45,17 @@ it('settings of many tenants are read by one statement at a time, own keys for p
   await unknown;
   expect((await first).status).toBe('active');
   expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set(['active']));
+});
+
+it('owners list their sessions while all connections of logins are busy', async () => {
+  await service.rows('begin');
+  await service.rows('lock table tenant.login_tickets in access exclusive mode');
+  const login = new Browser(service).browse('/login/link', { form: { ticket: 'a'.repeat(43) } });
+  await eventually(async () => {
+    expect(await service.rows('select from pg_locks where not granted')).toHaveLength(1);
+  });
+  const listed = await service.call('GET', '/v1/me/sessions', { as: { role: 'owner', tenantId: null } });
+  expect(listed.status).toBe(200);
+  await service.rows('rollback');
+  expect((await login).status).toBe(410);
 });

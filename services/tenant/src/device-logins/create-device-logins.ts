@@ -15,6 +15,8 @@ import { ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginsOptions {
   system: Pool;
+  /** For requests without a key alone. */
+  logins: Pool;
   recordChange: RecordChange;
   browsers: BrowserSessions;
   refusals: Refusals;
@@ -29,9 +31,11 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
   const { system, recordChange, browsers, refusals, config } = options;
   const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
-  const waiting = new DeviceLoginSystemStore(system);
-  const keys = new ProgramKeySystemStore(system, recordChange);
-  const allKeys = new ApiKeySystemStore(system);
+  const waiting = new DeviceLoginSystemStore(options.logins);
+  const keys = new ProgramKeySystemStore(options.logins, recordChange);
+  const allKeys = new ApiKeySystemStore(options.logins);
+  const oldLogins = new DeviceLoginSystemStore(system);
+  const oldKeys = new ProgramKeySystemStore(system, recordChange);
   // Requests without a key, however many, take one connection each.
   const inserted = new Batched((logins: readonly NewDeviceLogin[]) => waiting.insert(logins));
   const polls = new Batched((ids: readonly string[]) => waiting.notePolls(ids));
@@ -64,13 +68,13 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
         task: 'delete old logins of programs',
         log,
         everyMs: deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => waiting.deleteOld(limit)),
+        round: inBatches(deletion.batch, (limit) => oldLogins.deleteOld(limit)),
       }),
       new PeriodicWork({
         task: 'delete ended keys of programs',
         log,
         everyMs: 60 * deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => keys.deleteEnded(limit)),
+        round: inBatches(deletion.batch, (limit) => oldKeys.deleteEnded(limit)),
       }),
     ],
   };

@@ -40,6 +40,12 @@ interface ExpiringKey {
   expiresAt: Date;
 }
 
+/** Pools for look-ups alone: of known keys, sessions and changes, and of those that any client can make up. */
+export interface Lookups {
+  known: Pool;
+  unknown: Pool;
+}
+
 /** API keys of all tenants and of owners, for authentication and for the routes of owners. */
 export class ApiKeySystemStore {
   readonly #pool: Pool;

@@ -5,7 +5,7 @@ import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
 import { apiKeyHandlers } from './api-key-handlers.ts';
 import { ApiKeyStore } from './api-key-store.ts';
-import { ApiKeySystemStore } from './api-key-system-store.ts';
+import { ApiKeySystemStore, type Lookups } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
 import { ChangeSystemStore } from './change-system-store.ts';
 import { LastUse } from './last-use.ts';
@@ -18,8 +18,7 @@ import { whoamiHandlers } from './whoami-handlers.ts';
 export interface KeysOptions {
   app: Pool;
   system: Pool;
-  /** For look-ups of keys, sessions and changes alone. */
-  lookups: Pool;
+  lookups: Lookups;
   changes: Changes;
   raise: RaiseAlert;
   isTenant: (id: string) => Promise<boolean>;
@@ -33,9 +32,12 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
   const { app, system, lookups, changes, raise, isTenant } = options;
   const oldChanges = new ChangeSystemStore(system);
   const ofAll = new ApiKeySystemStore(system);
-  const toAuthenticate = new ApiKeySystemStore(lookups);
+  const finderOf = (pool: Pool) => {
+    const toAuthenticate = new ApiKeySystemStore(pool);
+    return (ids: readonly string[]) => toAuthenticate.findToAuthenticate(ids);
+  };
   const find = createLookup(
-    (ids) => toAuthenticate.findToAuthenticate(ids),
+    { known: finderOf(lookups.known), others: finderOf(lookups.unknown) },
     ({ keyId }) => keyId,
   );
   const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log });
@@ -48,7 +50,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     },
     rpcs: {
       authenticate: authenticate({ find, lastUse }),
-      listChanges: listChanges(new ChangeSystemStore(lookups)),
+      listChanges: listChanges(new ChangeSystemStore(lookups.known)),
     },
     parts: [
       lastUse,

@@ -8,7 +8,7 @@ function gatedStatements() {
     new Promise((resolve) => {
       running.push({ keys, end: () => resolve(keys.filter((key) => key.startsWith('good'))) });
     });
-  return { running, lookUp: createLookup(find, (found) => found) };
+  return { running, lookUp: createLookup({ known: find, others: find }, (found) => found) };
 }
 
 describe('looking up keys', () => {

@@ -3,15 +3,17 @@ import { batchedFinder } from '@gatehouse/kit/batched';
 /** Finds a key or a session. `known`: whether the edge has had it accepted before. */
 export type Lookup<Found> = (key: string, known: boolean | undefined) => Promise<Found | null>;
 
+type Find<Found> = (keys: readonly string[]) => Promise<readonly Found[]>;
+
 /**
- * Look-ups with one statement at a time for all that are wanted meanwhile. Those of known keys have statements of their
- * own: they never wait for texts that any client can make up.
+ * Look-ups with one statement at a time for all that are wanted meanwhile. Those of known keys have statements and
+ * connections of their own: they never wait for texts that any client can make up.
  */
 export function createLookup<Found>(
-  find: (keys: readonly string[]) => Promise<readonly Found[]>,
+  find: { known: Find<Found>; others: Find<Found> },
   keyOf: (found: Found) => string,
 ): Lookup<Found> {
-  const ofKnown = batchedFinder(find, keyOf);
-  const ofOthers = batchedFinder(find, keyOf);
+  const ofKnown = batchedFinder(find.known, keyOf);
+  const ofOthers = batchedFinder(find.others, keyOf);
   return (key, known) => (known === true ? ofKnown(key) : ofOthers(key));
 }

@@ -14,6 +14,7 @@ import { settle } from './settle-rpc.ts';
 
 export interface LimitsOptions {
   app: Pool;
+  system: Pool;
   /** For leases: a slow list must not delay completions, which wait for them. */
   lease: Pool;
   memory: Peer<MemoryServiceClient>;
@@ -23,14 +24,14 @@ export interface LimitsOptions {
 
 /** Limits and budgets: leases to replicas of chat, and what is left. */
 export function createLimits({ log }: Shell, options: LimitsOptions) {
-  const { recordChange, raise } = options;
-  const leases = new LeaseSystemStore(options.lease, { recordChange, raise });
+  const leases = new LeaseSystemStore(options.lease, options);
+  const ofAll = new LeaseSystemStore(options.system, options);
   return {
     handlers: limitHandlers(new LimitStore(options.app), new MemoryUsageClient(options.memory)),
     rpcs: { lease: lease(leases), settle: settle(leases) },
     parts: limitCleanup({
-      deleteOld: () => leases.deleteOld(),
-      findUnknownTimezones: () => leases.findUnknownTimezones(),
+      deleteOld: () => ofAll.deleteOld(),
+      findUnknownTimezones: () => ofAll.findUnknownTimezones(),
       log,
     }),
   };

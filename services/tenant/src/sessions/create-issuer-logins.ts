@@ -23,13 +23,16 @@ import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
 import { PersonPlaces } from './person-places.ts';
-import type { SessionChangeStore } from './session-change-store.ts';
+import { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
 import { UnreadGroupsReport } from './unread-groups-system-store.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
+  app: Pool;
   system: Pool;
+  /** For requests without a key alone. */
+  logins: Pool;
   recordChange: RecordChange;
   raise: RaiseAlert;
   sessions: SessionChangeStore;
@@ -47,23 +50,30 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 const finishing = { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 };
 
 /** Sessions of people who log in at OpenID Connect issuers. */
-export function createIssuerLogins(
-  shell: Shell,
-  { config, system, recordChange, raise, sessions, browsers, refusals }: IssuerLoginsOptions,
-) {
+export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
+  const { config, app, system, recordChange, raise, sessions, browsers, refusals } = options;
   const { log, registry } = shell;
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
-  const logins = new LoginSystemStore(system);
+  const logins = new LoginSystemStore(options.logins);
+  const loginsOfJobs = new LoginSystemStore(system);
   const looks = new LoginLookSystemStore(system);
-  const keys = new LoginKeySystemStore(system, recordChange);
+  const keys = new LoginKeySystemStore(options.logins, recordChange);
+  const keysOfJobs = new LoginKeySystemStore(system, recordChange);
+  const sessionsOfJobs = new SessionChangeStore({
+    app,
+    system,
+    record: recordChange,
+    noteNetwork: () => undefined,
+  });
   const secrets = new LoginSecrets(keyRing);
   const unread = new UnreadGroupsReport(system, raise);
-  const places = new PersonPlaces({
-    findTenants: (slugs) => logins.findTenants(slugs),
-    keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
-  });
+  const placesBy = (found: LoginSystemStore, keptKeys: LoginKeySystemStore) =>
+    new PersonPlaces({
+      findTenants: (slugs) => found.findTenants(slugs),
+      keepOnly: (person, rights, from) => keptKeys.keepOnly(person, rights, from),
+    });
   // Requests without a key, however many, take one connection.
   const times = new Batched(async (begun: readonly null[]) => {
     const now = await logins.now();
@@ -71,7 +81,7 @@ export function createIssuerLogins(
   });
   const turns = new FairQueue(finishing);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, places, logins },
+    ...{ secrets, logins, places: placesBy(logins, keys) },
     now: () => times.get(null),
     inTurn: (network, work) => turns.run(network, work),
     openSession: (session, from) => sessions.openForPerson(session, from),
@@ -102,17 +112,17 @@ export function createIssuerLogins(
       ...waysOut,
       revocations,
       new LoginLooks({
-        ...{ issuers, secrets, places, revocations, log, logins: looks },
+        ...{ issuers, secrets, revocations, log, logins: looks, places: placesBy(loginsOfJobs, keysOfJobs) },
         reportUnread: (issuer, problem) => unread.report(issuer, problem),
-        endSessions: (ids) => sessions.endOfLogins(ids, noClient),
-        revokeKeys: (person) => keys.keepOnly(person, [], noClient),
+        endSessions: (ids) => sessionsOfJobs.endOfLogins(ids, noClient),
+        revokeKeys: (person) => keysOfJobs.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
       new PeriodicWork({
         task: 'delete old logins',
         log,
         everyMs: deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => logins.deleteOld(limit)),
+        round: inBatches(deletion.batch, (limit) => loginsOfJobs.deleteOld(limit)),
       }),
     ],
   };

@@ -7,7 +7,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
-import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
+import { ApiKeySystemStore, type Lookups } from '../keys/api-key-system-store.ts';
 import { LastUse } from '../keys/last-use.ts';
 import { createLookup } from '../keys/lookup.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
@@ -21,15 +21,13 @@ import { LoginTicketSystemStore } from './login-ticket-system-store.ts';
 import { SessionChangeStore } from './session-change-store.ts';
 import { sessionHandlers } from './session-handlers.ts';
 import { SessionStore } from './session-store.ts';
-import { SessionSystemStore } from './session-system-store.ts';
+import { SessionSystemStore, type FoundSession } from './session-system-store.ts';
 
 export interface SessionsOptions extends Pick<
   IssuerLoginsOptions,
-  'config' | 'system' | 'recordChange' | 'raise'
+  'config' | 'app' | 'system' | 'logins' | 'recordChange' | 'raise'
 > {
-  app: Pool;
-  /** For look-ups of keys and sessions alone. */
-  lookups: Pool;
+  lookups: Lookups;
   changes: Changes;
 }
 
@@ -38,45 +36,45 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
   shell: Shell,
-  { config, app, system, lookups, changes, recordChange, raise }: SessionsOptions,
+  { config, app, system, logins: gate, lookups, changes, recordChange, raise }: SessionsOptions,
 ) {
   const { log } = shell;
   const { PUBLIC_URL: publicUrl } = config;
-  const keys = new ApiKeySystemStore(system);
   const ofAll = new SessionSystemStore(system);
-  const toAuthenticate = new SessionSystemStore(lookups);
-  const find = createLookup(
-    (tokens) => toAuthenticate.find(tokens),
-    ({ tokenSha256 }) => tokenSha256,
-  );
+  const finderOf = (pool: Pool) => {
+    const toAuthenticate = new SessionSystemStore(pool);
+    return (tokens: readonly string[]) => toAuthenticate.find(tokens);
+  };
+  const tokenOf = ({ tokenSha256 }: FoundSession): string => tokenSha256;
+  const find = createLookup({ known: finderOf(lookups.known), others: finderOf(lookups.unknown) }, tokenOf);
   const networks = new LoginNetworkSystemStore(system);
   const noted = new LastUse({ touch: (some) => networks.note(some), log, of: 'networks' });
   const sessions = new SessionChangeStore({
-    ...{ app, system, record: recordChange },
+    ...{ app, system: gate, record: recordChange },
     noteNetwork: (network) => noted.note(network),
   });
-  const refusals = new Refusals({ service: 'tenant', system, log });
+  const refusals = new Refusals({ service: 'tenant', system: gate, log });
   const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
+  const keys = new ApiKeySystemStore(system);
   const lastUseOfKeys = new LastUse({ touch: (ids) => keys.touch(ids), log });
+  const keysOfLogins = new ApiKeySystemStore(gate);
   const logins = new KeyLogin({
     // Requests without a key, however many, take one connection.
     findKey: batchedFinder(
-      (ids) => keys.findToAuthenticate(ids),
+      (ids) => keysOfLogins.findToAuthenticate(ids),
       ({ keyId }) => keyId,
     ),
     noteUse: (id) => lastUseOfKeys.note(id),
     openSession: (session, from) => sessions.open(session, from),
   });
-  const findSession = batchedFinder(
-    (tokens) => ofAll.find(tokens),
-    ({ tokenSha256 }) => tokenSha256,
-  );
+  const findSession = batchedFinder(finderOf(gate), tokenOf);
   const cookie = new HostCookie(sessionCookie, publicUrl);
   const browsers = new BrowserSessions({ sessions, findSession, cookie, publicUrl });
-  const tickets = new LoginTicketSystemStore(system);
+  const tickets = new LoginTicketSystemStore(gate);
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
+  const oldTickets = new LoginTicketSystemStore(system);
   const ofIssuers = createIssuerLogins(shell, {
-    ...{ config, system, recordChange, raise, sessions, browsers, refusals },
+    ...{ config, app, system, logins: gate, recordChange, raise, sessions, browsers, refusals },
   });
   const { issuers, issuerLogouts } = ofIssuers;
   return {
@@ -96,7 +94,7 @@ export function createSessions(
       ...[refusals, lastUse, lastUseOfKeys, noted, ...ofIssuers.parts],
       deleting('delete ended sessions', (limit) => ofAll.deleteEnded(limit), log),
       deleting('delete old networks of logins', (limit) => networks.deleteOld(limit), log),
-      deleting('delete old login links', (limit) => tickets.deleteOld(limit), log),
+      deleting('delete old login links', (limit) => oldTickets.deleteOld(limit), log),
     ],
   };
 }

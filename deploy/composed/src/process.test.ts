@@ -1,0 +1,50 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { services } from '@gatehouse/contract/services';
+import { ConnectionCount } from '@gatehouse/shell/connection-count';
+import { testCatalogue } from '@gatehouse/test/catalogue';
+import { testIdentity } from '@gatehouse/test/identity';
+import { serviceEnvironment } from '@gatehouse/test/service-environment';
+import { sharedConnections, type Environment } from './environment.ts';
+import { createProcess } from './process.ts';
+
+const databaseUrl = 'postgres://login@127.0.0.1:1/gatehouse';
+let folder: string;
+let environment: Environment;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'gatehouse-composed-'));
+  const models = path.join(folder, 'models.json');
+  await writeFile(
+    models,
+    JSON.stringify(testCatalogue({ simulator: 'http://127.0.0.1:1', refusing: 'http://127.0.0.1:1' })),
+  );
+  const identity = await testIdentity();
+  const keys = services.map(
+    ({ name }) => [`ASSERTION_PRIVATE_KEY_${name.toUpperCase()}`, identity.privateKey(name)] as const,
+  );
+  environment = {
+    ...serviceEnvironment('edge', { databaseUrl, identity }),
+    ...Object.fromEntries(keys),
+    GATEHOUSE_MODELS: models,
+    SIMULATOR_KEY: 'provider-key',
+  };
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** Connections that a process with all services opens at most. */
+async function most(settings: Environment): Promise<number> {
+  const connections = new ConnectionCount(sharedConnections(settings));
+  const made = await createProcess({ ...environment, ...settings }, connections);
+  await made.stop();
+  return connections.of(databaseUrl);
+}
+
+it('two replicas with all services have room in the 97 connections that PostgreSQL allows by default', async () => {
+  expect(await most({})).toBe(45);
+});
+
+it('the connections that work of tenants shares grow with the size of pools', async () => {
+  expect([sharedConnections({}), sharedConnections({ DATABASE_POOL: ' 10 ' })]).toEqual([16, 80]);
+});
