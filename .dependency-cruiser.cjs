@@ -20,7 +20,7 @@ const rooms = {
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
-    ...['audit', 'deletions', 'transfers', 'system'],
+    ...['audit', 'deletions', 'transfers', 'system', 'resealing'],
   ],
   analytics: ['shared', 'traces', 'usage', 'settling', 'retention', 'forgetting', 'ingest'],
   agent: [
@@ -39,7 +39,7 @@ const rooms = {
   ],
   webhook: [
     ...['shared', 'signatures', 'secrets', 'peers', 'deliveries', 'templates', 'endpoints', 'calls'],
-    ...['subscriptions', 'channels', 'conversations', 'forgetting', 'transfers'],
+    ...['subscriptions', 'channels', 'conversations', 'resealing', 'forgetting', 'transfers'],
   ],
 };
 

@@ -12,26 +12,6 @@ const waiting = 'has a row for each run of a process that died, and an index on 
 
 /** Statements that rightly read a whole table, or compare all with all of few. An entry that no longer applies fails. */
 export const accepted: readonly Accepted[] = [
-  ...[
-    ['services/agent/src/secrets/sealed-store.ts', "select 'cookies' as", 'agent'],
-    ['services/tenant/src/provider-keys/provider-key-system-store.ts', "select 'provider_keys' as", 'tenant'],
-    ['services/webhook/src/secrets/secret-system-store.ts', 'select "table", sum(count)', 'webhook'],
-  ].map(([file = '', begins = '', schema = '']) => ({
-    ...{ file, begins, problem: `reads all of ${schema}.` },
-    reason: 'now and then, counts the secrets of all tenants under an old key, while the ring has one',
-  })),
-  {
-    file: 'services/agent/src/secrets/sealed-store.ts',
-    begins: 'select tenant_id as "tenantId", $3 as "table"',
-    problem: 'reads all of agent.',
-    reason: 'once an hour, looks for secrets under an old key among those of all tenants',
-  },
-  {
-    file: 'services/tenant/src/provider-keys/provider-key-system-store.ts',
-    begins: 'select tenant_id as "tenantId", \'provider_keys\'',
-    problem: 'reads all of tenant.',
-    reason: 'once an hour, looks for keys under an old key of the ring among those of all tenants',
-  },
   {
     file: 'services/tenant/src/limits/lease-system-store.ts',
     begins: 'select id, timezone from tenant.tenants',

@@ -82,12 +82,6 @@ describe('rotation', () => {
     expect(() => before.open(late, 'c')).toThrow('no key k2');
   });
 
-  it('shows which values are still to be sealed again', () => {
-    const early = before.seal(Buffer.from('x'), 'c');
-    expect([before.isStale(early), during.isStale(early)]).toEqual([false, true]);
-    expect(during.isStale(during.seal(during.open(early, 'c'), 'c'))).toBe(false);
-  });
-
   it('does not take a key for another of the same name', () => {
     const impostor = KeyRing.parse(`k1:${recent}`);
     expect(() => impostor.open(before.seal(Buffer.from('x'), 'c'), 'c')).toThrow();

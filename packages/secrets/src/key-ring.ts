@@ -53,7 +53,7 @@ export class KeyRing {
     const dataKey = randomBytes(keyBytes);
     const wrapped = encrypt(this.#keyOf(this.#current), dataKey, context);
     const nonce = randomBytes(nonceBytes);
-    const head = [this.freshPrefix, wrapped.nonce, wrapped.text, wrapped.tag, nonce];
+    const head = [prefixOf(this.#current), wrapped.nonce, wrapped.text, wrapped.tag, nonce];
     const tagAt = head.reduce((sum, { length }) => sum + length, 0);
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const sealed = Buffer.concat(head, tagAt + tagBytes + bytes);
@@ -94,24 +94,13 @@ export class KeyRing {
     const old = { nonce: reader.take(nonceBytes), text: reader.take(keyBytes), tag: reader.take(tagBytes) };
     const dataKey = decrypt(this.#keyOf(id), old, context);
     const { nonce, text, tag } = encrypt(this.#keyOf(this.#current), dataKey, context);
-    return { head: Buffer.concat([this.freshPrefix, nonce, text, tag]), replacedBytes: reader.at };
+    return { head: Buffer.concat([prefixOf(this.#current), nonce, text, tag]), replacedBytes: reader.at };
   }
 
   /** How values begin that the other keys of the ring have sealed, by the ids of the keys. */
   get stalePrefixes(): { keyId: string; prefix: Buffer }[] {
     const ids = [...this.#keys.keys()].filter((id) => id !== this.#current);
     return ids.map((keyId) => ({ keyId, prefix: prefixOf(keyId) }));
-  }
-
-  /** How values begin that the first key of the ring has sealed; others should be sealed again. */
-  get freshPrefix(): Buffer {
-    return prefixOf(this.#current);
-  }
-
-  /** Whether a value should be sealed again, because its key is no longer the first in the ring. */
-  isStale(sealed: Buffer): boolean {
-    const { freshPrefix } = this;
-    return !sealed.subarray(0, freshPrefix.length).equals(freshPrefix);
   }
 
   /**

@@ -7,14 +7,15 @@ export interface ProviderKeyRow {
 }
 
 export function sealProviderKey(keyRing: KeyRing, row: ProviderKeyRow, key: string): Buffer {
-  return keyRing.seal(Buffer.from(key), contextOf(row));
+  return keyRing.seal(Buffer.from(key), contextOfProviderKey(row));
 }
 
 /** Throws if the key of the ring is gone, or the value belongs to another row. */
 export function openProviderKey(keyRing: KeyRing, row: ProviderKeyRow, sealed: Buffer): string {
-  return keyRing.open(sealed, contextOf(row)).toString();
+  return keyRing.open(sealed, contextOfProviderKey(row)).toString();
 }
 
-function contextOf({ tenantId, id }: ProviderKeyRow): string {
+/** The context of the sealed key. */
+export function contextOfProviderKey({ tenantId, id }: ProviderKeyRow): string {
   return `${tenantId}/tenant.provider_keys/key/${id}`;
 }

@@ -4,10 +4,9 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { resealSecrets } from '@gatehouse/secrets/resealing';
+import { testRewrapping } from '@gatehouse/test/rewrapping';
 import type { As } from '@gatehouse/test/service-under-test';
-import { secretsToReseal } from '../src/secrets/resealing-job.ts';
-import { countSealed } from '../src/secrets/sealed-store.ts';
+import { sealedPlaces } from '../src/secrets/create-secrets.ts';
 import { deleteOldCookies } from '../src/cookies/cookie-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
@@ -197,13 +196,12 @@ describe('cookies of a user', () => {
     await agents.rows('delete from agent.cookies where tenant_id <> $1', [tenant.id]);
     const added = newKeyRing('added');
     const both = KeyRing.parse(`${added},${agents.identity.keyRing}`);
-    const [{ prefix } = { prefix: Buffer.of() }] = both.stalePrefixes;
-    const old = async () =>
-      (await countSealed(system, prefix)).find(({ table }) => table === 'cookies')?.count;
-    expect(await old()).toBe(1);
-    expect(await resealSecrets(secretsToReseal({ app, system }, both, log))).toBe(1);
-    expect(await old()).toBe(0);
-    expect(await resealSecrets(secretsToReseal({ app, system }, both, log))).toBe(0);
+    const { left, rewrapAll } = testRewrapping({
+      ...{ service: 'agent', columns: sealedPlaces, app, system, keyRing: both },
+    });
+    expect(await left()).toEqual({ cookies: 1 });
+    await rewrapAll();
+    expect(await left()).toEqual({});
     const [row] = await agents.rows<{ id: string; value: Buffer }>('select id, value from agent.cookies');
     const open = (id: string) =>
       KeyRing.parse(added).open(row?.value ?? Buffer.alloc(0), `${tenant.id}/agent.cookies/value/${id}`);

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import { createLogger } from '@gatehouse/kit/log';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { testRewrapping } from '@gatehouse/test/rewrapping';
 import { contextOfObject } from '../src/batches/sealed-object.ts';
 import { contextOfResponse } from '../src/kept-responses/response-id.ts';
-import { rewrapValues } from '../src/resealing/resealing-job.ts';
-import { countSealed, findSealed, replaceHead } from '../src/resealing/sealed-value-system-store.ts';
+import { sealedColumns } from '../src/resealing/create-resealing.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
 
 let database: SystemDatabase;
@@ -15,15 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-const log = createLogger('chat', 'silent');
 const [old, fresh] = ['old', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
-
-const rewrap = (keyRing: KeyRing): Promise<number> =>
-  rewrapValues({
-    ...{ keyRing, log },
-    find: (some) => findSealed(database.pool, some),
-    replace: (value, by) => replaceHead(database.pool, value, by),
-  });
 
 const statements = {
   responses: `insert into chat.responses (id, tenant_id, user_id, provider, content, bytes, days)
@@ -56,13 +47,11 @@ it('wraps the keys of responses, files and batches again, so that an old key of 
   const [{ context: foreign } = { context: '' }] = rows;
   await database.pool.query(statements.files, [newId(), tenantId, before.seal(plain, foreign)]);
 
-  const [{ prefix } = { prefix: Buffer.alloc(0) }] = both.stalePrefixes;
-  const counts = async () =>
-    Object.fromEntries((await countSealed(database.pool, prefix)).map((c) => [c.table, c.count]));
-  expect(await counts()).toEqual({ responses: 1, files: 2, batches: 2 });
-  expect(await rewrap(both)).toBe(4);
-  expect(await counts()).toEqual({ responses: 0, files: 1, batches: 0 });
-  expect(await rewrap(both)).toBe(0);
+  const of = { service: 'chat', columns: sealedColumns, system: database.pool };
+  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: both });
+  expect(await left()).toEqual({ responses: 1, files: 2, batches: 2 });
+  await rewrapAll();
+  expect(await left()).toEqual({ files: 1 });
   for (const { table, id, context } of rows) {
     const columns = table === 'batches' ? ['content', 'first_id'] : ['content'];
     for (const column of columns) {

@@ -12,6 +12,7 @@ import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
+import { createResealing } from './resealing/create-resealing.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createPeers } from './shared/peers.ts';
 import { createSystem } from './system/create-system.ts';
@@ -42,15 +43,14 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { changes, recordChange } = audit;
   const jobs = createJobs(shell, system);
   const lookups = { known, unknown };
-  const providerKeys = createProviderKeys(shell, { app, system, settings, keyRing, chat, changes, raise });
+  const providerKeys = createProviderKeys({ app, system, settings, keyRing, chat, changes, raise });
   const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const sessions = createSessions(shell, {
-    ...{ config, app, system, logins, lookups, changes, recordChange, raise },
-  });
-  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, config, system, logins, recordChange });
+  const ofLogins = { config, system, logins, recordChange };
+  const sessions = createSessions(shell, { ...ofLogins, app, lookups, changes, raise });
+  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...ofLogins });
   const limits = createLimits(shell, { app, system, lease, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
@@ -58,7 +58,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   });
   const { parts, ...served } = joined([
     ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
-    createSystem(shell, { systems, pool: system }),
+    ...[createSystem(shell, { systems, pool: system }), createResealing(shell, { app, system, keyRing })],
   ]);
   const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };

@@ -4,14 +4,12 @@ import { KeyVerdict } from '@gatehouse/proto/chat/v1/chat';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { resealSecrets } from '@gatehouse/secrets/resealing';
-import { SealedValues } from '@gatehouse/secrets/sealed-values';
-import { createRegistry } from '@gatehouse/kit/metrics';
+import { testRewrapping } from '@gatehouse/test/rewrapping';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { ProviderKeySystemStore } from '../src/provider-keys/provider-key-system-store.ts';
-import { providerKeysToReseal } from '../src/provider-keys/resealing-job.ts';
+import { sealedColumns } from '../src/resealing/create-resealing.ts';
+import { LoginSecrets } from '../src/sessions/login.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 const text = 'sk-canary-5e1f0c7d2b9a';
@@ -222,22 +220,31 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
   if (app === undefined || system === undefined) throw new Error('no pools');
   const added = newKeyRing('added');
   const both = KeyRing.parse(`${added},${service.identity.keyRing}`);
-  const registry = createRegistry('test', { ofProcess: false });
-  const keys = new ProviderKeySystemStore(system);
-  const { stalePrefixes } = both;
-  const values = new SealedValues({ registry, stalePrefixes, count: (prefix) => keys.countSealed(prefix) });
-  const [old] = stalePrefixes;
-  const sample = (count: number) => `{table="provider_keys",key_id="${old?.keyId}",service="test"} ${count}`;
-  await values.update();
-  expect(await registry.metrics()).toContain(sample(1));
-  expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(1);
-  await values.update();
-  expect(await registry.metrics()).toContain(sample(0));
-  expect(await resealSecrets(providerKeysToReseal({ app, system }, both, log))).toBe(0);
+  const { left, rewrapAll } = testRewrapping({
+    ...{ service: 'tenant', columns: sealedColumns, app, system, keyRing: both },
+  });
+  // Tokens of a login, which no tenant has.
+  const loginId = newId();
+  const old = KeyRing.parse(service.identity.keyRing);
+  const kinds = ['id_token', 'refresh_token'] as const;
+  const sealed = kinds.map((kind) => new LoginSecrets(old).seal(loginId, kind, `a ${kind}`));
+  await service.rows(
+    `insert into tenant.logins (id, issuer, iss, sub, id_token, refresh_token, expires_at) values ($1, 'i', 'i', 's', $2, $3, now() + interval '30 days')`,
+    [loginId, ...sealed],
+  );
+  expect(await left()).toEqual({ provider_keys: 1, logins: 2 });
+  await rewrapAll();
+  expect(await left()).toEqual({});
   const [row] = await service.rows<{ key: Buffer }>('select key from tenant.provider_keys where id = $1', [
     id,
   ]);
   const fresh = KeyRing.parse(added);
+  const [login] = await service.rows<Record<(typeof kinds)[number], Buffer>>(
+    'select id_token, refresh_token from tenant.logins where id = $1',
+    [loginId],
+  );
+  for (const kind of kinds)
+    expect(new LoginSecrets(fresh).open(loginId, kind, login?.[kind] ?? Buffer.of())).toBe(`a ${kind}`);
   expect(openProviderKey(fresh, { tenantId: own.id, id }, row?.key ?? Buffer.of())).toBe(text);
   await Promise.all(pools.map((pool) => pool.end()));
 });

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { resealSecrets } from '@gatehouse/secrets/resealing';
+import { testRewrapping } from '@gatehouse/test/rewrapping';
+import { CallTexts } from '../src/calls/call-texts.ts';
 import { placeOf } from '../src/channels/channel-gate.ts';
+import { ChannelTexts } from '../src/conversations/channel-texts.ts';
+import { sealedColumns } from '../src/resealing/create-resealing.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
-import { webhookSecretsToReseal } from '../src/secrets/reseal.ts';
-import { replaceSealed } from '../src/secrets/secret-store.ts';
-import { countSealedSecrets, findStaleSecrets } from '../src/secrets/secret-system-store.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
 
@@ -47,24 +48,13 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   const { url } = webhooks.database;
   const app = createPool({ url, role: 'webhook_app', max: 1, log });
   const system = createPool({ url, role: 'webhook_system', max: 1, log });
-  const resealWith = (secrets: WebhookSecrets) =>
-    resealSecrets(
-      webhookSecretsToReseal(secrets, {
-        find: (prefix, limit) => findStaleSecrets(system, prefix, limit),
-        replace: (found, again) => replaceSealed(app, found, again),
-        log,
-      }),
-    );
   const added = newKeyRing('added');
   const ring = KeyRing.parse(`${added},${webhooks.identity.keyRing}`);
-  const [{ prefix } = { prefix: Buffer.of() }] = ring.stalePrefixes;
-  const old = async () =>
-    (await countSealedSecrets(system, prefix)).reduce((sum, { count }) => sum + count, 0);
-  const both = new WebhookSecrets(ring);
-  expect(await old()).toBe(8);
-  expect(await resealWith(both)).toBe(8);
-  expect(await old()).toBe(0);
-  expect(await resealWith(both)).toBe(0);
+  const of = { service: 'webhook', columns: sealedColumns, app, system };
+  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: ring });
+  expect(await left()).toEqual({ endpoints: 4, subscriptions: 2, channel_instances: 2 });
+  await rewrapAll();
+  expect(await left()).toEqual({});
 
   const fresh = new WebhookSecrets(KeyRing.parse(added));
   const [row] = await webhooks.rows<
@@ -102,6 +92,67 @@ it('secrets move to a new key, and then need the old one no more', async () => {
 
   // Without the old key, what it has encrypted stays as it is, and is logged.
   await webhooks.makeEndpoint(tenant);
-  expect(await resealWith(fresh)).toBe(0);
+  await testRewrapping({ ...of, keyRing: KeyRing.parse(added) }).rewrapAll();
+  expect(await left()).toEqual({ endpoints: 2 });
+  await Promise.all([app.end(), system.end()]);
+});
+
+it('calls, turns and messages move to a new key too', async () => {
+  const log = createLogger('test', 'silent');
+  const { url } = webhooks.database;
+  const app = createPool({ url, role: 'webhook_app', max: 1, log });
+  const system = createPool({ url, role: 'webhook_system', max: 1, log });
+  const old = KeyRing.parse(webhooks.identity.keyRing);
+  const added = newKeyRing('added');
+  const row = { tenantId: newId(), id: newId() };
+  const [calls, texts] = [new CallTexts(old), new ChannelTexts(old)];
+  const out = { tenantId: row.tenantId, id: newId() };
+  const piece = { text: 'An answer.', plainText: 'An answer.' };
+  const result = { answer: 'Yes.' } as unknown as Parameters<CallTexts['sealResult']>[1];
+  // References don't matter here.
+  await webhooks.rows('set session_replication_role = replica');
+  await webhooks.rows('delete from webhook.endpoints');
+  await webhooks.rows(
+    `insert into webhook.calls (id, tenant_id, endpoint_id, agent_id, body_sha256, mode, status, metadata, request, result, expires_at)
+     values ($1, $2, $1, $1, $3, 'async', 'running', '{}', $4, $5, now() + interval '30 days')`,
+    [row.id, row.tenantId, Buffer.alloc(32), calls.sealRequest(row, '{}'), calls.sealResult(row, result)],
+  );
+  await webhooks.rows(
+    `insert into webhook.channel_turns (id, tenant_id, conversation_id, user_id, agent_id, request, has_attachment)
+     values ($1, $2, $1, 'ann', $1, $3, false)`,
+    [row.id, row.tenantId, texts.sealRequest(row, '{}')],
+  );
+  const message = `insert into webhook.channel_messages
+    (id, tenant_id, instance_id, conversation_id, direction, text, text_bytes, status, expires_at)
+    values ($1, $2, $1, $1, $3, $4, 1, 'sent', now() + interval '30 days')`;
+  await webhooks.rows(message, [row.id, row.tenantId, 'in', texts.sealText(row, 'Hello?')]);
+  await webhooks.rows(message, [out.id, out.tenantId, 'out', texts.sealPiece(out, piece)]);
+  await webhooks.rows('set session_replication_role = origin');
+
+  const keyRing = KeyRing.parse(`${added},${webhooks.identity.keyRing}`);
+  const { left, rewrapAll } = testRewrapping({
+    service: 'webhook',
+    columns: sealedColumns,
+    app,
+    system,
+    keyRing,
+  });
+  expect(await left()).toMatchObject({ calls: 2, channel_turns: 1, channel_messages: 2 });
+  await rewrapAll();
+  expect(await left()).toEqual({});
+  const fresh = KeyRing.parse(added);
+  const one = async (column: string, table: string, id: string): Promise<Buffer> => {
+    const [found] = await webhooks.rows<{ value: Buffer }>(
+      `select ${column} as value from webhook.${table} where id = $1`,
+      [id],
+    );
+    return found?.value ?? Buffer.of();
+  };
+  const [callsNow, textsNow] = [new CallTexts(fresh), new ChannelTexts(fresh)];
+  expect(callsNow.openRequest(row, await one('request', 'calls', row.id))).toBe('{}');
+  expect(callsNow.openResult(row, await one('result', 'calls', row.id))).toEqual(result);
+  expect(textsNow.openRequest(row, await one('request', 'channel_turns', row.id))).toBe('{}');
+  expect(textsNow.openText(row, await one('text', 'channel_messages', row.id))).toBe('Hello?');
+  expect(textsNow.openPiece(out, await one('text', 'channel_messages', out.id))).toEqual(piece);
   await Promise.all([app.end(), system.end()]);
 });

@@ -20,15 +20,15 @@ export class SealedColumn {
   }
 
   seal(row: Row, text: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(text), this.#contextOf(row));
+    return this.#keyRing.seal(Buffer.from(text), contextOfSecret(this.#table, row));
   }
 
   /** Throws if the key is not in the ring, or the value belongs to another row. */
   open(row: Row, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, this.#contextOf(row)).toString();
+    return this.#keyRing.open(sealed, contextOfSecret(this.#table, row)).toString();
   }
+}
 
-  #contextOf({ tenantId, id }: Row): string {
-    return `${tenantId}/agent.${this.#table}/${sealedColumns[this.#table]}/${id}`;
-  }
+export function contextOfSecret(table: SealedTable, { tenantId, id }: Row): string {
+  return `${tenantId}/agent.${table}/${sealedColumns[table]}/${id}`;
 }

@@ -1,32 +1,35 @@
-import { PeriodicWork } from '@gatehouse/kit/background-loop';
 import type { Pool } from '@gatehouse/pg/pool';
-import { SealedValues } from '@gatehouse/secrets/sealed-values';
+import { Rewrapping } from '@gatehouse/secrets/rewrapping';
+import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import type { Shell } from '@gatehouse/shell/shell';
+import { contextOfObject } from '../batches/sealed-object.ts';
 import type { ChatConfig } from '../config.ts';
-import { rewrapValues } from './resealing-job.ts';
-import { countSealed, findSealed, replaceHead } from './sealed-value-system-store.ts';
+import { contextOfResponse } from '../kept-responses/response-id.ts';
 
-const timing = { firstMs: 60_000, everyMs: 3_600_000 };
+/** Columns with sealed values that live longer than a day. */
+export const sealedColumns: readonly SealedColumn[] = [
+  {
+    ...{ table: 'responses', column: 'content', also: 'user_id' },
+    context: ({ id, tenantId, also }) => contextOfResponse(id, { tenantId, userId: also }),
+  },
+  { table: 'files', column: 'content', context: contextOfObject },
+  { table: 'batches', column: 'content', context: contextOfObject },
+  { table: 'batches', column: 'first_id', context: contextOfObject },
+];
 
 /** Encryption of responses, files and batches, again with another key once there is one. */
 export function createResealing(
-  { log, registry }: Shell,
-  { config, system: pool }: { config: ChatConfig; system: Pool },
+  { log, registry }: Pick<Shell, 'log' | 'registry'>,
+  { config, system }: { config: Pick<ChatConfig, 'SECRETS_KEYRING'>; system: Pool },
 ) {
   const { SECRETS_KEYRING: keyRing } = config;
-  const { stalePrefixes } = keyRing;
-  const values = new SealedValues({ registry, stalePrefixes, count: (prefix) => countSealed(pool, prefix) });
-  const round = async (): Promise<boolean> => {
-    const wrapped = await rewrapValues({
-      ...{ keyRing, log },
-      find: (some) => findSealed(pool, some),
-      replace: (value, by) => replaceHead(pool, value, by),
-    });
-    if (wrapped > 0) log.info({ values: wrapped }, 'encrypted values with the current key');
-    await values.update();
-    return false;
-  };
-  return {
-    parts: [new PeriodicWork({ task: 'encrypt values with the current key', log, ...timing, round })],
-  };
+  const rewrapping = new Rewrapping({
+    service: 'chat',
+    columns: sealedColumns,
+    system,
+    keyRing,
+    log,
+    registry,
+  });
+  return { parts: [rewrapping.part] };
 }

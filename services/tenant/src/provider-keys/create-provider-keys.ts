@@ -4,15 +4,12 @@ import { Batched } from '@gatehouse/kit/batched';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { ChatServiceClient } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { resealing } from '@gatehouse/secrets/resealing';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import type { Shell } from '@gatehouse/shell/shell';
 import { noteProviderKeys } from './note-provider-keys-rpc.ts';
 import { providerCheck } from './provider-check-peer.ts';
 import { providerKeyHandlers } from './provider-key-handlers.ts';
 import { ProviderKeyStore } from './provider-key-store.ts';
 import { ProviderKeySystemStore } from './provider-key-system-store.ts';
-import { providerKeysToReseal } from './resealing-job.ts';
 
 export interface ProviderKeysOptions {
   app: Pool;
@@ -26,10 +23,15 @@ export interface ProviderKeysOptions {
 }
 
 /** Keys of tenants' own for model providers. */
-export function createProviderKeys(
-  { log, registry }: Shell,
-  { app, system, settings, keyRing, chat, changes, raise }: ProviderKeysOptions,
-) {
+export function createProviderKeys({
+  app,
+  system,
+  settings,
+  keyRing,
+  chat,
+  changes,
+  raise,
+}: ProviderKeysOptions) {
   const ofAll = new ProviderKeySystemStore(system);
   const usable = new ProviderKeySystemStore(settings);
   const ofTenants = new Batched(async (tenantIds: readonly string[]) => {
@@ -41,11 +43,6 @@ export function createProviderKeys(
       ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
     }),
     rpcs: { noteProviderKeys: noteProviderKeys(ofAll, raise) },
-    parts: [
-      resealing(providerKeysToReseal({ app, system }, keyRing, log), {
-        ...{ keyRing, registry, count: (prefix) => ofAll.countSealed(prefix) },
-      }),
-    ],
     findKeys: (tenantId: string) => ofTenants.get(tenantId),
   };
 }

@@ -1,5 +1,5 @@
 import { newId } from '@gatehouse/kit/ids';
-import { withTenant, withTransaction, type Pool } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ProviderKey } from './provider-key.ts';
 
@@ -16,14 +16,6 @@ export interface UsableProviderKey extends Pick<
 export interface ProviderKeyUse {
   id: string;
   refused: boolean;
-}
-
-/** A row with its encrypted key. */
-export interface SealedProviderKey {
-  tenantId: string;
-  table: 'provider_keys';
-  id: string;
-  sealed: Buffer;
 }
 
 /** The own keys of all tenants, for what happens to them. */
@@ -71,26 +63,6 @@ export class ProviderKeySystemStore {
       }
     });
   }
-
-  /** The number of keys whose encryption begins with `prefix`. */
-  async countSealed(prefix: Buffer): Promise<{ table: 'provider_keys'; count: number }[]> {
-    const { rows } = await this.#pool.query<{ table: 'provider_keys'; count: number }>(
-      `select 'provider_keys' as "table", count(*)::integer as count from tenant.provider_keys
-       where substring(key from 1 for length($1::bytea)) = $1`,
-      [prefix],
-    );
-    return rows;
-  }
-
-  /** Up to `limit` keys that are not encrypted with the first key of the ring, at random. */
-  async findStale(prefix: Buffer, limit: number): Promise<SealedProviderKey[]> {
-    const { rows } = await this.#pool.query<SealedProviderKey>(
-      `select tenant_id as "tenantId", 'provider_keys' as "table", id, key as sealed from tenant.provider_keys
-       where substring(key from 1 for length($1::bytea)) <> $1 order by random() limit $2`,
-      [prefix, limit],
-    );
-    return rows;
-  }
 }
 
 interface FailingKey {
@@ -99,15 +71,4 @@ interface FailingKey {
   provider: string;
   prefix: string;
   beginsToFail: boolean;
-}
-
-/** Replaces the encryption of a key. `pool` acts as `tenant_app`. */
-export async function replaceSealedKey(
-  pool: Pool,
-  { tenantId, id, sealed }: SealedProviderKey,
-  again: Buffer,
-): Promise<void> {
-  await withTenant(pool, tenantId, (db) =>
-    db.query('update tenant.provider_keys set key = $3 where id = $1 and key = $2', [id, sealed, again]),
-  );
 }

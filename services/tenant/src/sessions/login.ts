@@ -70,14 +70,15 @@ export class LoginSecrets {
   }
 
   seal(loginId: string, kind: Kind, text: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(text), contextOf(loginId, kind));
+    return this.#keyRing.seal(Buffer.from(text), contextOfLogin(loginId, kind));
   }
 
   open(loginId: string, kind: Kind, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOf(loginId, kind)).toString();
+    return this.#keyRing.open(sealed, contextOfLogin(loginId, kind)).toString();
   }
 }
 
-function contextOf(loginId: string, kind: Kind): string {
+/** The context of the sealed token of a login. */
+export function contextOfLogin(loginId: string, kind: Kind): string {
   return `tenant.logins/${kind}/${loginId}`;
 }

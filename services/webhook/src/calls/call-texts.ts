@@ -11,22 +11,23 @@ export class CallTexts {
 
   /** `request`: an OpenAI chat completion request without a model, as JSON. */
   sealRequest(call: { tenantId: string; id: string }, request: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(request), contextOf(call, 'request'));
+    return this.#keyRing.seal(Buffer.from(request), contextOfCall(call, 'request'));
   }
 
   openRequest(call: { tenantId: string; id: string }, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOf(call, 'request')).toString();
+    return this.#keyRing.open(sealed, contextOfCall(call, 'request')).toString();
   }
 
   sealResult(call: { tenantId: string; id: string }, result: Result): Buffer {
-    return this.#keyRing.seal(Buffer.from(JSON.stringify(result)), contextOf(call, 'result'));
+    return this.#keyRing.seal(Buffer.from(JSON.stringify(result)), contextOfCall(call, 'result'));
   }
 
   openResult(call: { tenantId: string; id: string }, sealed: Buffer): Result {
-    return JSON.parse(this.#keyRing.open(sealed, contextOf(call, 'result')).toString()) as Result;
+    return JSON.parse(this.#keyRing.open(sealed, contextOfCall(call, 'result')).toString()) as Result;
   }
 }
 
-function contextOf({ tenantId, id }: { tenantId: string; id: string }, column: string): string {
+/** The context of the sealed text of a call. */
+export function contextOfCall({ tenantId, id }: { tenantId: string; id: string }, column: string): string {
   return `${tenantId}/webhook.calls/${column}/${id}`;
 }

@@ -17,13 +17,8 @@ export class WebhookSecrets {
     this.#keyRing = keyRing;
   }
 
-  /** How secrets begin that the current key has encrypted. */
-  get freshPrefix(): Buffer {
-    return this.#keyRing.freshPrefix;
-  }
-
   seal(place: SecretPlace, secret: string): Buffer {
-    return this.#keyRing.seal(Buffer.from(secret), contextOf(place));
+    return this.#keyRing.seal(Buffer.from(secret), contextOfSecret(place));
   }
 
   /** Whether a secret is the one that is stored. */
@@ -43,10 +38,11 @@ export class WebhookSecrets {
   }
 
   open(place: SecretPlace, sealed: Buffer): string {
-    return this.#keyRing.open(sealed, contextOf(place)).toString();
+    return this.#keyRing.open(sealed, contextOfSecret(place)).toString();
   }
 }
 
-function contextOf({ tenantId, table, column, id }: SecretPlace): string {
+/** The context of the sealed secret of a place. */
+export function contextOfSecret({ tenantId, table, column, id }: SecretPlace): string {
   return `${tenantId}/webhook.${table}/${column}/${id}`;
 }

@@ -1,0 +1,57 @@
+import type { Pool } from '@gatehouse/pg/pool';
+import type { KeyRing } from '@gatehouse/secrets/key-ring';
+import { Rewrapping } from '@gatehouse/secrets/rewrapping';
+import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
+import type { Shell } from '@gatehouse/shell/shell';
+import { contextOfCall } from '../calls/call-texts.ts';
+import { contextOfText } from '../conversations/channel-texts.ts';
+import { contextOfSecret, type SecretPlace } from '../secrets/webhook-secrets.ts';
+
+/** Columns with secrets. A secret that was replaced is encrypted in the place of the one that has replaced it. */
+const placesOf = {
+  endpoints: {
+    ...{ secret: 'secret', previous_secret: 'secret' },
+    ...{ callback_secret: 'callback_secret', previous_callback_secret: 'callback_secret' },
+  },
+  subscriptions: { secret: 'secret', previous_secret: 'secret' },
+  channel_instances: {
+    ...{ credentials: 'credentials', previous_credentials: 'credentials' },
+    ...{ access_token: 'access_token', refresh_token: 'refresh_token' },
+  },
+} as const satisfies Record<SecretPlace['table'], Record<string, SecretPlace['column']>>;
+
+const secretColumns = (Object.keys(placesOf) as SecretPlace['table'][]).flatMap((table) =>
+  Object.entries<SecretPlace['column']>(placesOf[table]).map(([column, place]) => ({
+    ...{ table, column },
+    context: ({ tenantId, id }: { tenantId: string; id: string }) =>
+      contextOfSecret({ tenantId, table, column: place, id }),
+  })),
+);
+
+/** Columns with sealed values that live longer than a day. */
+export const sealedColumns: readonly SealedColumn[] = [
+  ...secretColumns,
+  ...['request', 'result'].map((column) => ({
+    ...{ table: 'calls', column },
+    context: (call: { tenantId: string; id: string }) => contextOfCall(call, column),
+  })),
+  {
+    table: 'channel_turns',
+    column: 'request',
+    context: (turn) => contextOfText(turn, 'channel_turns/request'),
+  },
+  {
+    ...{ table: 'channel_messages', column: 'text', also: 'direction' },
+    context: ({ also, ...message }) =>
+      contextOfText(message, also === 'in' ? 'channel_messages/text' : 'channel_messages/piece'),
+  },
+];
+
+/** Encryption of secrets, calls and messages, again with another key once there is one. */
+export function createResealing(
+  { log, registry }: Pick<Shell, 'log' | 'registry'>,
+  { app, system, keyRing }: { app: Pool; system: Pool; keyRing: KeyRing },
+) {
+  const of = { service: 'webhook', columns: sealedColumns };
+  return { parts: [new Rewrapping({ ...of, app, system, keyRing, log, registry }).part] };
+}
