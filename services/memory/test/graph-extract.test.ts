@@ -259,7 +259,7 @@ describe('an extraction', () => {
       await withTenant(pool, user.tenantId, (db) =>
         noteDeletedUser(db, { ...user, requestedAt: new Date() }),
       );
-      await new GraphForgetStore(pool).forgetUser(user.tenantId, user.userId);
+      await new GraphForgetStore(pool).forgetUser({ ...user, requestedAt: new Date() });
     };
     expect((await extract(acting)).status).toBe(404);
     expect(await stored()).toEqual({ entities: 0, relations: 0 });

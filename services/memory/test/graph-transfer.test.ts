@@ -80,11 +80,17 @@ describe('forgetting', () => {
     other.base = `/v1/agents/${other.agentId}`;
     await new GraphClient(memory, other, tenant.acting('ann')).things('elsewhere');
     expect(await count()).toEqual(counts(8, 8));
-    const removed = await forgetting.forgetUser(tenant.id, 'ann');
+    const removed = await forgetting.forgetUser({
+      tenantId: tenant.id,
+      userId: 'ann',
+      requestedAt: new Date(),
+    });
     expect(removed).toEqual({ entities: 3, relations: 3, completed: true });
     expect(await count()).toEqual(counts(5, 5));
     expect(await memory.rows(`select id from memory.graphs where user_id = 'ann'`)).toEqual([]);
-    expect(await forgetting.forgetUser(tenant.id, 'ann')).toEqual({
+    expect(
+      await forgetting.forgetUser({ tenantId: tenant.id, userId: 'ann', requestedAt: new Date() }),
+    ).toEqual({
       entities: 0,
       relations: 0,
       completed: true,

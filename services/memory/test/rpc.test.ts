@@ -1,9 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { RememberRequest } from '@gatehouse/proto/memory/v1/memory';
 import type { As } from '@gatehouse/test/service-under-test';
 import { Client } from 'pg';
 import { eventually } from '@gatehouse/test/eventually';
+import { GraphClient } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;
@@ -195,7 +197,6 @@ describe('ForgetUser', () => {
 
   it('removes what is being written for the first time', async () => {
     const own = memory.makeTenant();
-    const requestedAt = Date.now();
     await memory.put(own, 'a', 'Of the agent.');
     const blocker = new Client({ connectionString: memory.database.adminUrl });
     await blocker.connect();
@@ -205,7 +206,7 @@ describe('ForgetUser', () => {
       await blocker.query('select 1 from memory.tenants where tenant_id = $1 for update', [own.id]);
       const put = memory.put(own, 'b', 'Of Ann.', own.acting('ann'));
       await eventually(async () => expect(await waiting('transactionid')).toBe(1));
-      const forgotten = forgetUser(own, 'ann', requestedAt);
+      const forgotten = forgetUser(own, 'ann');
       await eventually(async () => expect(await waiting('advisory')).toBe(1));
       await blocker.query('commit');
       await put;
@@ -214,6 +215,38 @@ describe('ForgetUser', () => {
     } finally {
       await blocker.end();
     }
+  });
+
+  it('removes nothing that the user does after the request for it', async () => {
+    const own = memory.makeTenant();
+    const ann = own.acting('ann');
+    const graph = new GraphClient(memory, own, ann);
+    const entity = (external_id: string, description: string) =>
+      graph.entities({ external_id, name: external_id, type: 'place', description });
+    await memory.put(own, 'before', 'Of before.', ann);
+    await memory.put(own, 'again', 'Of before.', ann);
+    expect((await entity('old', 'Zanzibar')).status).toBe(200);
+    expect((await entity('changed', 'Timbuktu')).status).toBe(200);
+    await setTimeout(2);
+    const requestedAt = Date.now();
+    await setTimeout(2);
+    await memory.put(own, 'again', 'Kumquats later.', ann);
+    await memory.put(own, 'after', 'Kumquats later.', ann);
+    expect((await entity('new', 'Samarkand')).status).toBe(200);
+    // It still has what the first request has left.
+    expect((await entity('changed', 'Samarkand')).status).toBe(200);
+    expect(await forgetUser(own, 'ann', requestedAt)).toEqual({
+      counts: { documents: 1n, chunks: 1n, entities: 2n, relations: 0n },
+      completed: true,
+    });
+    expect((await memory.pathsFor(own, 'kumquats', ann)).toSorted()).toEqual(['after', 'again']);
+    const rows = await memory.rows('select external_id from memory.entities where tenant_id = $1', [own.id]);
+    expect(rows).toEqual([{ external_id: 'new' }]);
+    expect((await forgetUser(own, 'ann', Date.now() + 1)).counts).toMatchObject({
+      documents: 2n,
+      entities: 1n,
+    });
+    expect(await memory.rows(`select from memory.graphs where tenant_id = $1 and user_id = 'ann'`, [own.id])).toHaveLength(0);
   });
 
   it('refuses turns from before, and stores those after it', async () => {

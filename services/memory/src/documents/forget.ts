@@ -9,6 +9,8 @@ export interface Forgotten {
   pathPrefix: string | null;
   runId: string | null;
   sessionId: string | null;
+  /** Rows that later requests have written stay. */
+  until?: Date;
 }
 
 /**

@@ -192,7 +192,7 @@ async function forgetUsers(
     isDone = (await forgetDocuments(db, key, everything(users), { staged: true })).done;
   }
   for (const userId of users) {
-    const part = { agentId, userId, runId: null, ofDeleted: false };
+    const part = { agentId, userId, runId: null, until: null, ofDeleted: false };
     while ((await removeGraphBatch(db, tenantId, part)) !== null) if (monotonicMs() > until) return false;
   }
   await deleteScopes(db, key, users);

@@ -273,7 +273,7 @@ async function updateDocument(db: Queryable, values: DocumentValues): Promise<vo
   await db.query(
     `update memory.documents set scope_id = $3, title = $4, metadata = $5, source_kind = $6, run_id = $7, session_id = $8,
        text = $9, bytes = $10, chunks = $11, embedded_by = null, created_at = coalesce($12, created_at),
-       updated_at = coalesce($13, clock_timestamp()), extra = $14
+       updated_at = coalesce($13, clock_timestamp()), extra = $14, acted_at = default
      where tenant_id = $1 and id = $2`,
     documentValues(values),
   );

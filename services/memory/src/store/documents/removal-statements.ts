@@ -11,6 +11,7 @@ import {
   shareAgent,
   type AgentKey,
 } from '../scopes/scope-statements.ts';
+import { actedUntil } from '../scopes/deleted-user-statements.ts';
 import { deleteChunks } from '../search/index-statements.ts';
 
 /** Counts of rows that a deletion removed. */
@@ -19,9 +20,9 @@ export interface Removed {
   chunks: number;
 }
 
-/** All documents of these users. */
-export function everything(users: Forgotten['users']): Forgotten {
-  return { users, pathPrefix: null, runId: null, sessionId: null };
+/** All documents of these users, or those that were written up to a time. */
+export function everything(users: Forgotten['users'], until?: Date): Forgotten {
+  return { users, pathPrefix: null, runId: null, sessionId: null, ...(until !== undefined && { until }) };
 }
 
 /** The most that one transaction removes, so that it stays short. */
@@ -47,12 +48,12 @@ export async function forgetDocuments(
        select d.id, d.scope_id, ${countedBytes} as bytes, d.chunks, ${liveDocument} and s.generation <> all (a.hidden) as counted,
               sum(d.chunks) over (order by d.id rows between unbounded preceding and 1 preceding) as before
        from memory.documents as d join memory.scopes as s on s.id = d.scope_id
-       join memory.agents as a on a.tenant_id = $1 and a.agent_id = $6
+       join memory.agents as a on a.tenant_id = $1 and a.agent_id = $7
        where d.tenant_id = $1 and d.scope_id = any ($2::bigint[]) and ${forgettable(3)}
        order by d.id limit ${batchDocuments}
      ) as found
      where coalesce(before, 0) < ${batchChunks}`,
-    [key.tenantId, scopeIds, which.pathPrefix, which.runId, which.sessionId, key.agentId],
+    [key.tenantId, scopeIds, ...valuesOf(which), key.agentId],
   );
   for (const [scopeId, located] of Map.groupBy(rows, (row) => row.scopeId))
     await removeDocuments(db, key.tenantId, scopeId, located);
@@ -61,18 +62,22 @@ export async function forgetDocuments(
   return { documents: counted.length, chunks, done: rows.length === 0 };
 }
 
-/** The SQL condition for documents `d` to forget; its values begin with this parameter: path prefix, run, session. */
+/** The SQL condition for documents `d` to forget; its values (`valuesOf`) begin with this parameter. */
 function forgettable(first: number): string {
   return `($${first}::text is null or starts_with(d.path, $${first}))
          and ($${first + 1}::uuid is null or d.run_id = $${first + 1})
-         and ($${first + 2}::text is null or d.session_id = $${first + 2})`;
+         and ($${first + 2}::text is null or d.session_id = $${first + 2}) and ${actedUntil('d', `$${first + 3}`)}`;
+}
+
+function valuesOf({ pathPrefix, runId, sessionId, until }: Omit<Forgotten, 'users'>): unknown[] {
+  return [pathPrefix, runId, sessionId, until ?? null];
 }
 
 /** Locks the scopes of a batch of documents to forget. */
 async function lockScopesOf(
   db: Queryable,
   { tenantId, agentId }: AgentKey,
-  { users, pathPrefix, runId, sessionId, staged }: Forgotten & { staged: boolean },
+  { users, staged, ...which }: Forgotten & { staged: boolean },
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `select id from memory.scopes where tenant_id = $1 and id in (
@@ -80,10 +85,10 @@ async function lockScopesOf(
        join memory.agents as a on a.tenant_id = $1 and a.agent_id = $2
        where d.tenant_id = $1 and s.agent_id = $2
          and ($3::text[] is null or s.user_id = any ($3)) and ${forgettable(4)}
-         and ($7 or s.generation <> all (a.hidden))
+         and ($8 or s.generation <> all (a.hidden))
        limit ${batchDocuments})
      order by id for update`,
-    [tenantId, agentId, users === 'all' ? null : [...users], pathPrefix, runId, sessionId, staged],
+    [tenantId, agentId, users === 'all' ? null : [...users], ...valuesOf(which), staged],
   );
   return rows.map(({ id }) => id);
 }

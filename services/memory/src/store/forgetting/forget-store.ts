@@ -5,7 +5,7 @@ import type { MemoryKey } from '../../shared/memory-key.ts';
 import { everything, forgetDocuments, type Removed } from '../documents/removal-statements.ts';
 import { GraphForgetStore } from '../graph/graph-forget-store.ts';
 import type { GraphGrowth } from '../graph/graph-statements.ts';
-import { noteDeletedUser } from '../scopes/deleted-user-statements.ts';
+import { noteDeletedUser, type UserDeletion } from '../scopes/deleted-user-statements.ts';
 import {
   deleteScopes,
   isAgentDeleted,
@@ -67,16 +67,20 @@ export class ForgetStore {
     return (await this.#graphs.forgetAgent(key, budgetMs)).completed;
   }
 
-  /** Refuses what a user did up to a time and is still under way, and removes what is stored. */
-  async forgetUser(user: { tenantId: string; userId: string; requestedAt: Date }): Promise<RemovedOfUser> {
-    const { tenantId, userId } = user;
+  /** Refuses what a user did up to a time and is still under way, and removes what is stored of it. */
+  async forgetUser(user: UserDeletion): Promise<RemovedOfUser> {
+    const { tenantId } = user;
     await withTenant(this.#pool, tenantId, (db) => noteDeletedUser(db, user));
-    const { documents, chunks, completed } = await this.#documentsOf(tenantId, userId);
+    const { documents, chunks, completed } = await this.#documentsOf(user);
     if (!completed) return { documents, chunks, entities: 0, relations: 0, completed };
-    return { documents, chunks, ...(await this.#graphs.forgetUser(tenantId, userId, budgetMs)) };
+    return { documents, chunks, ...(await this.#graphs.forgetUser(user, budgetMs)) };
   }
 
-  async #documentsOf(tenantId: string, userId: string): Promise<Removed & { completed: boolean }> {
+  async #documentsOf({
+    tenantId,
+    userId,
+    requestedAt,
+  }: UserDeletion): Promise<Removed & { completed: boolean }> {
     const all = { documents: 0, chunks: 0, completed: true };
     const agents = await withTenant(this.#pool, tenantId, (db) => memoriesOfUser(db, tenantId, userId));
     const startedAt = monotonicMs();
@@ -84,7 +88,7 @@ export class ForgetStore {
       const left = budgetMs - (monotonicMs() - startedAt);
       const key = { tenantId, agentId };
       const removed = await this.#remove(tenantId, left, (db) =>
-        forgetDocuments(db, key, everything([userId]), { staged: true }),
+        forgetDocuments(db, key, everything([userId], requestedAt), { staged: true }),
       );
       all.documents += removed.documents;
       all.chunks += removed.chunks;

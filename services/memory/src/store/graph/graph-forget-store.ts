@@ -3,6 +3,7 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Forgotten } from '../../documents/forget.ts';
 import { ofAgent } from '../../shared/memory-key.ts';
+import { actedUntil, type UserDeletion } from '../scopes/deleted-user-statements.ts';
 import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-statements.ts';
 import { growGraph, type GraphGrowth } from './graph-statements.ts';
 import { batchRelations, deleteEntityRows, deleteRelationsOf } from './graph-store.ts';
@@ -32,19 +33,22 @@ export class GraphForgetStore {
   async forget(key: AgentKey, which: Forgotten, forMs = Infinity): Promise<RemovedGraph> {
     const removal = new Removal(this.#pool, forMs);
     if (which.pathPrefix === null && which.sessionId === null)
-      await removal.remove(key, which.users, which.runId);
+      await removal.remove(key, which.users, { runId: which.runId });
     return removal.removed;
   }
 
   /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
   async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
     const removal = new Removal(this.#pool, forMs, { ofDeleted: true });
-    await removal.remove(key, 'all', null);
+    await removal.remove(key, 'all', {});
     return removal.removed;
   }
 
-  /** Removes everything that belongs to a user, with any agent of the tenant. Call it after `noteDeletedUser`. */
-  async forgetUser(tenantId: string, userId: string, forMs = Infinity): Promise<RemovedGraph> {
+  /**
+   * Removes what a user's requests up to a time have stored, with any agent of the tenant. An entity goes as a whole if
+   * the first of its requests is one of them. Call it after `noteDeletedUser`.
+   */
+  async forgetUser({ tenantId, userId, requestedAt }: UserDeletion, forMs = Infinity): Promise<RemovedGraph> {
     const { rows: agents } = await withTenant(this.#pool, tenantId, (db) =>
       db.query<{ agentId: string }>(
         `select distinct agent_id as "agentId" from memory.graphs
@@ -53,7 +57,8 @@ export class GraphForgetStore {
       ),
     );
     const removal = new Removal(this.#pool, forMs);
-    for (const { agentId } of agents) await removal.remove({ tenantId, agentId }, [userId], null);
+    for (const { agentId } of agents)
+      await removal.remove({ tenantId, agentId }, [userId], { until: requestedAt });
     return removal.removed;
   }
 }
@@ -71,8 +76,13 @@ class Removal {
     this.#ofDeleted = ofDeleted;
   }
 
-  async remove(key: AgentKey, users: Forgotten['users'], runId: string | null): Promise<void> {
-    for (const userId of await this.#usersOf(key, users, runId)) await this.#empty(key, userId, runId);
+  async remove(
+    key: AgentKey,
+    users: Forgotten['users'],
+    { runId = null, until = null }: Partial<Filter>,
+  ): Promise<void> {
+    for (const userId of await this.#usersOf(key, users, runId))
+      await this.#empty(key, userId, { runId, until });
   }
 
   /** Users with a graph, or with something of a run in it; that of the agent last, because relations of users may have its entities. */
@@ -95,13 +105,13 @@ class Removal {
     return rows.map(({ userId }) => userId);
   }
 
-  /** Removes the graphs of a user, or what a run left in them. */
-  async #empty({ tenantId, agentId }: AgentKey, userId: string, runId: string | null): Promise<void> {
+  /** Removes the graphs of a user, or what a run left in them, or requests up to a time. */
+  async #empty({ tenantId, agentId }: AgentKey, userId: string, filter: Filter): Promise<void> {
     for (;;) {
       this.removed.completed &&= monotonicMs() < this.#endsAt;
       if (!this.removed.completed) return;
       const batch = await withTenant(this.#pool, tenantId, (db) =>
-        removeGraphBatch(db, tenantId, { agentId, userId, runId, ofDeleted: this.#ofDeleted }),
+        removeGraphBatch(db, tenantId, { agentId, userId, ...filter, ofDeleted: this.#ofDeleted }),
       );
       if (batch === null) return;
       this.removed.entities += batch.entities;
@@ -110,10 +120,14 @@ class Removal {
   }
 }
 
-export interface GraphPart {
+interface Filter {
+  runId: string | null;
+  until: Date | null;
+}
+
+export interface GraphPart extends Filter {
   agentId: string;
   userId: string;
-  runId: string | null;
   /** Whether the agent must be marked as deleted. */
   ofDeleted: boolean;
 }
@@ -129,12 +143,11 @@ export async function removeGraphBatch(
   const graphId = await lockExisting(db, tenantId, part);
   if (graphId === null) return null;
   const graph = { tenantId, graphId };
-  const found = [tenantId, graphId, part.runId];
+  const found = [tenantId, graphId, part.runId, part.until];
   const removed = await db.query<{ relations: number; bytes: number }>(
     `with gone as (
        delete from memory.relations where tenant_id = $1 and id in (
-         select id from memory.relations
-         where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchRelations})
+         select r.id from memory.relations as r where ${removable('r')} limit ${batchRelations})
        returning size
      )
      select count(*)::float8 as relations, coalesce(sum(size), 0)::float8 as bytes from gone`,
@@ -144,8 +157,7 @@ export async function removeGraphBatch(
   await growGraph(db, graph, { entities: 0, relations: -relations, bytes: -bytes });
   if (relations === batchRelations) return { entities: 0, relations };
   const { rows } = await db.query<{ id: string }>(
-    `select id from memory.entities
-     where tenant_id = $1 and graph_id = $2 and ($3::uuid is null or run_id = $3) limit ${batchEntities}`,
+    `select e.id from memory.entities as e where ${removable('e')} limit ${batchEntities}`,
     found,
   );
   const ids = rows.map(({ id }) => id);
@@ -158,21 +170,37 @@ export async function removeGraphBatch(
   }
   // The row has the id of the user.
   if (part.runId === null)
-    await db.query('delete from memory.graphs where tenant_id = $1 and id = $2', [tenantId, graphId]);
+    await db.query(`delete from memory.graphs as g where g.tenant_id = $1 and g.id = $2 and ${isEmpty}`, [
+      tenantId,
+      graphId,
+    ]);
   return relations > 0 || part.runId === null ? { entities: 0, relations } : null;
 }
 
-/** Locks a graph of any generation as writers do; null when there is none. */
+/** The SQL condition for rows of this alias to remove: of the tenant $1, the graph $2, the run $3, written up to $4. */
+function removable(alias: string): string {
+  return `${alias}.tenant_id = $1 and ${alias}.graph_id = $2 and ($3::uuid is null or ${alias}.run_id = $3)
+    and ${actedUntil(alias, '$4')}`;
+}
+
+/** The SQL condition for graphs `g` without any row. */
+const isEmpty = `(not exists (select from memory.entities as e where e.graph_id = g.id)
+  and not exists (select from memory.relations as r where r.graph_id = g.id))`;
+
+/** Locks a graph of any generation as writers do, one with something to remove; null when there is none. */
 async function lockExisting(
   db: Queryable,
   tenantId: string,
-  { agentId, userId }: GraphPart,
+  { agentId, userId, until }: GraphPart,
 ): Promise<string | null> {
   const lock = async (user: string, mode: string): Promise<string | null> => {
     const { rows } = await db.query<{ id: string }>(
-      `select id from memory.graphs where tenant_id = $1 and agent_id = $2 and user_id = $3
-       order by id limit 1 ${mode}`,
-      [tenantId, agentId, user],
+      `select g.id from memory.graphs as g where g.tenant_id = $1 and g.agent_id = $2 and g.user_id = $3
+         and ($4::timestamptz is null or ${isEmpty}
+           or exists (select from memory.entities as e where e.graph_id = g.id and ${actedUntil('e', '$4')})
+           or exists (select from memory.relations as r where r.graph_id = g.id and ${actedUntil('r', '$4')}))
+       order by g.id limit 1 ${mode} of g`,
+      [tenantId, agentId, user, user === userId ? until : null],
     );
     return rows[0]?.id ?? null;
   };

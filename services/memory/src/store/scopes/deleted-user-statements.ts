@@ -4,13 +4,20 @@ import { ofAgent } from '../../shared/memory-key.ts';
 
 const keptDays = 30;
 
+/** A deletion of what a user did up to a time. */
+export interface UserDeletion {
+  tenantId: string;
+  userId: string;
+  requestedAt: Date;
+}
+
 /**
  * Notes that what this user did up to a time is deleted, and drops notes that have become old. When it resolves, every
  * writer for the user has committed; later ones see the note.
  */
 export async function noteDeletedUser(
   db: Queryable,
-  { tenantId, userId, requestedAt }: { tenantId: string; userId: string; requestedAt: Date },
+  { tenantId, userId, requestedAt }: UserDeletion,
 ): Promise<void> {
   await lockUser(db, tenantId, userId, 'alone');
   await db.query(
@@ -26,7 +33,7 @@ export async function noteDeletedUser(
 
 /**
  * Whether what a user did at a time was deleted since. Every writer for a user calls it before it locks anything of the
- * user: until the transaction ends, no deletion of the user's data begins.
+ * user: until the transaction ends, no deletion of the user's data begins. The rows that the transaction writes are of that time.
  */
 export async function wasDeleted(
   db: Queryable,
@@ -34,11 +41,17 @@ export async function wasDeleted(
 ): Promise<boolean> {
   if (userId === ofAgent) return false;
   await lockUser(db, tenantId, userId, 'shared');
+  await db.query(`select set_config('gatehouse.acted_at', $1, true)`, [at.toISOString()]);
   const { rows } = await db.query(
     'select 1 from memory.deleted_users where tenant_id = $1 and user_hash = $2 and requested_at >= $3',
     [tenantId, hashOf(tenantId, userId), at],
   );
   return rows.length > 0;
+}
+
+/** The SQL condition for rows of this alias that were written up to a time; for all if the parameter is null. */
+export function actedUntil(alias: string, parameter: string): string {
+  return `(${parameter}::timestamptz is null or ${alias}.acted_at is null or ${alias}.acted_at <= ${parameter})`;
 }
 
 /** The SQL expression for the hash of a user of a tenant. */

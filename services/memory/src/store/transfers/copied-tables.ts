@@ -17,7 +17,7 @@ export interface Copied {
 
 const byId: Copied['key'] = [['id', 'uuid']];
 const byNumber: Copied['key'] = [['number', 'integer']];
-const times = ['created_at', 'updated_at'] as const;
+const times = ['created_at', 'updated_at', 'acted_at'] as const;
 
 export const copied = {
   documents: {
