@@ -10,7 +10,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { OtlpReceiver } from '@gatehouse/test/otlp-receiver';
 import type { Answer } from '@gatehouse/test/some-gateway';
-import { tablesWith } from '@gatehouse/test/tables-with';
+import { columnsWith } from '@gatehouse/test/columns-with';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 /** The keys of ten tenants, and that of the platform: none is anywhere but at the provider, and none pays for another. */
@@ -277,9 +277,9 @@ describe('own keys of ten tenants', () => {
     expect(logs.split('\n').filter((line) => line.includes(mark))).toEqual([]);
     for (const service of ['tenant', 'agent', 'analytics', 'memory', 'webhook', 'chat'] as const) {
       const rows = (sql: string, values?: unknown[]) => gateway.rows(service, sql, values);
-      expect([service, await tablesWith(rows, mark)]).toEqual([service, []]);
+      expect([service, await columnsWith(rows, mark)]).toEqual([service, []]);
       // The bytes of texts that are stored as they are.
-      expect([service, await tablesWith(rows, Buffer.from(mark).toString('hex'))]).toEqual([service, []]);
+      expect([service, await columnsWith(rows, Buffer.from(mark).toString('hex'))]).toEqual([service, []]);
     }
   });
 });

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { classesOf } from '@gatehouse/test/column-classes';
+import { columnsWith } from '@gatehouse/test/columns-with';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import type { Answer, ServiceName } from '@gatehouse/test/some-gateway';
-import { tablesWith } from '@gatehouse/test/tables-with';
 import type { TenantAccess } from '@gatehouse/test/tenants';
 
 let gateway: TestGateway;
@@ -13,6 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.stop());
 
+const services = ['tenant', 'agent', 'analytics', 'memory', 'chat', 'webhook'] as const;
 const asUser = (userId: string) => ({ 'x-service-user-id': userId });
 
 async function makeAgent(key: string): Promise<string> {
@@ -44,8 +46,8 @@ async function forget(userId: string): Promise<string> {
 const deletion = (userId: string, id: string): Promise<Answer> =>
   gateway.call(`/v1/users/${userId}/data/deletions/${id}`, { key: tenant.adminKey });
 
-const tablesOf = (service: ServiceName, text: string): Promise<string[]> =>
-  tablesWith((sql, values) => gateway.rows(service, sql, values), text);
+const columnsOf = (service: ServiceName, text: string): Promise<string[]> =>
+  columnsWith((sql, values) => gateway.rows(service, sql, values), text);
 
 describe('a user whose data are deleted while memory is down', () => {
   it('is gone from every service when memory is back, and other users stay', async () => {
@@ -62,6 +64,15 @@ describe('a user whose data are deleted while memory is down', () => {
       const traces = await gateway.call('/v1/traces/follow?user_id=ann-4711', { key: tenant.adminKey });
       expect((traces.body as { traces: unknown[] }).traces).toHaveLength(1);
     });
+
+    // Texts of the user are in columns that the list of classes calls personal, and nowhere else.
+    for (const service of services)
+      for (const text of ['ann-4711', 'quokka'])
+        for (const name of await columnsOf(service, text)) {
+          const [schema = '', ...place] = name.split('.');
+          if (schema === service)
+            expect([name, classesOf(service).get(place.join('.'))]).toEqual([name, 'personal']);
+        }
 
     await gateway.stopMember('memory-1');
     const id = await forget('ann-4711');
@@ -87,9 +98,9 @@ describe('a user whose data are deleted while memory is down', () => {
       });
     });
 
-    for (const service of ['tenant', 'agent', 'analytics', 'memory', 'chat', 'webhook'] as const) {
-      expect([service, await tablesOf(service, 'ann-4711')]).toEqual([service, []]);
-      expect([service, await tablesOf(service, 'quokka')]).toEqual([service, []]);
+    for (const service of services) {
+      expect([service, await columnsOf(service, 'ann-4711')]).toEqual([service, []]);
+      expect([service, await columnsOf(service, 'quokka')]).toEqual([service, []]);
     }
     expect((await stats(agent, asUser('bob-4712'))).body).toMatchObject({ documents: 1 });
     const traces = await gateway.call('/v1/traces/follow', { key: tenant.adminKey });
@@ -122,7 +133,7 @@ describe('an agent that is deleted while memory is down', () => {
     await gateway.startMember('memory-1');
     await gateway.startMember('agent-1');
     await eventually(async () => expect(await used()).toBe(before - 2));
-    expect(await tablesOf('memory', 'axolotl')).toEqual([]);
+    expect(await columnsOf('memory', 'axolotl')).toEqual([]);
     await eventually(async () =>
       expect(await gateway.rows('agent', 'select from agent_jobs.job')).toEqual([]),
     );

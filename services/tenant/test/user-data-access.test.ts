@@ -3,7 +3,7 @@ import { scopesOf } from '@gatehouse/contract/scopes';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { tablesWith } from '@gatehouse/test/tables-with';
+import { columnsWith } from '@gatehouse/test/columns-with';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { UserDataClient } from './user-data.ts';
 
@@ -37,7 +37,7 @@ describe('rights', () => {
     expect(own.status).toBe(202);
     await users.untilCompleted(tenant, 'kim', own.body.id);
     // Its acting user is not in the audit log either.
-    await eventually(async () => expect(await tablesWith(rows, 'kim')).toEqual([]));
+    await eventually(async () => expect(await columnsWith(rows, 'kim')).toEqual([]));
     const { id } = await users.start(tenant, 'lea');
     for (const answer of [await users.delete(bound, 'lea'), await users.get(bound, 'lea', id)]) {
       expect(answer.status).toBe(403);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { tablesWith } from '@gatehouse/test/tables-with';
+import { columnsWith } from '@gatehouse/test/columns-with';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 import { statusesOf, UserDataClient } from './user-data.ts';
 import { participants } from '../src/deletions/participants.ts';
@@ -121,7 +121,7 @@ describe('a deletion of the data of a user', () => {
     const userId = 'eve@example.com';
     const { id } = await users.start(tenant, userId);
     await users.untilCompleted(tenant, userId, id);
-    await eventually(async () => expect(await tablesWith(rows, userId)).toEqual([]));
+    await eventually(async () => expect(await columnsWith(rows, userId)).toEqual([]));
     const log = await service.call(
       'GET',
       `/internal/v1/owner/audit-log?tenant_id=${tenant.id}&action=user_data.deletion_requested&limit=1`,
