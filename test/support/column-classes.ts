@@ -24,7 +24,7 @@ const outboxes = (...names: string[]): Record<string, Table> =>
   );
 const deadLetters: Table = { personal: 'payload', neutral: 'id received_at origin reason' };
 const idempotency: Table = { brief: 'response', neutral: 'id tenant_id key target fingerprint expires_at' };
-const migrations: Table = { neutral: 'id name run_on' };
+const migrations: Table = { neutral: 'id name run_on checksum version' };
 const minuteCounts: Table = { neutral: 'tenant_id kind minute count' };
 const refusedAddresses: Table = { personal: 'address', neutral: 'minute requests' };
 const transfers: Table = { neutral: 'id source_tenant_id target_tenant_id state created_at ended_at' };

@@ -246,7 +246,9 @@ describe('ForgetUser', () => {
       documents: 2n,
       entities: 1n,
     });
-    expect(await memory.rows(`select from memory.graphs where tenant_id = $1 and user_id = 'ann'`, [own.id])).toHaveLength(0);
+    expect(
+      await memory.rows(`select from memory.graphs where tenant_id = $1 and user_id = 'ann'`, [own.id]),
+    ).toHaveLength(0);
   });
 
   it('refuses turns from before, and stores those after it', async () => {
