@@ -58,7 +58,7 @@ const tenant: Record<string, Table> = {
   },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
   limit_holders: { neutral: 'id seen_at' },
-  limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence' },
+  limit_holds: { neutral: 'holder_id tenant_id subject_id resource window_start amount sequence spare' },
   limit_uses: {
     neutral: `tenant_id subject_id resource window_start used published_percent starts_at ends_at previous_window
       previous_ends_at`,
@@ -124,8 +124,8 @@ const agent: Record<string, Table> = {
   },
   mcp_servers: {
     secret: 'secrets',
-    neutral: `id tenant_id name url transport auth tool_filter timeout_ms enabled status status_reason connection_id
-      protocol_version tools tools_updated_at tools_expire_at trust accepted tools_revision failures retry_at locked_by
+    neutral: `id tenant_id name url transport auth client_issuer other_issuer tool_filter timeout_ms enabled status status_reason
+      connection_id protocol_version tools tools_updated_at tools_expire_at trust accepted tools_revision failures retry_at locked_by
       arriving_in created_at updated_at`,
   },
 };
