@@ -168,6 +168,10 @@ const operationsAt = (kind: string): string[] => [
   ...(kind === 'entra' ? [] : ['files']),
 ];
 
+/** The operation that keys and breakers know it by. */
+const scopeOf = (operation: string): string =>
+  ['responses', 'stream', 'trigger'].includes(operation) ? 'chat' : operation;
+
 /** A model of which nothing is known before. */
 const modelFor = (kind: string, worst: string, name: string): string => `${kind}-${worst}-${name}`;
 
@@ -202,21 +206,29 @@ function tenantOf(kind: string): string {
 
 describe.each(kinds)('by the credentials "%s" of a provider', (kind) => {
   const operations = operationsAt(kind);
-  it.each(operations)('the worst "%s" of one tenant keeps no other from any operation', async (worst) => {
-    const one = tenantOf(kind);
-    for (const [index, name] of names.entries()) {
-      const model = modelFor(kind, worst, name);
-      provider.ofFiles = name;
-      // As many failures open a circuit.
-      const times = (refusals[name]?.[0] ?? 500) >= 500 || name === 'odd' ? 10 : 1;
-      await Promise.all(Array.from({ length: times }, () => ask(worst, model, `refuse with ${name}`, one)));
-      provider.ofFiles = null;
-      const other = newId();
-      for (const operation of new Set([worst, operations[index % operations.length] ?? ''])) {
-        provider.calls.length = 0;
-        const status = await ask(operation, model, 'hi', other);
-        expect([name, operation, status, provider.calls[0]]).toEqual([name, operation, 200, operation]);
+  it.each(operations)(
+    'the worst "%s" of one tenant keeps no other from any operation, nor itself from others',
+    async (worst) => {
+      const one = tenantOf(kind);
+      for (const [index, name] of names.entries()) {
+        const model = modelFor(kind, worst, name);
+        provider.ofFiles = name;
+        // As many failures open a circuit.
+        const times = (refusals[name]?.[0] ?? 500) >= 500 || name === 'odd' ? 10 : 1;
+        await Promise.all(Array.from({ length: times }, () => ask(worst, model, `refuse with ${name}`, one)));
+        provider.ofFiles = null;
+        const next = operations[index % operations.length] ?? worst;
+        const asked: [tenantId: string, operation: string][] = [
+          [newId(), worst],
+          [newId(), next],
+        ];
+        if (scopeOf(next) !== scopeOf(worst)) asked.push([one, next]);
+        for (const [tenantId, operation] of asked) {
+          provider.calls.length = 0;
+          const status = await ask(operation, model, 'hi', tenantId);
+          expect([name, operation, status, provider.calls[0]]).toEqual([name, operation, 200, operation]);
+        }
       }
-    }
-  });
+    },
+  );
 });
