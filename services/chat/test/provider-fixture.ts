@@ -10,6 +10,7 @@ import { frameData } from '../src/wire/sse-frames.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { HttpAdapter } from '../src/providers/http-adapter.ts';
 import { kindOf } from '../src/providers/provider-kinds.ts';
+import { Pieces } from '../src/wire/pieces.ts';
 
 export const providerKey = 'sk-provider';
 
@@ -93,7 +94,7 @@ export function unaryCall(x_simulator: object = {}, body: object = {}): Provider
     api: 'chat',
     ...{ operation: 'chat', model: 'm', stream: false },
     headers: {},
-    body: Buffer.from(JSON.stringify(request)),
+    body: Pieces.of(Buffer.from(JSON.stringify(request))),
     trace: continueTrace(undefined),
     signal: new AbortController().signal,
     onHeaders: () => undefined,

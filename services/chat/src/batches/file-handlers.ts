@@ -17,15 +17,12 @@ import { answerUpload, type UploadDependencies } from './upload-http.ts';
 const mostListed = 100;
 /** An upload has a line in memory, and a connection to the provider. */
 const uploadsInFlight = { perKey: 2, slots: 16, maxWaiting: 0, tooMany: tooMany('uploads of files') };
-/** Each upload has one line at a time. */
-const checksInFlight = { perKey: 1, slots: 4, maxWaiting: uploadsInFlight.perKey };
 
 /** Files of batches, each for the tenant and the user that it was made for; others get a 404. */
-export function fileHandlers(given: Omit<UploadDependencies, 'checks'> & { downloads: FairQueue }): {
+export function fileHandlers(dependencies: UploadDependencies & { downloads: FairQueue }): {
   handlers: Record<string, Handler>;
   rawHandlers: Record<string, RawHandler>;
 } {
-  const dependencies = { ...given, checks: new FairQueue(checksInFlight) };
   const { pool, sealed } = dependencies;
   const uploads = new FairQueue(uploadsInFlight);
   const shown = ({ id, content }: ListedFile, tenantId: string): Fields =>
@@ -44,7 +41,7 @@ export function fileHandlers(given: Omit<UploadDependencies, 'checks'> & { downl
         });
       },
       'files.content': (request, response, call) =>
-        given.downloads.run(tenantOf(call).tenantId, () =>
+        dependencies.downloads.run(tenantOf(call).tenantId, () =>
           sendContent(dependencies, { request, response, call }),
         ),
     },

@@ -1,11 +1,12 @@
 import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
-import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import { isFields } from '@gatehouse/kit/fields';
 import { linesOf, type Line } from '@gatehouse/kit/json-lines';
 import type { Target } from '../catalogue/target.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { memberRanges, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { LargeWork } from '../wire/large-work.ts';
+import { Pieces } from '../wire/pieces.ts';
 import { kindsByUrl, RequestSum, type BatchKind } from './batch-requests.ts';
 import { CustomIds } from './custom-ids.ts';
 import { noShare, unchanged } from './unchanged-request.ts';
@@ -22,18 +23,13 @@ const keepsSeal = (): boolean => false;
 export class InputLines {
   readonly #targetFor: (model: string, api: BatchKind['api']) => Target;
   readonly #tenantId: string;
-  readonly #checks: FairQueue;
   readonly #ids = new CustomIds();
   #sum: RequestSum | null = null;
 
   /** `targetFor`: finds the deployment of the first request's model. */
-  constructor(
-    targetFor: (model: string, api: BatchKind['api']) => Target,
-    { tenantId, checks }: { tenantId: string; checks: FairQueue },
-  ) {
+  constructor(targetFor: (model: string, api: BatchKind['api']) => Target, tenantId: string) {
     this.#targetFor = targetFor;
     this.#tenantId = tenantId;
-    this.#checks = checks;
   }
 
   /** The requests so far; null before the first. */
@@ -41,20 +37,22 @@ export class InputLines {
     return this.#sum;
   }
 
-  /** Each line for the provider, once it is checked. Throws a 400 that names the line. */
+  /** Each line for the provider in pieces, once it is checked. Throws a 400 that names the line. */
   async *checked(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
     for await (const line of linesOf(file, maxLineBytes)) {
       if (this.#ids.size >= maxLines)
         throw new AppError('invalid_value', `The file has more than ${maxLines} lines.`, { param: 'file' });
-      const check = (): Promise<Buffer> => this.#checked(line);
-      yield await this.#checks.run(this.#tenantId, check).catch((error: unknown) => {
+      // A line is in memory several times while it is checked.
+      const work = { tenantId: this.#tenantId, bytes: line.bytes.length };
+      const checked = await LargeWork.during(work, () => this.#checked(line)).catch((error: unknown) => {
         throw named(error, line);
       });
+      yield* checked.all;
     }
     if (this.#sum === null) throw new AppError('invalid_value', 'The file has no lines.', { param: 'file' });
   }
 
-  async #checked({ bytes }: Line): Promise<Buffer> {
+  async #checked({ bytes }: Line): Promise<Pieces> {
     const { id, url, body } = await this.#partsOf(bytes);
     const kind = kindsByUrl.get(url);
     if (kind === undefined)
@@ -72,7 +70,7 @@ export class InputLines {
       const rewrite = { ...unchanged, keepsSeal, model: upstreamModel, reasons };
       const rewritten = request.source(noShare).rewritten(rewrite);
       const head = JSON.stringify({ custom_id: id, method: 'POST', url });
-      return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), rewritten, Buffer.from('}\n')]);
+      return new Pieces([Buffer.from(`${head.slice(0, -1)},"body":`), ...rewritten.all, Buffer.from('}\n')]);
     });
   }
 

@@ -44,8 +44,10 @@ const api = 'anthropic';
 /** Batches of a page: each is decrypted. A client that asks for more finds `has_more`. */
 const mostListed = 100;
 
-/** A body is in memory twice while it is checked, and once until its provider has it. */
+/** A body is in memory until its provider has it. */
 const startsInFlight = { perKey: 1, slots: 2, maxWaiting: 2, tooMany: tooMany('starts of batches') };
+/** A part of a body that is sent at once. */
+const partBytes = 256 * 1024;
 /** A piece that is hashed in a few milliseconds. */
 const hashedBytes = 1024 * 1024;
 
@@ -179,7 +181,7 @@ async function fingerprintOf(
   return hash.digest();
 }
 
-/** The body of a request until its requests are read: their provider gets others, which are in memory then. */
+/** The body of a request until its requests are read: their provider gets pieces of it. */
 interface HeldBody {
   body: Buffer;
 }
@@ -204,21 +206,26 @@ async function create(
   await dependencies.counts.count(tenantId, 'message_batches');
   const settings = await dependencies.settings.getForKey(principal, call);
   const id = newId();
-  const { requests, firstId, parts } = await starts.run(tenantId, () =>
+  const { requests, firstId, body } = await starts.run(tenantId, () =>
     checked(dependencies, { held, headers, settings, userId, tenantId, firstName: nameOfFirst(id) }),
   );
   const { resources, key } = await acceptedKey(dependencies, api, {
     ...{ model: requests.model, target: requests.target, tenantId },
   });
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
   return startBatch(dependencies, {
     ...{ id, call: { ...call, claim }, api, kind: messagesKind, key, resources, requestDigest, client },
     ...{ requests: requests.sum, model: requests.model, settings, param: 'requests' },
     ...{ inputFileId: id, providerFileId: '', firstId: sealed.seal({ firstId }, { id, tenantId }) },
     ask: (signal) =>
       resources.json({
-        ...{ method: 'POST', path: batchesPath, body: Readable.from(parts), isAnswer: hasId, signal },
-        headers: { ...headers, 'content-type': 'application/json', 'content-length': String(length) },
+        ...{
+          method: 'POST',
+          path: batchesPath,
+          body: Readable.from(body.parts(partBytes)),
+          isAnswer: hasId,
+          signal,
+        },
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': String(body.length) },
       }),
     shown: (object) => shownMessageBatch(object, { id, ended: false, hasResults: false }),
   });

@@ -5,6 +5,8 @@ import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+import { LargeWork } from '../wire/large-work.ts';
+import { Pieces } from '../wire/pieces.ts';
 import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
 import { CustomIds } from './custom-ids.ts';
 import { noShare, unchanged } from './unchanged-request.ts';
@@ -13,16 +15,14 @@ import { noShare, unchanged } from './unchanged-request.ts';
 const maxRequests = 10_000;
 /** As Anthropic has it. */
 const idPattern = /^[a-zA-Z0-9_-]{1,64}$/;
-/** Small requests are joined, since each buffer has an overhead. */
-const partBytes = 64 * 1024;
 
 /** The body of a batch for its provider. */
 export interface CheckedMessages {
   requests: RequestSum;
   /** The client's name of the first request. */
   firstId: string;
-  /** The body in parts. */
-  parts: readonly Buffer[];
+  /** The body, in pieces of the client's. */
+  body: Pieces;
 }
 
 export interface MessageRequestsOptions {
@@ -51,20 +51,23 @@ export class MessageRequests {
 
   /** The first request gets the name `firstName`. Throws a 400 that names the request which is wrong. */
   async checked(firstName: string): Promise<CheckedMessages> {
-    const parts = new Parts();
+    const pieces: Buffer[] = [Buffer.from('{"requests":[')];
     let firstId = '';
-    parts.add(Buffer.from('{"requests":['));
     for (const [index, range] of (await this.#ranges()).entries()) {
       const { id, params } = await this.#request(range).catch((error: unknown) => {
         throw named(error, `requests.${index}`);
       });
       if (index === 0) firstId = id;
       const head = JSON.stringify({ custom_id: index === 0 ? firstName : id });
-      parts.add(Buffer.from(`${index === 0 ? '' : ','}${head.slice(0, -1)},"params":`), params, close);
+      pieces.push(
+        Buffer.from(`${index === 0 ? '' : ','}${head.slice(0, -1)},"params":`),
+        ...params.all,
+        close,
+      );
     }
-    parts.add(Buffer.from(']}'));
+    pieces.push(Buffer.from(']}'));
     if (this.#sum === null) throw new Error('the first request names the model');
-    return { requests: this.#sum, firstId, parts: parts.all };
+    return { requests: this.#sum, firstId, body: new Pieces(pieces) };
   }
 
   async #ranges(): Promise<readonly Range[]> {
@@ -84,16 +87,17 @@ export class MessageRequests {
     return ranges;
   }
 
-  async #request(range: Range): Promise<{ id: string; params: Buffer }> {
+  async #request(range: Range): Promise<{ id: string; params: Pieces }> {
     const members = await this.#members(range, ['custom_id', 'params']);
     const [idRange, params] = [members.get('custom_id'), members.get('params')];
     if (idRange === undefined) throw missing('custom_id');
     if (params === undefined) throw missing('params');
     const id = await this.#id(idRange);
     const bytes = this.#body.subarray(params.from, params.until);
+    const work = { tenantId: this.#tenantId, bytes: bytes.length };
     return {
       id,
-      params: await this.#params(bytes).catch((error: unknown) => {
+      params: await LargeWork.during(work, () => this.#params(bytes)).catch((error: unknown) => {
         throw named(error, 'params');
       }),
     };
@@ -110,7 +114,7 @@ export class MessageRequests {
     return id;
   }
 
-  async #params(bytes: Buffer): Promise<Buffer> {
+  async #params(bytes: Buffer): Promise<Pieces> {
     const tenantId = this.#tenantId;
     const { targetFor, headers, sealsFor } = this.#options;
     const parsed = await parseBody(bytes, tenantId);
@@ -138,32 +142,6 @@ export class MessageRequests {
 }
 
 const close = Buffer.from('}');
-
-/** Bytes in buffers that are not small. */
-class Parts {
-  readonly #all: Buffer[] = [];
-  #open: Buffer[] = [];
-  #size = 0;
-
-  add(...bytes: readonly Buffer[]): void {
-    for (const each of bytes) {
-      this.#open.push(each);
-      this.#size += each.length;
-    }
-    if (this.#size >= partBytes) this.#close();
-  }
-
-  get all(): readonly Buffer[] {
-    this.#close();
-    return this.#all;
-  }
-
-  #close(): void {
-    if (this.#size > 0) this.#all.push(Buffer.concat(this.#open, this.#size));
-    this.#open = [];
-    this.#size = 0;
-  }
-}
 
 function missing(param: string): AppError {
   return new AppError('missing_required_parameter', `${param} is missing.`, { param });

@@ -3,7 +3,6 @@ import { leaving, tenantOf, type Call, type RawCall } from '@gatehouse/http/app'
 import { streamedRequest, type Claim } from '@gatehouse/http/idempotency-key';
 import type { Reply } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';
-import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import type { Model } from '../catalogue/catalogue.ts';
@@ -32,8 +31,6 @@ const lookMs = 5 * 60_000;
 
 export interface UploadDependencies extends BatchDependencies {
   uploadPace: UploadPace;
-  /** A line is in memory several times while it is checked. */
-  checks: FairQueue;
 }
 
 /**
@@ -66,10 +63,7 @@ async function upload(
   const { tenantId, userId } = principal;
   await dependencies.counts.count(tenantId, 'file_uploads');
   const settings = await dependencies.settings.getForKey(principal, call);
-  const lines = new InputLines(targetsFor(dependencies, { settings, userId }), {
-    tenantId,
-    checks: dependencies.checks,
-  });
+  const lines = new InputLines(targetsFor(dependencies, { settings, userId }), tenantId);
   const id = newId();
   const body = new UploadBody(lines.checked(form.file()), nameAtProvider(id));
   try {

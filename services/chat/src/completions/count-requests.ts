@@ -10,6 +10,7 @@ import type { RunSeals } from '../providers/run-seals.ts';
 import type { TurnTools } from '../tools/tools.ts';
 import type { Translation } from '../translation/translation.ts';
 import { LargeWork } from '../wire/large-work.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 /** A dialect with counts of tokens. */
 export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
@@ -49,7 +50,7 @@ export async function countRequest(
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
   const translation = translationFor(name, model, { account: () => options.account });
-  const write = (): Buffer => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
+  const write = (): Pieces => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
   if (translation === null)
     return {
       body: write(),
@@ -59,12 +60,12 @@ export async function countRequest(
     };
   const { tenantId } = options;
   const translated = await LargeWork.during({ tenantId, bytes: counted.source.bytes }, () =>
-    translatedCount(translation, write(), tenantId),
+    translatedCount(translation, write().whole, tenantId),
   );
   return translated === null
     ? null
     : {
-        body: translated,
+        body: Pieces.of(translated),
         headers: {},
         answerIn: (_bytes, fields) => {
           const tokens = fields[translation.countName ?? ''];
@@ -93,7 +94,7 @@ function bodyFor(
   { dialect, source, target, tools }: Counted,
   { upstreamModel, reasoning }: Model,
   { keepsSeal, isTranslated }: Pick<CountOptions, 'keepsSeal'> & { isTranslated: boolean },
-): Buffer {
+): Pieces {
   return source.rewritten({
     ...(keepsSeal !== undefined && { keepsSeal }),
     ...{ isTranslated, api: dialect.name, model: upstreamModel, reasons: reasoning },

@@ -7,6 +7,7 @@ import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 import type { JsonSource } from '../wire/json-text.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 /**
  * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
@@ -169,7 +170,7 @@ export interface RequestSource {
   /** Bytes of the client's request; 0 once it is released. */
   readonly bytes: number;
   /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
-  rewritten(rewrite: Rewrite): Buffer;
+  rewritten(rewrite: Rewrite): Pieces;
   /** Names of hints that the body for a model has no place for. */
   leftOut?(model: AnsweringModel): readonly string[];
   /** Frees the text: the answer has begun, and no further provider call follows. */

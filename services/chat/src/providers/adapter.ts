@@ -3,6 +3,7 @@ import type { Operation, UpstreamApi } from '../dialects/dialect.ts';
 import type { Credentials } from './credentials.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
+import type { Pieces } from '../wire/pieces.ts';
 
 /** One call of a provider. */
 export interface ProviderCall {
@@ -18,7 +19,7 @@ export interface ProviderCall {
   /** Those of the client that its API passes on, by lower-case name. */
   headers: Readonly<Record<string, string>>;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
-  body: Buffer | null;
+  body: Pieces | null;
   /** In place of those of the provider. */
   credentials?: Credentials | undefined;
   /** The secrets that prove it. The adapter sets them once it is sent. */

@@ -9,6 +9,7 @@ import { translationBetween, type StreamTranslation, type Translation } from '..
 import { LargeWork } from '../wire/large-work.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 interface TranslationOptions {
   sealSummary?: ((summary: string) => string) | undefined;
@@ -147,7 +148,7 @@ export function hasBegun(
 interface WrittenRequest {
   /** Bytes of the client's request. */
   bytes: number;
-  write: () => Buffer;
+  write: () => Pieces;
   signal: AbortSignal;
 }
 
@@ -156,11 +157,12 @@ export async function translatedRequest(
   translation: Translation,
   { bytes, write, signal }: WrittenRequest,
   asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
-): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
+): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
   try {
-    return await LargeWork.during({ tenantId: asked.tenantId, bytes, signal }, () =>
-      translation.request(write(), asked),
+    const { body, ignored } = await LargeWork.during({ tenantId: asked.tenantId, bytes, signal }, () =>
+      translation.request(write().whole, asked),
     );
+    return { body: Pieces.of(body), ignored };
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

@@ -10,6 +10,7 @@ import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 /** Larger than any count. */
 const maxCountBytes = 64 * 1024;
@@ -32,7 +33,7 @@ export interface CountCall {
 
 /** A request in the terms of a model's provider. */
 export interface CountRequest {
-  body: Buffer;
+  body: Pieces;
   /** Headers of the client that the API passes on. */
   headers: Readonly<Record<string, string>>;
   /** The count as its client gets it; null for an answer that is none. */

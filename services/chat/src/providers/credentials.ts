@@ -1,4 +1,5 @@
 import type { CatalogueSecrets } from '../catalogue/catalogue-file.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 export type Secrets = CatalogueSecrets;
 
@@ -8,7 +9,7 @@ export interface OutgoingRequest {
   path: string;
   /** Beside those that all calls have. */
   headers: Readonly<Record<string, string>>;
-  body: Buffer;
+  body: Pieces;
 }
 
 /** The gateway's right to call a provider. */

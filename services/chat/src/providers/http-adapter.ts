@@ -13,12 +13,15 @@ import { secretsIn } from './repeated-secrets.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const connectTimeoutMs = 10_000;
 
 /** Smaller bodies may stay in memory; that costs less than an iterable. */
 const largeBytes = 64 * 1024;
-const nothing = Buffer.alloc(0);
+const nothing = new Pieces([]);
+/** A larger part would be in memory once more while it is encrypted. */
+const partBytes = 256 * 1024;
 
 /** Unpacks gzip, deflate, br and zstd. The unpacked answer is limited like one that was not packed. */
 const unpack = withoutWarning(() => interceptors.decompress({ skipErrorResponses: false }));
@@ -38,8 +41,8 @@ function ignore(): void {
   // Nothing is done.
 }
 
-async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield await Promise.resolve(bytes);
+async function* inParts(bytes: Pieces): AsyncGenerator<Buffer> {
+  for (const part of bytes.parts(partBytes)) yield await Promise.resolve(part);
 }
 
 export interface ResourceRequest {
@@ -140,8 +143,7 @@ export class HttpAdapter implements ProviderAdapter {
       signal,
     } = request;
     const path = this.#basePath + request.path;
-    const noBody = Buffer.alloc(0);
-    const proof = await credentials.headersFor({ path, headers: asked, body: noBody });
+    const proof = await credentials.headersFor({ path, headers: asked, body: nothing });
     const headers = { 'user-agent': 'gatehouse', 'accept-encoding': 'identity', ...proof, ...asked };
     const sent = { method, path, headers, body, signal };
     const { statusCode: status, ...answer } = await this.#unpacking.request(sent);
@@ -236,7 +238,7 @@ export class HttpAdapter implements ProviderAdapter {
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
-    const body = isLarge ? (once(bytes) as unknown as Readable) : bytes;
+    const body = isLarge ? (inParts(bytes) as unknown as Readable) : bytes.whole;
     const call = { method: 'POST', path, headers, body } as const;
     if (!this.#isRetired) {
       this.#unpacking.dispatch(call, handler);

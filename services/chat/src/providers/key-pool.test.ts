@@ -8,6 +8,7 @@ import { fixedHeaders } from './credentials.ts';
 import { fileKey } from './grants/file-key.ts';
 import { KeyPool, type KeySource, type PoolKey } from './key-pool.ts';
 import { ProviderFailure } from './provider-failure.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 let now = 0;
 let failing: (number | null)[][];
@@ -151,7 +152,7 @@ describe('a key in a file', () => {
     const sent: string[] = [];
     const provider = async (key: PoolKey | null): Promise<void> => {
       const sentAt = monotonicMs();
-      const proof = await key?.credentials.headersFor({ path: '/', headers: {}, body: Buffer.alloc(0) });
+      const proof = await key?.credentials.headersFor({ path: '/', headers: {}, body: new Pieces([]) });
       sent.push(proof?.['key'] ?? '');
       if (proof?.['key'] === good) return;
       const isStale = (await key?.credentials.refused?.(401, sentAt)) ?? false;

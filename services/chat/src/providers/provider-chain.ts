@@ -39,6 +39,7 @@ import { Repeats } from './retry-delay.ts';
 import type { RunSeals } from './run-seals.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 /** The receiver that waits for the answer of a chain. */
 export interface AnswerReceiver {
@@ -196,10 +197,10 @@ export class ProviderChain {
     model: Model,
     translation: Translation | null,
     rotation: KeyRotation | null,
-  ): Promise<{ body: Buffer; ignored: readonly string[] } | AppError> {
+  ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
-    const write = (): Buffer =>
+    const write = (): Pieces =>
       source.rewritten({
         api: translation === null ? model.api : api,
         isTranslated: translation !== null,
@@ -364,7 +365,7 @@ interface Calling {
   rotation: KeyRotation | null;
   trace: TraceContext;
   /** The request; null once it was sent. */
-  body: Buffer | null;
+  body: Pieces | null;
   /** Null where the provider speaks the client's API. */
   translation: Translation | null;
   /** The last call that was made. */
@@ -372,7 +373,7 @@ interface Calling {
 }
 
 /** A request; the 400 of one that its provider can't read. */
-function orRefusal(rewritten: () => Buffer): Buffer | AppError {
+function orRefusal(rewritten: () => Pieces): Pieces | AppError {
   try {
     return rewritten();
   } catch (error) {

@@ -2,6 +2,7 @@ import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderCall } from './adapter.ts';
 import type { Credentials, OutgoingRequest } from './credentials.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 /** A call in the terms of its API. */
 export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch' | 'headers'>;
@@ -10,12 +11,12 @@ export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream
 export interface ProviderKind {
   credentials: Credentials;
   /** The request of a call: its path, and headers and body where the kind wants them otherwise than the API has them. */
-  requestOf(call: ApiCall, body: Buffer): OutgoingRequest;
+  requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
   /** Names of hints in the headers of a call that providers of the kind don't take, which are left out. */
   leftOut?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
   /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
-  batchOf?(call: ApiCall, body: Buffer): EmbeddingBatch | null;
+  batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }
 
 /** A call for vectors that its provider takes in several requests. */
@@ -29,7 +30,7 @@ export interface EmbeddingBatch {
 }
 
 export interface BatchPart {
-  body: Buffer;
+  body: Pieces;
   /** The number of texts in it. */
   texts: number;
 }

@@ -1,5 +1,6 @@
 import { comma, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
 import { elementsOf, type Member } from './json-members.ts';
+import { Pieces } from './pieces.ts';
 
 /** JSON text in parts, of which a buffer is not changed into a string. */
 export type Text = string | Buffer | readonly (string | Buffer)[];
@@ -63,7 +64,7 @@ export function removeMembers(members: readonly Member[], names: ReadonlySet<str
 }
 
 /** The text with changes: edits as below, and members behind the last one. */
-export function applyChanges(body: Buffer, members: readonly Member[], { edits, added }: Changes): Buffer {
+export function applyChanges(body: Buffer, members: readonly Member[], { edits, added }: Changes): Pieces {
   const last = members.at(-1);
   const atEnd = last === undefined ? [] : added.map((text) => addedBehind(last, text));
   return applyEdits(body, [...edits, ...atEnd]);
@@ -73,9 +74,8 @@ function addedBehind({ valueEnd }: Member, text: Text): Edit {
   return { at: valueEnd, until: valueEnd, text: [',', text].flat() };
 }
 
-/** Edits must not overlap; those at one place come in their order. */
-export function applyEdits(body: Buffer, edits: Edit[]): Buffer {
-  if (edits.length === 0) return body;
+/** Edits must not overlap; those at one place come in their order. Nothing else is copied. */
+export function applyEdits(body: Buffer, edits: Edit[]): Pieces {
   const parts: Buffer[] = [];
   let from = 0;
   for (const edit of edits.sort((a, b) => a.at - b.at)) {
@@ -84,5 +84,5 @@ export function applyEdits(body: Buffer, edits: Edit[]): Buffer {
     from = edit.until;
   }
   parts.push(body.subarray(from));
-  return Buffer.concat(parts);
+  return new Pieces(parts.filter(({ length }) => length > 0));
 }

@@ -1,11 +1,12 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { objectMembers, type Member } from './json-members.ts';
+import type { Pieces } from './pieces.ts';
 
 /** APIs have about forty. Each provider call goes through all of them. */
 const maxMembers = 1_000;
 
 /** Writes a request anew, by its text and the places of its members. */
-export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Buffer;
+export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Pieces;
 
 /** A request as the client wrote it, and where its members are. */
 export class RequestText<Rewrite> {
@@ -27,7 +28,7 @@ export class RequestText<Rewrite> {
     return this.#text?.body.length ?? 0;
   }
 
-  rewritten(rewrite: Rewrite): Buffer {
+  rewritten(rewrite: Rewrite): Pieces {
     if (this.#text === null) throw new Error('the request was released already');
     return this.#rewrite(this.#text.body, rewrite, this.#text.members);
   }

@@ -6,6 +6,7 @@ import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept } from '../marked-seals.ts';
 import { asAnthropic, samplingNames } from './defaults.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /**
  * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
@@ -16,7 +17,7 @@ export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite & { thinks: boolean; seals?: ReadonlyMap<number, SealedMessage> },
   members: readonly Member[] = objectMembers(body),
-): Buffer {
+): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
   // Parsers differ in which of two equal names they take, so every one of them is replaced.

@@ -8,6 +8,7 @@ import { checkFields, valueOf } from './fields.ts';
 import { GeminiRequest } from './gemini-request.ts';
 import { checkRequest } from './request.ts';
 import { named, renameModel, rewriteRequest } from './request-rewrite.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 const wholeName = 'generateContentRequest';
 
@@ -39,7 +40,7 @@ class GeminiCountRequest extends GeminiRequest {
  * Additions of an agent have a place in a whole request only, so contents alone become one. Translation reads the request for
  * content itself.
  */
-function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]): Buffer {
+function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]): Pieces {
   const wholes = named(members, wholeName).filter(
     ({ valueStart, valueEnd }) => body.toString('latin1', valueStart, valueEnd) !== 'null',
   );
@@ -49,19 +50,19 @@ function rewriteCount(body: Buffer, rewrite: Rewrite, members: readonly Member[]
     if (rewrite.isTranslated === true) return rewritten;
     return rewrite.systemPrompt === null && rewrite.tools === null
       ? rewritten
-      : wrapped(rewritten, named(members, 'model').length > 0 ? null : rewrite.model);
+      : wrapped(rewritten.whole, named(members, 'model').length > 0 ? null : rewrite.model);
   }
   const text = rewriteRequest(body.subarray(last.valueStart, last.valueEnd), rewrite);
   if (rewrite.isTranslated === true) return text;
   const edits: Edit[] = [];
   for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
-  for (const { valueStart: at, valueEnd: until } of wholes) edits.push({ at, until, text });
+  for (const { valueStart: at, valueEnd: until } of wholes) edits.push({ at, until, text: text.all });
   return applyChanges(body, members, { edits, added: [] });
 }
 
 /** A whole request names its model. */
-function wrapped(request: Buffer, model: string | null): Buffer {
+function wrapped(request: Buffer, model: string | null): Pieces {
   const start = request.indexOf('{') + 1;
   const own = model === null ? '' : `"model":${JSON.stringify(`models/${model}`)},`;
-  return Buffer.concat([Buffer.from(`{"${wholeName}":{${own}`), request.subarray(start), Buffer.from('}')]);
+  return new Pieces([Buffer.from(`{"${wholeName}":{${own}`), request.subarray(start), Buffer.from('}')]);
 }

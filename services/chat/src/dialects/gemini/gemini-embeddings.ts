@@ -10,6 +10,7 @@ import { noThinking, type Thinking } from '../thinking.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { objectIn, objectsIn } from './fields.ts';
 import { membersAt, named, renameModel } from './request-rewrite.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /** A request for the vectors of one content or of several, whose types have been checked. */
 export class GeminiEmbeddings implements CompletionRequest {
@@ -86,7 +87,7 @@ export class GeminiEmbeddings implements CompletionRequest {
 }
 
 /** Renames the model, which stands in the path, in each request of a batch, too. */
-export function rewriteEmbeddings(body: Buffer, { model }: Rewrite, members: readonly Member[]): Buffer {
+export function rewriteEmbeddings(body: Buffer, { model }: Rewrite, members: readonly Member[]): Pieces {
   const edits: Edit[] = [];
   for (const member of named(members, 'model')) renameModel(body, member, model, edits);
   for (const { valueStart } of named(members, 'requests')) {

@@ -6,13 +6,14 @@ import { isKept } from '../marked-seals.ts';
 import { isSealed } from './content.ts';
 import { asGemini } from './defaults.ts';
 import { isNamed, numberOf } from './fields.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
 export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite,
   members: readonly Member[] = objectMembers(body),
-): Buffer {
+): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
   for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);

@@ -1,11 +1,12 @@
 import { openBracket, textEnd } from '@gatehouse/kit/json-bytes';
 import { elementsOf, type Member } from '../../wire/json-members.ts';
 import type { Rewrite } from '../dialect.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 /** OpenAI's embeddings with models of Google's API (https://ai.google.dev/api/embeddings): texts stay as they are written. */
 
 /** The request for `batchEmbedContents` with the texts of one whose input is a text, or a list of texts. */
-export function asBatch(body: Buffer, { model }: Rewrite, members: readonly Member[]): Buffer {
+export function asBatch(body: Buffer, { model }: Rewrite, members: readonly Member[]): Pieces {
   const named = (name: string): Member | undefined => members.findLast((member) => member.name === name);
   const input = named('input')?.valueStart ?? 0;
   const texts = body[input] === openBracket ? elementsOf(body, input) : [input];
@@ -16,7 +17,7 @@ export function asBatch(body: Buffer, { model }: Rewrite, members: readonly Memb
   const pieces: Buffer[] = [];
   for (const at of texts)
     pieces.push(pieces.length === 0 ? start : comma, head, body.subarray(at, textEnd(body, at) + 1), end);
-  return Buffer.concat([...pieces, close]);
+  return new Pieces([...pieces, close]);
 }
 
 const start = Buffer.from('{"requests":[');

@@ -4,13 +4,14 @@ import { limitNameAt, limitNames, type LimitName } from '../limit-names.ts';
 import type { Rewrite, TokenLimit } from '../dialect.ts';
 import { applyChanges, type Edit, type Text } from '../../wire/json-edits.ts';
 import { elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
 export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite,
   members: readonly Member[] = objectMembers(body),
-): Buffer {
+): Pieces {
   const edits: Edit[] = [];
   const added: Text[] = [];
   // Parsers differ in which of two equal names they take, so every one of them is replaced.

@@ -28,7 +28,7 @@ export class AskedView implements AnswerView {
     const isHeld = this.#asked.kept !== null && frame.includes(responseName);
     if (!isHeld && !this.#mayDiffer(frame)) return frame;
     const at = dataOf(frame);
-    if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at));
+    if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at)).whole;
     // Data in several lines is one value only once they are joined.
     const event = eventOf(frame);
     return event === null ? frame : this.frame(frameOf({ ...event.fields, type: event.type }));
@@ -37,7 +37,7 @@ export class AskedView implements AnswerView {
   async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
     if (this.#asked.kept === null && !this.#mayDiffer(bytes)) return bytes;
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
-    return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)));
+    return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
   }
 
   /**
@@ -57,7 +57,7 @@ export class AskedView implements AnswerView {
       const range = members?.get(name);
       return range === undefined || text === false ? [] : [{ at: range.from, until: range.until, text }];
     });
-    return applyEdits(bytes, edits);
+    return applyEdits(bytes, edits).whole;
   }
 
   /** Nearly all events have none of these. */

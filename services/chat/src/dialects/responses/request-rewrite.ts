@@ -8,6 +8,7 @@ import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept, sealTextIn } from '../marked-seals.ts';
 import { asResponses } from './defaults.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /** The element of `include` by which thoughts come as a text that only the provider can read. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
@@ -50,7 +51,7 @@ export function rewriteRequest(
   body: Buffer,
   rewrite: Rewrite & AskedState,
   members: readonly Member[] = objectMembers(body),
-): Buffer {
+): Pieces {
   const changes: Changes = { edits: [], added: [] };
   const { edits } = changes;
   // Parsers differ in which of two equal names they take, so every one of them is replaced.

@@ -48,7 +48,7 @@ function continued(body: Buffer, earlier: readonly Buffer[]): Buffer {
       edits.push({ at: until, until, text: '}]' });
     } else edits.push({ at, until, text: ['[', ...items, ']'] });
   }
-  return applyChanges(body, members, changes);
+  return applyChanges(body, members, changes).whole;
 }
 
 function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | null>): Buffer {
@@ -66,7 +66,7 @@ function withItems(body: Buffer, items: ReadonlyMap<number, Buffer | number | nu
   }
   const gone = [...items].filter(([, item]) => item === null).map(([place]) => place);
   removeFrom(body, input, new Set(gone), edits);
-  return applyEdits(body, edits);
+  return applyEdits(body, edits).whole;
 }
 
 /** The bytes of the response in the last event. */

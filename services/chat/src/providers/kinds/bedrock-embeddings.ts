@@ -3,6 +3,7 @@ import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../../dialect
 import { elementsOf, objectMembers } from '../../wire/json-members.ts';
 import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../../wire/json-parts.ts';
 import type { BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 /**
  * OpenAI's request for embeddings as calls of InvokeModel: Amazon's models take one text each, Cohere's 96. Texts stay as
@@ -25,7 +26,7 @@ function* partsOf(body: Buffer, embedder: BedrockEmbedder): Generator<BatchPart>
   const [head, end] = bodyAround(embedder, asked).map((text) => Buffer.from(text)) as [Buffer, Buffer];
   let texts: Buffer[] = [];
   const part = (): BatchPart => ({
-    body: Buffer.concat([head, ...texts.flatMap((text, index) => (index === 0 ? text : [comma, text])), end]),
+    body: new Pieces([head, ...texts.flatMap((text, index) => (index === 0 ? text : [comma, text])), end]),
     texts: texts.length,
   });
   for (const at of body[input] === openBracket ? elementsOf(body, input) : [input]) {

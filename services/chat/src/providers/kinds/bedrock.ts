@@ -11,6 +11,7 @@ import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
 import { bedrockBatch } from './bedrock-embeddings.ts';
 import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 const version = 'bedrock-2023-05-31';
 
@@ -24,7 +25,7 @@ export function bedrock(credentials: Credentials): ProviderKind {
     requestOf: (call, body) => ({
       path: `/model/${inPath(modelOf(call))}/${operationOf(call)}`,
       headers: {},
-      body: call.api === 'messages' ? messagesBody(call, body) : body,
+      body: call.api === 'messages' ? messagesBody(call, body.whole) : body,
     }),
     answersOf: (call) => ({
       format: call.api === 'messages' ? messagesFormat : converseFormat,
@@ -33,7 +34,8 @@ export function bedrock(credentials: Credentials): ProviderKind {
     }),
     leftOut: ({ api, headers, model }) =>
       api === 'messages' ? lostBetas(betasIn(headers), model).map((beta) => `anthropic-beta.${beta}`) : [],
-    batchOf: ({ operation, model }, body) => (operation === 'embeddings' ? bedrockBatch(model, body) : null),
+    batchOf: ({ operation, model }, body) =>
+      operation === 'embeddings' ? bedrockBatch(model, body.whole) : null,
   };
 }
 
@@ -61,14 +63,16 @@ function operationOf({ api, operation, stream }: ApiCall): string {
   return stream ? 'invoke-with-response-stream' : 'invoke';
 }
 
-function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Buffer {
+function messagesBody({ operation, headers, model }: ApiCall, body: Buffer): Pieces {
   const counts = operation === 'count';
   const asked = hostedMessages(body, {
     ...{ version, betas: bedrockBetas(betasIn(headers), model), withoutNames: ['model', 'stream'] },
     // A body to be counted is one that could be invoked.
     ...(counts && { defaults: { max_tokens: String(thinkingTokens(body) + 1) } }),
   });
-  return counts ? Buffer.from(`{"input":{"invokeModel":{"body":"${asked.toString('base64')}"}}}`) : asked;
+  return counts
+    ? Pieces.of(Buffer.from(`{"input":{"invokeModel":{"body":"${asked.whole.toString('base64')}"}}}`))
+    : asked;
 }
 
 /** The budget for thinking, which the limit of an answer must exceed. */

@@ -1,5 +1,6 @@
 import { applyChanges, removeMembers, type Changes } from '../../wire/json-edits.ts';
 import { named, objectMembers } from '../../wire/json-members.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 /** Anthropic's messages as other hosts of its models want them. */
 export interface HostedMessages {
@@ -17,7 +18,7 @@ export interface HostedMessages {
 export function hostedMessages(
   body: Buffer,
   { version, betas, withoutNames, defaults = {} }: HostedMessages,
-): Buffer {
+): Pieces {
   const members = objectMembers(body);
   const changes: Changes = { edits: [], added: [`"anthropic_version":${JSON.stringify(version)}`] };
   removeMembers(members, new Set([...withoutNames, 'anthropic_version']), changes.edits);

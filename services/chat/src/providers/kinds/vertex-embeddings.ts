@@ -5,6 +5,7 @@ import { elementRanges, memberRanges, parsedPart, wholeOf } from '../../wire/jso
 import { ProviderFailure } from '../provider-failure.ts';
 import type { ApiCall, BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
 import { vectorIn } from './bedrock-embeddings.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 /** Google's request for embeddings, of one content or a batch, as calls of Vertex AI's `predict`. */
 export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider: string): EmbeddingBatch {
@@ -55,7 +56,7 @@ function memberAt(body: Buffer, at: number, name: string): Member | undefined {
 function partOf(asked: readonly Asked[]): BatchPart {
   const instances = asked.flatMap(({ instance }, index) => (index === 0 ? [instance] : [comma, instance]));
   const end = Buffer.from(`],"parameters":${asked[0]?.parameters ?? '{}'}}`);
-  return { body: Buffer.concat([Buffer.from('{"instances":['), ...instances, end]), texts: asked.length };
+  return { body: new Pieces([Buffer.from('{"instances":['), ...instances, end]), texts: asked.length };
 }
 
 const comma = Buffer.from(',');

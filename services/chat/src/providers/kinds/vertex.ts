@@ -8,6 +8,7 @@ import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
 import { geminiMethod } from './by-api.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
+import type { Pieces } from '../../wire/pieces.ts';
 
 const version = 'vertex-2023-10-16';
 
@@ -25,10 +26,10 @@ export function vertex(
     requestOf: (call, body) => ({
       path: `${models}/${call.api === 'messages' ? claudePath(call) : geminiPath(call)}`,
       headers: {},
-      body: call.api === 'messages' ? claudeBody(call, body) : geminiBody(call, body),
+      body: call.api === 'messages' ? claudeBody(call, body.whole) : geminiBody(call, body),
     }),
     answersOf: ({ api }) => ({ format: api === 'messages' ? claudeFormat : dialects.gemini }),
-    batchOf: (call, body) => (call.operation === 'embeddings' ? vertexBatch(call, body, name) : null),
+    batchOf: (call, body) => (call.operation === 'embeddings' ? vertexBatch(call, body.whole, name) : null),
   };
 }
 
@@ -48,7 +49,7 @@ function inPath(model: string): string {
   return encodeURIComponent(model).replaceAll('%40', '@');
 }
 
-function claudeBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
+function claudeBody({ operation, headers }: ApiCall, body: Buffer): Pieces {
   const withoutNames = operation === 'count' ? [] : ['model'];
   return hostedMessages(body, { version, betas: betasIn(headers), withoutNames });
 }
@@ -56,14 +57,15 @@ function claudeBody({ operation, headers }: ApiCall, body: Buffer): Buffer {
 const wholeNames = ['generateContentRequest', 'generate_content_request'];
 
 /** Counts have the request itself here, in place of one inside a member, and the model in the path alone. */
-function geminiBody({ operation }: ApiCall, body: Buffer): Buffer {
-  if (operation !== 'count') return body;
+function geminiBody({ operation }: ApiCall, asked: Pieces): Pieces {
+  if (operation !== 'count') return asked;
+  const body = asked.whole;
   const members = objectMembers(body);
   const [whole] = wholeNames.flatMap((name) => named(members, name)).slice(-1);
   return withoutModel(whole === undefined ? body : body.subarray(whole.valueStart, whole.valueEnd));
 }
 
-function withoutModel(body: Buffer): Buffer {
+function withoutModel(body: Buffer): Pieces {
   const members = objectMembers(body);
   const changes: Changes = { edits: [], added: [] };
   removeMembers(members, new Set(['model']), changes.edits);
