@@ -54,6 +54,29 @@ describe('a body budget', () => {
     expect(() => budget.open('b', 1)).toThrow(perProcessFull);
   });
 
+  it('counts copies of a body that has begun without refusing them, and lets others wait until they are gone', async () => {
+    const budget = new BodyBudget({ perTenant: 100_000, perProcess: 200_000 });
+    const first = budget.open('a', 90_000);
+    first.grow(90_000);
+    first.copied(120_000);
+    first.copied(110_000);
+    expect(budget.inUse.bytes).toBe(200_000);
+    expect(() => budget.open('b', 1)).toThrow(perProcessFull);
+    const waiting = budget.open('b', null);
+    let mayRead = false;
+    const turn = waiting.enter(70_000)?.then(() => (mayRead = true));
+    expect(turn).toBeDefined();
+    await Promise.resolve();
+    expect(mayRead).toBe(false);
+    first.copied(0);
+    await turn;
+    first.copied(50_000);
+    first.release();
+    first.copied(50_000);
+    waiting.release();
+    expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  });
+
   it('gets everything back once, and charges a released share nothing more', () => {
     const budget = new BodyBudget({ perTenant: 100, perProcess: 100 });
     const share = budget.open('a', 10);

@@ -25,6 +25,11 @@ export interface TenantShare extends BodyShare {
   /** Releases all but so many bytes: the rest of the body is no longer in memory. */
   shrink(bytes: number): void;
   /**
+   * Sets how many bytes of copies of the body are in memory. They count against both limits and exceed none of them, since
+   * the body has begun: others wait until they are gone.
+   */
+  copied(bytes: number): void;
+  /**
    * Call before the body is read. Undefined if it may be read at once; otherwise a promise for when it may, or when the
    * share is released. Rejects like {@link BodyBudget.open} after `waitMs`, or when too many others wait.
    */
@@ -51,6 +56,8 @@ interface Body {
   tenantId: string;
   /** Bytes that are charged. */
   bytes: number;
+  /** Bytes of its copies. */
+  copies: number;
   /** Bytes that are announced and have not come. */
   promised: number;
   lapse: NodeJS.Timeout | undefined;
@@ -61,6 +68,7 @@ interface Body {
 /** Bytes and places that one tenant has, or all of them. */
 interface Held {
   bytes: number;
+  copies: number;
   promised: number;
   waiting: number;
 }
@@ -79,15 +87,15 @@ export class BodyBudget {
   readonly #tenants = new Map<string, Held>();
   /** In the order in which they came. */
   readonly #waiting = new Set<Body>();
-  readonly #all: Held = { bytes: 0, promised: 0, waiting: 0 };
+  readonly #all: Held = { bytes: 0, copies: 0, promised: 0, waiting: 0 };
 
   constructor(options: BodyBudgetOptions) {
     this.#options = options;
   }
 
-  /** Bytes charged in total, and the number of tenants that have bytes, promises or bodies that wait. */
+  /** Bytes charged in total with those of copies, and the number of tenants that have bytes, promises or bodies that wait. */
   get inUse(): { bytes: number; tenants: number } {
-    return { bytes: this.#all.bytes, tenants: this.#tenants.size };
+    return { bytes: this.#all.bytes + this.#all.copies, tenants: this.#tenants.size };
   }
 
   /**
@@ -96,7 +104,15 @@ export class BodyBudget {
    * limit.
    */
   open(tenantId: string, bytes: number | null): TenantShare {
-    const body: Body = { tenantId, bytes: 0, promised: 0, lapse: undefined, isOpen: true, wait: null };
+    const body: Body = {
+      tenantId,
+      bytes: 0,
+      copies: 0,
+      promised: 0,
+      lapse: undefined,
+      isOpen: true,
+      wait: null,
+    };
     if (bytes !== null) this.#check(body, bytes);
     return {
       enter: (announced) => (body.isOpen ? this.#enter(body, announced ?? 0) : undefined),
@@ -110,19 +126,24 @@ export class BodyBudget {
         this.#change(body, { bytes: kept - body.bytes });
         this.#goOn();
       },
+      copied: (bytes) => {
+        if (!body.isOpen || bytes === body.copies) return;
+        this.#change(body, { copies: bytes - body.copies });
+        this.#goOn();
+      },
       release: () => {
         if (!body.isOpen) return;
         body.isOpen = false;
         clearTimeout(body.lapse);
         body.wait?.end();
-        this.#change(body, { bytes: -body.bytes, promised: -body.promised });
+        this.#change(body, { bytes: -body.bytes, copies: -body.copies, promised: -body.promised });
         this.#goOn();
       },
     };
   }
 
   #tenantOf({ tenantId }: Body): Held {
-    return this.#tenants.get(tenantId) ?? { bytes: 0, promised: 0, waiting: 0 };
+    return this.#tenants.get(tenantId) ?? { bytes: 0, copies: 0, promised: 0, waiting: 0 };
   }
 
   #enter(body: Body, bytes: number): Promise<void> | undefined {
@@ -217,12 +238,14 @@ export class BodyBudget {
     return ofAll > own && ofTenant + more > perProcess - ofAll ? 'service_unavailable' : null;
   }
 
-  #change(body: Body, { bytes = 0, promised = 0, waiting = 0 }: Partial<Held>): void {
+  #change(body: Body, { bytes = 0, copies = 0, promised = 0, waiting = 0 }: Partial<Held>): void {
     const tenant = this.#tenantOf(body);
     body.bytes += bytes;
+    body.copies += copies;
     body.promised += promised;
     for (const held of [tenant, this.#all]) {
       held.bytes += bytes;
+      held.copies += copies;
       held.promised += promised;
       held.waiting += waiting;
     }
@@ -240,6 +263,6 @@ export class BodyBudget {
 }
 
 /** Bytes that count against limits. */
-function levelOf({ bytes, promised }: Pick<Held, 'bytes' | 'promised'>): number {
-  return bytes + promised;
+function levelOf({ bytes, copies, promised }: Omit<Held, 'waiting'>): number {
+  return bytes + copies + promised;
 }

@@ -23,7 +23,7 @@ export function bodyBudget(
   });
   new Gauge({
     name: 'gatehouse_body_bytes',
-    help: 'Bytes of request bodies in memory',
+    help: 'Bytes of request bodies and their copies in memory',
     registers,
     collect() {
       this.set(budget.inUse.bytes);

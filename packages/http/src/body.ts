@@ -4,7 +4,7 @@ import { formData, jsonLines, urlEncoded } from '@gatehouse/contract/route';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { AppError, toAppError } from '@gatehouse/kit/errors';
 import { smallBytes } from '@gatehouse/kit/json-bytes';
-import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
+import { parsedAtOnce, scanPieces, type JsonScan } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
 import { scanInTurns } from '@gatehouse/kit/json-turns';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
@@ -125,49 +125,64 @@ const counted = {
  * are not UTF-8, and `payload_too_large` for too many values, because parsing blocks other requests.
  */
 export function parseJson(body: Buffer): unknown {
-  assertParsable(body);
-  return parsed(textOf(body), body);
+  return parsedSoon(body, wholeBody);
 }
 
-/** Parses a body of any size, a large one in turns of `tenantId` at the event loop. Throws as `parseJson` does. */
-export async function parseBody(body: Buffer, tenantId: string | null): Promise<unknown> {
-  if (body.length <= smallBytes) return parseJson(body);
-  await scanInTurns(body, tenantId, (scan) => assertWithin(scan));
-  const text = await inLoopTurn(tenantId, () => textOf(body));
-  return inLoopTurn(tenantId, () => parsed(text, body));
+/** The JSON that an error is about. */
+export interface NamedJson {
+  what: string;
+  param?: string;
 }
 
-function textOf(body: Buffer): string {
+const wholeBody: NamedJson = { what: 'The request body' };
+
+/**
+ * Parses a body of any size, a large one in turns of `tenantId` at the event loop. Throws as `parseJson` does, before the
+ * rest is scanned.
+ */
+export async function parseBody(
+  body: Buffer,
+  tenantId: string | null,
+  named: NamedJson = wholeBody,
+): Promise<unknown> {
+  if (body.length <= smallBytes) return parsedSoon(body, named);
+  await scanInTurns(body, tenantId, (scan) => assertWithin(scan, named));
+  const text = await inLoopTurn(tenantId, () => textOf(body, named));
+  return inLoopTurn(tenantId, () => parsed(text, named));
+}
+
+function parsedSoon(body: Buffer, named: NamedJson): unknown {
+  // A short one can only be too deep, which is seen faster.
+  if (body.length > smallBytes || isLarger(body, { values: Infinity, depth: maxJsonDepth }))
+    for (const scan of scanPieces(body)) assertWithin(scan, named);
+  return parsed(textOf(body, named), named);
+}
+
+function textOf(body: Buffer, { what, param }: NamedJson): string {
   try {
     return decoder.decode(body);
-  } catch (error) {
-    throw new AppError('invalid_json', 'The request body is not valid UTF-8.', { cause: error });
+  } catch (cause) {
+    throw new AppError('invalid_json', `${what} is not valid UTF-8.`, { param, cause });
   }
 }
 
-function parsed(text: string, { length }: Buffer): unknown {
+function parsed(text: string, { what, param }: NamedJson): unknown {
   try {
     return JSON.parse(text) as unknown;
-  } catch (error) {
-    const detail = length === 0 ? 'it is empty' : 'check quotes, commas and brackets';
-    throw new AppError('invalid_json', `The request body is not valid JSON: ${detail}.`, { cause: error });
+  } catch (cause) {
+    const detail = text === '' ? 'it is empty' : 'check quotes, commas and brackets';
+    throw new AppError('invalid_json', `${what} is not valid JSON: ${detail}.`, { param, cause });
   }
 }
 
 /** Throws `payload_too_large` if JSON has too many values to be parsed at once, and `invalid_json` if it is nested deeply. */
-export function assertParsable(json: Buffer, what = 'The request body'): void {
-  // A short one can only be too deep, which is seen faster.
-  if (json.length <= smallBytes && !isLarger(json, { values: Infinity, depth: maxJsonDepth })) return;
-  assertWithin(new JsonScan().add(json), what);
-}
-
-function assertWithin(scan: JsonScan, what = 'The request body'): void {
+function assertWithin(scan: JsonScan, { what, param }: NamedJson): void {
   const exceeded = scan.exceeds(parsedAtOnce);
   if (exceeded === 'depth')
-    throw new AppError('invalid_json', `${what} is nested more than ${maxJsonDepth} levels deep.`);
+    throw new AppError('invalid_json', `${what} is nested more than ${maxJsonDepth} levels deep.`, { param });
   if (exceeded === undefined) return;
   const of = `${parsedAtOnce[exceeded]} ${counted[exceeded]}`;
-  throw new AppError('payload_too_large', `${what} has more than ${of}.`);
+  throw new AppError('payload_too_large', `${what} has more than ${of}.`, { param });
 }
 
 /** A part of reading a body. For a large one it waits until the turn of `tenantId` at the event loop has come. */

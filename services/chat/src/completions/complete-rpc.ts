@@ -1,18 +1,29 @@
 import { hash } from 'node:crypto';
-import { assertParsable } from '@gatehouse/http/body';
+import { parseBody, readPart } from '@gatehouse/http/body';
+import { closeBrace, skipSpace } from '@gatehouse/kit/json-bytes';
 import { actorOf, tenantOf, type Rpc, type RpcContext } from '@gatehouse/grpc/rpc';
 import type { Signer } from '@gatehouse/identity/signer';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { CompletionRequest, Share } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
+import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { Completions } from './known-calls-job.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
-import { answerAsAgent, answerInside, memoryChannel, type AgentTurnDependencies } from './inner-turn.ts';
+import { LargeWork } from '../wire/large-work.ts';
+import {
+  answerAsAgent,
+  answerInside,
+  charged,
+  memoryChannel,
+  type AgentTurnDependencies,
+  type InnerTurn,
+} from './inner-turn.ts';
+import { RequestFacts } from './request-facts.ts';
 
 export interface CompleteDependencies extends AgentTurnDependencies, TargetDependencies {
   signer: Signer;
@@ -56,26 +67,55 @@ export function complete(dependencies: CompleteDependencies): Rpc<CompleteReques
         throw new AppError('invalid_value', 'call_id must be a UUID.', { param: 'call_id' });
       const asAgent = context.delegation === null ? null : channelOf(asked);
       const rights = asked.group === true ? withoutUser(dependencies, context, actor) : actor;
-      const request = readRequest(agent, requestJson);
       const call = { tenantId, userId, callId, fingerprint: fingerprintOf(asked, userId), longestMs };
       return completions.once(call, async (store, act) => {
         const ofTenant = await settings.getForTenant(tenantId, { requestId, trace });
-        const sessionId = asAgent?.sessionId ?? null;
-        const asking = { api: 'chat', request, actor, settings: ofTenant, sessionId } as const;
-        const target = plain(await findTarget(dependencies, asking));
-        const turn = {
-          request,
-          actor,
-          settings: ofTenant,
-          signal: AbortSignal.timeout(longestMs),
-          store,
-        };
-        if (asAgent === null)
-          await answerInside(dependencies, { ...turn, target: modelOnly(target), channel: memoryChannel });
-        else await answerAsAgent(dependencies, { ...turn, target, rights, act, ...asAgent });
+        const asking = { agent, requestJson, actor, settings: ofTenant, asAgent };
+        // The message of the call, and the request that is made of it.
+        const bytes = 2 * Buffer.byteLength(requestJson);
+        await charged(dependencies.bodyBudget, { tenantId, bytes }, async (share) => {
+          const accepted = await acceptedRequest(dependencies, asking, share);
+          const turn = {
+            ...accepted,
+            actor,
+            settings: ofTenant,
+            signal: AbortSignal.timeout(longestMs),
+            store,
+          };
+          if (asAgent === null) await answerInside(dependencies, { ...turn, channel: memoryChannel });
+          else await answerAsAgent(dependencies, { ...turn, rights, act, ...asAgent });
+        });
       });
     },
   };
+}
+
+interface Asking {
+  agent: string;
+  requestJson: string;
+  actor: ProvenActor;
+  settings: KeySettings;
+  /** Null for a call of memory. */
+  asAgent: { channel: string; sessionId: string | null } | null;
+}
+
+/** The request and its models. The values of a large one are in memory while it is read here, and no longer. */
+async function acceptedRequest(
+  dependencies: CompleteDependencies,
+  { agent, requestJson, actor, settings, asAgent }: Asking,
+  share: Share,
+): Promise<Pick<InnerTurn, 'request' | 'source' | 'target'>> {
+  const { tenantId } = actor;
+  const bytes = Buffer.byteLength(requestJson);
+  return LargeWork.during({ tenantId, bytes }, async () => {
+    const request = await readRequest(agent, Buffer.from(requestJson), tenantId);
+    const sessionId = asAgent?.sessionId ?? null;
+    const found = plain(await findTarget(dependencies, { api: 'chat', request, actor, settings, sessionId }));
+    const target = asAgent === null ? modelOnly(found) : found;
+    const previewChars = asAgent === null ? 0 : settings.previewChars;
+    const facts = new RequestFacts(request, { target, previewChars });
+    return { target, request: facts, source: request.source(share) };
+  });
 }
 
 /** SHA-256 of everything that defines the request. */
@@ -112,31 +152,20 @@ function withoutUser({ signer }: CompleteDependencies, context: RpcContext, acto
   return delegation === null ? actor : delegatedActor(signer, { ...delegation, userId: null }, context);
 }
 
-function readRequest(agent: string, requestJson: string): CompletionRequest {
-  const text = requestJson.trim();
-  const given = parse(text);
+const requestJsonParam = { what: 'request_json', param: 'request_json' };
+
+async function readRequest(agent: string, text: Buffer, tenantId: string): Promise<CompletionRequest> {
+  const given = await parseBody(text, tenantId, requestJsonParam);
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw new AppError('invalid_type', 'request_json must be a JSON object.', { param: 'request_json' });
   for (const param of refused)
     if (Object.hasOwn(given, param))
       throw new AppError('unknown_parameter', `The field ${param} is not allowed here.`, { param });
   const model = `agent:${agent}`;
-  const members = text.slice(1);
-  const separator = members.trimStart() === '}' ? '' : ',';
-  const body = Buffer.from(`{"model":${JSON.stringify(model)}${separator}${members}`);
-  return dialects.chat.readRequest('chat', body, { model, ...given });
-}
-
-function parse(text: string): unknown {
-  assertParsable(Buffer.from(text), 'request_json');
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new AppError('invalid_json', 'request_json is not valid JSON.', {
-      param: 'request_json',
-      cause: error,
-    });
-  }
+  const members = text.subarray(text.indexOf('{') + 1);
+  const separator = members[skipSpace(members, 0)] === closeBrace ? '' : ',';
+  const body = Buffer.concat([Buffer.from(`{"model":${JSON.stringify(model)}${separator}`), members]);
+  return readPart(body, tenantId, () => dialects.chat.readRequest('chat', body, { model, ...given }));
 }
 
 /** Without parameters of the agent that have no use here. */

@@ -264,7 +264,7 @@ async function readRequest(
   const facts = { target, previewChars: settings.previewChars };
   return readPart(text, tenantId, () => ({
     ...{ target, keep, previousId, text, actor, settings, sessionId },
-    source: request.source(isHeld ? heldShare : share),
+    source: request.source(isHeld ? heldShare(share) : share),
     request: new RequestFacts(request, facts),
   }));
 }

@@ -9,7 +9,9 @@ import type { KeepAnswer } from '../runs/run.ts';
 import type { LargeWork } from '../wire/large-work.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
-export const heldShare: Share = { release: () => undefined };
+export function heldShare({ copied }: Share): Share {
+  return { release: () => undefined, ...(copied && { copied }) };
+}
 
 interface Given {
   given: CompletionRequest;

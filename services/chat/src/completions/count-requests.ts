@@ -50,10 +50,12 @@ export async function countRequest(
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
   const translation = translationFor(name, model, { account: () => options.account });
+  const copied = (bytes: number): void => counted.source.copied(bytes);
   const write = (): Pieces => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
   if (translation === null)
     return {
       body: write(),
+      copied,
       headers: options.headers,
       answerIn: (bytes, fields) => (counts.isCount(fields) ? bytes : null),
       failed: (failure) => failure,
@@ -62,10 +64,12 @@ export async function countRequest(
   const translated = await LargeWork.during({ tenantId, bytes: counted.source.bytes }, () =>
     translatedCount(translation, write().whole, tenantId),
   );
+  if (translated !== null) copied(translated.length);
   return translated === null
     ? null
     : {
         body: Pieces.of(translated),
+        copied,
         headers: {},
         answerIn: (_bytes, fields) => {
           const tokens = fields[translation.countName ?? ''];

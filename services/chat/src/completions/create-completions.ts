@@ -35,12 +35,12 @@ export function createCompletions({ log, bodyBudget, signer }: Shell, options: C
   const tools = new ToolClient(peers.agent, peers.memory);
   const thoughts = new KeptThoughts({ pool: app, keyRing, log });
   const seals = new KeptSeals(app);
-  const turns = { ...options.turns, tools, thoughts, seals, log };
+  const turns = { ...options.turns, tools, thoughts, seals, log, bodyBudget };
   const completions = new Completions({ app, system, instance, keyRing, log });
   return {
     rawHandlers: {
-      ...completionHandlers({ ...turns, bodyBudget, silenceMs }),
-      ...countHandlers({ ...turns, bodyBudget }),
+      ...completionHandlers({ ...turns, silenceMs }),
+      ...countHandlers(turns),
     },
     rpcs: { complete: complete({ ...turns, completions, signer }), embed: embed(turns) },
     parts: [

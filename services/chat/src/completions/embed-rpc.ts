@@ -10,7 +10,7 @@ import { dialects } from '../dialects/dialects.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { answerInside, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
+import { answerInside, charged, memoryChannel, type InnerTurnDependencies } from './inner-turn.ts';
 
 export interface EmbedDependencies extends InnerTurnDependencies {
   catalogue: Catalogue;
@@ -32,19 +32,21 @@ export function embed(dependencies: EmbedDependencies): Rpc<EmbedRequest, EmbedR
       checkTexts(texts);
       const ofTenant = await settings.getForTenant(actor.tenantId, { requestId, trace });
       const model = embeddingModel(catalogue, ofTenant);
-      const answer = await answerInside(dependencies, {
-        request: requestOf(model, texts),
-        actor,
-        settings: ofTenant,
-        // Without fallbacks: vectors of another model could not be compared with those that are stored.
-        target: ofOnePayer(
-          { ...soleTarget(model, inTurn(dependencies)), agentId },
-          { keys: ofTenant.ownKeys, userId: actor.userId },
-        ),
-        channel: memoryChannel,
-        signal: signalUntil(context),
-      });
       const { tenantId } = actor;
+      const { body, request } = requestOf(model, texts);
+      const answer = await charged(dependencies.bodyBudget, { tenantId, bytes: body.length }, (share) =>
+        answerInside(dependencies, {
+          ...{ request, source: request.source(share), actor },
+          settings: ofTenant,
+          // Without fallbacks: vectors of another model could not be compared with those that are stored.
+          target: ofOnePayer(
+            { ...soleTarget(model, inTurn(dependencies)), agentId },
+            { keys: ofTenant.ownKeys, userId: actor.userId },
+          ),
+          channel: memoryChannel,
+          signal: signalUntil(context),
+        }),
+      );
       const vectors = await dialects.chat.readEmbeddings(answer.bytes, { texts: texts.length, tenantId });
       if (vectors === null) throw invalidAnswer(answer.model);
       return { model: answer.model.id, embeddings: vectors.map((values) => ({ values })) };
@@ -81,9 +83,13 @@ function embeddingModel(catalogue: Catalogue, { allowedModels }: TenantSettings)
   throw new AppError('embeddings_not_configured', 'There is no embedding model that the tenant may use.');
 }
 
-function requestOf({ id: model }: Model, texts: readonly string[]): CompletionRequest {
+function requestOf(
+  { id: model }: Model,
+  texts: readonly string[],
+): { body: Buffer; request: CompletionRequest } {
   const fields = { model, input: texts };
-  return dialects.chat.readRequest('embeddings', Buffer.from(JSON.stringify(fields)), fields);
+  const body = Buffer.from(JSON.stringify(fields));
+  return { body, request: dialects.chat.readRequest('embeddings', body, fields) };
 }
 
 function invalidAnswer({ id, provider }: Model): AppError {

@@ -1,7 +1,9 @@
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Target } from '../catalogue/target.ts';
 import { CollectingSink } from './collecting-sink.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { RequestSource } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { AnswerBudget } from '@gatehouse/kit/answer-budget';
@@ -15,12 +17,14 @@ import type { StoreAnswer } from '../runs/run.ts';
 
 export interface InnerTurnDependencies extends TurnDependencies {
   answers: AnswerBudget;
+  bodyBudget: BodyBudget;
 }
 
 export interface AgentTurnDependencies extends InnerTurnDependencies, MemoryDependencies, ToolDependencies {}
 
 export interface InnerTurn {
-  request: CompletionRequest;
+  request: AcceptedRequest;
+  source: RequestSource;
   actor: Actor;
   settings: KeySettings;
   target: Target;
@@ -38,7 +42,24 @@ export interface AgentTurn extends InnerTurn {
   act: () => Promise<void>;
 }
 
-const noShare = { release: () => undefined };
+/**
+ * Does work on a request that another service has sent, whose bytes count like those of a client until it is over or has
+ * released them. Waits as a body does, and throws like it.
+ */
+export async function charged<Result>(
+  budget: BodyBudget,
+  { tenantId, bytes }: { tenantId: string; bytes: number },
+  work: (share: TenantShare) => Promise<Result>,
+): Promise<Result> {
+  const share = budget.open(tenantId, null);
+  try {
+    await share.enter(bytes);
+    share.grow(bytes);
+    return await work(share);
+  } finally {
+    share.release();
+  }
+}
 
 /**
  * One turn for another service: the same limits, provider calls and record as for a client. Its run has no key and no
@@ -74,7 +95,7 @@ async function answer(
   turn: InnerTurn,
   prepare: (arrivedAt: number) => Promise<Prepared>,
 ): Promise<ObjectAnswer> {
-  const { request, settings, channel, signal, store } = turn;
+  const { request, source, settings, channel, signal, store } = turn;
   const actor = { ...turn.actor, apiKeyId: null };
   const { tenantId } = actor;
   const arrivedAt = monotonicMs();
@@ -87,7 +108,7 @@ async function answer(
       clientDialect: null,
       clientName: null,
       request,
-      source: request.source(noShare),
+      source,
       actor,
       settings,
       channel,

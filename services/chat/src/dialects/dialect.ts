@@ -163,6 +163,8 @@ export interface Asked {
 /** The share of a text in the memory for request bodies. */
 export interface Share {
   release(): void;
+  /** Sets how many bytes of copies of the text are in memory. */
+  copied?(bytes: number): void;
 }
 
 /** The text of a request, for as long as another provider call may need it. */
@@ -173,6 +175,8 @@ export interface RequestSource {
   rewritten(rewrite: Rewrite): Pieces;
   /** Names of hints that the body for a model has no place for. */
   leftOut?(model: AnsweringModel): readonly string[];
+  /** Sets how many bytes of copies of the text are in memory for a provider call. */
+  copied(bytes: number): void;
   /** Frees the text: the answer has begun, and no further provider call follows. */
   release(): void;
 }

@@ -20,6 +20,8 @@ export interface ProviderCall {
   headers: Readonly<Record<string, string>>;
   /** The request in the provider's terms. The adapter sets it to null, so that it is freed once sent. */
   body: Pieces | null;
+  /** Called with the bytes of copies of the client's request that the call has in memory; with 0 once they are sent. */
+  copied?: ((bytes: number) => void) | undefined;
   /** In place of those of the provider. */
   credentials?: Credentials | undefined;
   /** The secrets that prove it. The adapter sets them once it is sent. */

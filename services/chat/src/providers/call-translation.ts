@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { MeteredAnswer, StreamReader } from '../dialects/dialect.ts';
+import type { MeteredAnswer, RequestSource, StreamReader } from '../dialects/dialect.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
@@ -146,8 +146,8 @@ export function hasBegun(
 
 /** A request in the client's API, which is written once its turn has come. */
 interface WrittenRequest {
-  /** Bytes of the client's request. */
-  bytes: number;
+  /** The client's request. */
+  source: Pick<RequestSource, 'bytes' | 'copied'>;
   write: () => Pieces;
   signal: AbortSignal;
 }
@@ -155,14 +155,26 @@ interface WrittenRequest {
 /** A request in the API of a model; the 400 of one that it can't express. */
 export async function translatedRequest(
   translation: Translation,
-  { bytes, write, signal }: WrittenRequest,
+  { source, write, signal }: WrittenRequest,
   asked: { tenantId: string; isStream: boolean; thoughts: KnownThoughts },
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
+  const { tenantId } = asked;
   try {
-    const { body, ignored } = await LargeWork.during({ tenantId: asked.tenantId, bytes, signal }, () =>
+    const { body, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
       translation.request(write().whole, asked),
     );
+    source.copied(body.length);
     return { body: Pieces.of(body), ignored };
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
+}
+
+/** A request; the 400 of one that its provider can't read. */
+export function orRefusal(rewritten: () => Pieces): Pieces | AppError {
+  try {
+    return rewritten();
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

@@ -34,6 +34,8 @@ export interface CountCall {
 /** A request in the terms of a model's provider. */
 export interface CountRequest {
   body: Pieces;
+  /** See `ProviderCall`. */
+  copied?: ProviderCall['copied'];
   /** Headers of the client that the API passes on. */
   headers: Readonly<Record<string, string>>;
   /** The count as its client gets it; null for an answer that is none. */
@@ -105,8 +107,8 @@ async function attempt(
   const sent: { call?: ProviderCall } = {};
   const withKey = async (key: PoolKey | null): Promise<Buffer> => {
     if (key !== firstKey) request = (await requestFor(model, rotation)) ?? asked;
-    const { body, headers } = request;
-    sent.call = { ...call, headers, body, credentials: key?.credentials };
+    const { body, headers, copied } = request;
+    sent.call = { ...call, headers, body, copied, credentials: key?.credentials };
     return adapter.complete(sent.call);
   };
   try {

@@ -41,8 +41,12 @@ function ignore(): void {
   // Nothing is done.
 }
 
-async function* inParts(bytes: Pieces): AsyncGenerator<Buffer> {
-  for (const part of bytes.parts(partBytes)) yield await Promise.resolve(part);
+async function* inParts(bytes: Pieces, onEnd: () => void): AsyncGenerator<Buffer> {
+  try {
+    for (const part of bytes.parts(partBytes)) yield await Promise.resolve(part);
+  } finally {
+    onEnd();
+  }
 }
 
 export interface ResourceRequest {
@@ -91,14 +95,20 @@ export class HttpAdapter implements ProviderAdapter {
   async complete(call: ProviderCall): Promise<Buffer> {
     const batch = this.#kind.batchOf?.(call, call.body ?? nothing) ?? null;
     if (batch === null) return (await this.#complete(call)).bytes;
+    // Each part is a copy until it is sent, or shares the memory of the whole.
+    call.copied?.(call.body?.length ?? 0);
     call.body = null;
-    return completeBatch(batch, { provider: this.#name, call }, async (part) => {
-      try {
-        return await this.#complete(part);
-      } finally {
-        call.secrets = part.secrets;
-      }
-    });
+    return completeBatch(
+      batch,
+      { provider: this.#name, call: { ...call, copied: undefined } },
+      async (part) => {
+        try {
+          return await this.#complete(part);
+        } finally {
+          call.secrets = part.secrets;
+        }
+      },
+    );
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
@@ -185,6 +195,8 @@ export class HttpAdapter implements ProviderAdapter {
 
   #send(call: ProviderCall, handler: ResponseHandler): void {
     const { path, ...asked } = this.#kind.requestOf(call, call.body ?? nothing);
+    // A kind that wants another body than its API has makes a copy.
+    if (call.body !== asked.body) call.copied?.(asked.body.length);
     call.body = null;
     const request = { ...asked, path: this.#basePath + path };
     const fail = (cause: unknown): void => {
@@ -238,7 +250,8 @@ export class HttpAdapter implements ProviderAdapter {
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
-    const body = isLarge ? (inParts(bytes) as unknown as Readable) : bytes.whole;
+    const sentAll = (): void => sent.copied?.(0);
+    const body = isLarge ? (inParts(bytes, sentAll) as unknown as Readable) : bytes.whole;
     const call = { method: 'POST', path, headers, body } as const;
     if (!this.#isRetired) {
       this.#unpacking.dispatch(call, handler);

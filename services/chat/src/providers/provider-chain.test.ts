@@ -56,12 +56,12 @@ function recordIn(words: string[]): AttemptRecord {
   };
 }
 
-function setUp(x_simulator: object, fields: object = {}) {
+function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
   const chain = ['broken', 'good'];
   const provider = { kind: 'openai', api_key_env: 'KEY', max_retries: 1 };
   const catalogue = Catalogue.parse({
     providers: [
-      { ...provider, name: 'broken', base_url: 'http://127.0.0.1:9/v1' },
+      { ...provider, name: 'broken', base_url: 'http://127.0.0.1:9/v1', ...broken },
       { ...provider, name: 'good', base_url: fixture.simulator.baseUrl },
     ],
     models: chain.map((id, index) => ({ id, provider: id, fallbacks: chain.slice(index + 1) })),
@@ -73,11 +73,15 @@ function setUp(x_simulator: object, fields: object = {}) {
   const bytes = Buffer.from(JSON.stringify(body));
   const request = dialects.chat.readRequest('chat', bytes, body);
   const words: string[] = [];
+  const copies: number[] = [];
   const receiver = new Collector();
   const made = new ProviderChain({
     api: 'chat',
     request,
-    source: request.source({ release: () => words.push('released') }),
+    source: request.source({
+      release: () => words.push('released'),
+      copied: (bytes) => copies.push(bytes),
+    }),
     target: modelTarget(catalogue, 'broken', null),
     tenantId: 'tenant',
     providers: registry,
@@ -89,7 +93,7 @@ function setUp(x_simulator: object, fields: object = {}) {
     seals: null,
     thoughts: new Map(),
   });
-  return { chain: made, words, receiver };
+  return { chain: made, words, copies, receiver };
 }
 
 describe('a chain of providers', () => {
@@ -112,6 +116,24 @@ describe('a chain of providers', () => {
     expect(Buffer.concat(frames).toString()).toContain('hello');
     expect(words.at(-1)).toBe('ok');
     expect(receiver.accepted).toEqual(['good']);
+  });
+
+  it('counts a translated request as a copy until it is sent, and none in the API of its client', async () => {
+    const messages = [{ role: 'user', content: 'x'.repeat(200_000) }];
+    const plain = setUp({}, { messages });
+    await plain.chain.answer();
+    expect(new Set(plain.copies)).toEqual(new Set([0]));
+    await registry.close();
+    const lost = setUp({}, { messages }, { kind: 'anthropic' });
+    await lost.chain.answer();
+    expect(lost.copies[0]).toBeGreaterThan(200_000);
+    expect(lost.copies.at(-1)).toBe(0);
+    await registry.close();
+    const { url: base_url } = fixture.simulator;
+    const sent = setUp({}, { messages }, { kind: 'anthropic', base_url, max_retries: 0 });
+    expect(await sent.chain.answer()).toMatchObject({ model: { id: 'broken' } });
+    expect(sent.copies).toEqual([expect.any(Number), 0]);
+    expect(sent.copies[0]).toBeGreaterThan(200_000);
   });
 
   it('throws the last failure once its receiver has begun, and makes no call for one that is gone', async () => {

@@ -21,6 +21,7 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
 import {
   hasBegun,
+  orRefusal,
   meteredOf,
   TranslatedStream,
   translatedFailure,
@@ -216,9 +217,10 @@ export class ProviderChain {
       });
     if (translation !== null) {
       const { signal } = this.#options.receiver;
-      const written = { bytes: source.bytes, write, signal };
+      const written = { source, write, signal };
       return translatedRequest(translation, written, { tenantId, isStream: request.stream, thoughts });
     }
+    source.copied(0);
     const body = orRefusal(write);
     return body instanceof AppError ? body : { body, ignored: source.leftOut?.(model) ?? [] };
   }
@@ -233,7 +235,7 @@ export class ProviderChain {
   }
 
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
-    const { request, receiver, headers } = this.#options;
+    const { request, source, receiver, headers } = this.#options;
     const { operation, translation, rotation, trace } = calling;
     if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
     // Nothing keeps a request that is sent: for another key it is written again.
@@ -249,6 +251,7 @@ export class ProviderChain {
       ...{ isBatch: request.isBatch, stream: request.stream },
       headers: translation === null ? headers : {},
       body: prepared.body,
+      copied: (bytes) => source.copied(bytes),
       ...{ credentials, trace, signal: receiver.signal },
       onHeaders: () => this.#accepted(model),
     };
@@ -370,16 +373,6 @@ interface Calling {
   translation: Translation | null;
   /** The last call that was made. */
   sent?: ProviderCall;
-}
-
-/** A request; the 400 of one that its provider can't read. */
-function orRefusal(rewritten: () => Pieces): Pieces | AppError {
-  try {
-    return rewritten();
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
 }
 
 function ofClient(error: unknown, translation: Translation | null): unknown {

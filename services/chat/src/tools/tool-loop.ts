@@ -184,6 +184,7 @@ export class ToolLoop {
       source: {
         bytes: chain.source.bytes,
         rewritten: (rewrite) => chain.source.rewritten(rewrite),
+        copied: (bytes) => chain.source.copied(bytes),
         release: () => undefined,
       },
       receiver: isFirst ? chain.receiver : laterReceiver(chain.receiver),

@@ -206,6 +206,7 @@ function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSo
       return source.bytes;
     },
     rewritten: (rewrite) => source.rewritten(rewrite),
+    copied: (bytes) => source.copied(bytes),
     leftOut: (model) => source.leftOut?.(model) ?? [],
     release: () => {
       thoughts.release();

@@ -51,6 +51,11 @@ export class LargeWork {
     }
   }
 
+  /** Requests that wait for their turn. */
+  static get waiting(): number {
+    return largeRequests.waiting;
+  }
+
   /** Ends the turn, if it has begun. */
   end(): void {
     this.#leave?.();

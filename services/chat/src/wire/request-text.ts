@@ -8,14 +8,20 @@ const maxMembers = 1_000;
 /** Writes a request anew, by its text and the places of its members. */
 export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Pieces;
 
+/** The part of a share that a text uses. */
+interface TextShare {
+  release: () => void;
+  copied?: (bytes: number) => void;
+}
+
 /** A request as the client wrote it, and where its members are. */
 export class RequestText<Rewrite> {
   #text: { body: Buffer; members: readonly Member[] } | null;
-  readonly #share: { release: () => void };
+  readonly #share: TextShare;
   readonly #rewrite: RewriteText<Rewrite>;
 
   /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
-  constructor(body: Buffer, share: { release: () => void }, rewrite: RewriteText<Rewrite>) {
+  constructor(body: Buffer, share: TextShare, rewrite: RewriteText<Rewrite>) {
     const members = objectMembers(body, { max: maxMembers });
     if (members.length > maxMembers)
       throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
@@ -31,6 +37,10 @@ export class RequestText<Rewrite> {
   rewritten(rewrite: Rewrite): Pieces {
     if (this.#text === null) throw new Error('the request was released already');
     return this.#rewrite(this.#text.body, rewrite, this.#text.members);
+  }
+
+  copied(bytes: number): void {
+    this.#share.copied?.(bytes);
   }
 
   release(): void {

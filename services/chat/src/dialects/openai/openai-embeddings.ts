@@ -63,6 +63,9 @@ export class OpenAiEmbeddings extends OpenAiRequest {
         return text.bytes;
       },
       rewritten: (rewrite) => text.rewritten(rewrite),
+      copied: (bytes) => {
+        text.copied(bytes);
+      },
       release: () => {
         text.release();
       },
