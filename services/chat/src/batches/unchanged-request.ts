@@ -1,4 +1,5 @@
-import type { Rewrite, Share } from '../dialects/dialect.ts';
+import type { Rewrite } from '../dialects/dialect.ts';
+import type { Share } from '../wire/request-text.ts';
 
 /** Requests of batches as their providers get them: with the name of the model there. */
 

@@ -7,7 +7,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest, Share } from '../dialects/dialect.ts';
+import type { CompletionRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
@@ -24,6 +24,7 @@ import {
   type InnerTurn,
 } from './inner-turn.ts';
 import { RequestFacts } from './request-facts.ts';
+import type { Share } from '../wire/request-text.ts';
 
 export interface CompleteDependencies extends AgentTurnDependencies, TargetDependencies {
   signer: Signer;

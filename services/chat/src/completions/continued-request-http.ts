@@ -2,15 +2,16 @@ import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { startingAt, type Target } from '../catalogue/target.ts';
-import type { CompletionRequest, Dialect, Share } from '../dialects/dialect.ts';
+import type { CompletionRequest, Dialect } from '../dialects/dialect.ts';
 import type { RequestState, StateFormat } from '../dialects/state-format.ts';
 import type { KeptResponses, NamedItem, Reader } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import type { LargeWork } from '../wire/large-work.ts';
+import type { Share } from '../wire/request-text.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
-export function heldShare({ copied }: Share): Share {
-  return { release: () => undefined, ...(copied && { copied }) };
+export function heldShare(share: Share): Share {
+  return { release: () => undefined, copied: (bytes) => share.copied?.(bytes) };
 }
 
 interface Given {

@@ -8,6 +8,7 @@ import type { TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { Pieces } from '../wire/pieces.ts';
+import type { Share } from '../wire/request-text.ts';
 
 /**
  * A format in which clients ask and models answer. This file is all that the rest of chat knows of any of them: another one
@@ -158,13 +159,6 @@ export interface Asked {
   classes: readonly TokenClass[];
   /** Pictures, sounds and files: their number, and the bytes of the request that are no text for this reason. */
   attachments: { count: number; bytes: number };
-}
-
-/** The share of a text in the memory for request bodies. */
-export interface Share {
-  release(): void;
-  /** Sets how many bytes of copies of the text are in memory. */
-  copied?(bytes: number): void;
 }
 
 /** The text of a request, for as long as another provider call may need it. */

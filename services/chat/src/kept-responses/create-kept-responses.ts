@@ -17,11 +17,11 @@ interface Options {
 }
 
 /** Responses that clients may read again, go on from, and delete. */
-export function createKeptResponses({ log }: Shell, { config, app, system, settings }: Options) {
+export function createKeptResponses({ log, bodyBudget }: Shell, { config, app, system, settings }: Options) {
   const responses = new KeptResponses({ pool: app, keyRing: config.SECRETS_KEYRING });
   return {
     responses,
-    ...responseHandlers({ responses, settings, format: dialects.responses.state }),
+    ...responseHandlers({ responses, settings, bodyBudget, format: dialects.responses.state }),
     parts: [new KeptRowsCleaning({ pool: system, log, table: 'chat.responses', most: mostOfTenant })],
   };
 }

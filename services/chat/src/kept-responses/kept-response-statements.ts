@@ -1,5 +1,5 @@
 import { plainArray } from '@gatehouse/pg/arrays';
-import { withTenant, type Pool } from '@gatehouse/pg/pool';
+import { withTenant, withTenantSnapshot, type Pool } from '@gatehouse/pg/pool';
 import { beganAt, digestOf, forgottenSince } from '../shared/forgotten-statements.ts';
 
 /** Responses that are kept. Each statement waits for the tenant's turn, and names the user. */
@@ -147,12 +147,56 @@ export async function findConversation(
   return rows;
 }
 
-/** The encrypted contents of responses, by their ids. */
-export async function readContents(
+/** PostgreSQL sends bytes as a text of twice their length. */
+const pageBytes = 2 * 1024 * 1024;
+
+/**
+ * The encrypted contents of responses, in their order, each read as late as it can be: small ones together, up to a page,
+ * and the others in pages. Null for one that is gone.
+ */
+export async function* readContents<Row extends HeldRow>(
+  pool: Pool,
+  tenantId: string,
+  rows: readonly Row[],
+): AsyncGenerator<[Row, Buffer | null], void> {
+  for (const group of groupsOf(rows)) {
+    const [first] = group;
+    const contents =
+      group.length === 1 && first !== undefined
+        ? new Map([[first.id, await readPages(pool, tenantId, first.id)]])
+        : await readTogether(
+            pool,
+            tenantId,
+            group.map(({ id }) => id),
+          );
+    for (const row of group) {
+      const content = contents.get(row.id) ?? null;
+      contents.delete(row.id);
+      yield [row, content];
+    }
+  }
+}
+
+/** Neighbours whose contents are a page at most, or one. */
+function groupsOf<Row extends HeldRow>(rows: readonly Row[]): Row[][] {
+  const groups: Row[][] = [];
+  let bytes = Infinity;
+  for (const row of rows) {
+    bytes += row.bytes;
+    if (bytes > pageBytes) {
+      groups.push([]);
+      bytes = row.bytes;
+    }
+    groups.at(-1)?.push(row);
+  }
+  return groups;
+}
+
+async function readTogether(
   pool: Pool,
   tenantId: string,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, Buffer>> {
+): Promise<Map<string, Buffer | null>> {
   const { rows } = await withTenant(pool, tenantId, (db) =>
     db.query<{ id: string; content: Buffer }>(
       'select id, content from chat.responses where id = any($1::uuid[])',
@@ -162,20 +206,24 @@ export async function readContents(
   return new Map(rows.map(({ id, content }) => [id, content]));
 }
 
-/** The encrypted content of one response. */
-export async function findContent(
-  pool: Pool,
-  id: string,
-  { tenantId, userId, days }: Holder & { days: number },
-): Promise<Buffer | null> {
-  const { rows } = await withTenant(pool, tenantId, (db) =>
-    db.query<{ content: Buffer }>(
-      `select content from chat.responses
-     where id = $1 and ${ofHolder} and created_at > now() - make_interval(days => $4)`,
-      [id, tenantId, userId, days],
-    ),
-  );
-  return rows[0]?.content ?? null;
+/** A snapshot, since a response may be sealed with another key between two pages. */
+function readPages(pool: Pool, tenantId: string, id: string): Promise<Buffer | null> {
+  return withTenantSnapshot(pool, tenantId, async (db) => {
+    let content: Buffer | null = null;
+    let at = 0;
+    do {
+      const { rows } = await db.query<{ page: Buffer; bytes: number }>(
+        `select substring(content from $2::integer for ${pageBytes}) as page, octet_length(content) as bytes
+         from chat.responses where id = $1`,
+        [id, at + 1],
+      );
+      const [row] = rows;
+      if (row === undefined) return null;
+      content ??= Buffer.allocUnsafeSlow(row.bytes);
+      at += row.page.copy(content, at);
+    } while (at < content.length);
+    return content;
+  });
 }
 
 /** Returns false if there is none. */

@@ -16,7 +16,6 @@ import { LargeWork } from '../wire/large-work.ts';
 import { itemKey, newestKeys } from './item-keys.ts';
 import {
   deleteResponse,
-  findContent,
   findConversation,
   findItems,
   findResponses,
@@ -47,9 +46,11 @@ export interface Reader extends Holder {
 interface Asking {
   format: StateFormat;
   provider: string;
-  /** Waits until so many bytes may be read, and counts them. */
-  reserve: (bytes: number) => Promise<void>;
+  reserve: Reserve;
 }
+
+/** Waits until so many bytes may be read, and counts them. */
+export type Reserve = (bytes: number) => Promise<void>;
 
 export interface KeptResponse {
   /** The items of its request's own input: a JSON array. */
@@ -110,11 +111,10 @@ export class KeptResponses {
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
     if (bytesOf(rows) > most.bytes) throw tooLong();
-    const contents = await this.#read(rows, { tenantId: reader.tenantId, reserve });
+    await reserve(bytesOf(rows));
     let items: Conversed[] = [];
-    for (const row of rows.toReversed()) {
-      const content = contents.get(row.id);
-      if (content === undefined) throw previousNotFound();
+    for await (const [row, content] of readContents(this.#pool, reader.tenantId, rows.toReversed())) {
+      if (content === null) throw previousNotFound();
       const sameProvider = row.provider === provider;
       for await (const { text, value } of this.#itemsOf(row.id, content, reader))
         if (value === undefined || format.goesOn(value, sameProvider)) {
@@ -141,15 +141,16 @@ export class KeptResponses {
     { format, provider, reserve, ...reader }: Reader & Asking,
   ): Promise<ReadonlyMap<string, NamedItem | null>> {
     const rows = await this.#holdersOf(ids, reader);
-    if (bytesOf([...rows.keys()]) > most.bytes) throw tooMuch();
-    const contents = await this.#read([...rows.keys()], { tenantId: reader.tenantId, reserve });
+    const holders = [...rows.keys()];
+    if (bytesOf(holders) > most.bytes) throw tooMuch();
+    await reserve(bytesOf(holders));
     const found = new Map<string, NamedItem | null>();
-    for (const [row, wanted] of rows) {
-      const content = contents.get(row.id);
-      if (content === undefined) continue;
+    for await (const [row, content] of readContents(this.#pool, reader.tenantId, holders)) {
+      if (content === null) continue;
+      const wanted = rows.get(row);
       const sameProvider = row.provider === provider;
       for await (const { text, value, id } of this.#itemsOf(row.id, content, reader))
-        if (id !== null && wanted.has(id))
+        if (id !== null && wanted?.has(id) === true)
           found.set(
             id,
             value === undefined || format.goesOn(value, sameProvider)
@@ -190,13 +191,14 @@ export class KeptResponses {
     return row?.provider ?? null;
   }
 
-  /** Null for a response that is not there, or not the reader's. */
-  async find(responseId: string, reader: Reader): Promise<KeptResponse | null> {
+  /** Null for a response that is not there, or not the reader's. `reserve`: see `conversation`. */
+  async find(responseId: string, reader: Reader, reserve: Reserve): Promise<KeptResponse | null> {
     const id = runIdOf(responseId);
-    const content = id === null ? null : await findContent(this.#pool, id, reader);
-    return id === null || content === null
-      ? null
-      : this.#partsOf(this.#open(id, content, reader), reader.tenantId);
+    const rows = id === null ? [] : await findResponses(this.#pool, [id], reader);
+    await reserve(bytesOf(rows));
+    for await (const [row, content] of readContents(this.#pool, reader.tenantId, rows))
+      if (content !== null) return this.#partsOf(this.#open(row.id, content, reader), reader.tenantId);
+    return null;
   }
 
   /** Returns false if there is none. */
@@ -217,16 +219,6 @@ export class KeptResponses {
       return plain.subarray(range.from, range.until);
     };
     return { input: part('input'), response: part('response') };
-  }
-
-  /** The contents of responses, in memory that was reserved for them. */
-  async #read(
-    rows: readonly HeldRow[],
-    { tenantId, reserve }: Pick<Reader & Asking, 'tenantId' | 'reserve'>,
-  ): Promise<ReadonlyMap<string, Buffer>> {
-    await reserve(bytesOf(rows));
-    const ids = rows.map(({ id }) => id);
-    return readContents(this.#pool, tenantId, ids);
   }
 
   /** The responses that have items with these ids, each with the ids that are to be read of it. */

@@ -1,6 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { InputItemsQuery } from '@gatehouse/contract/responses';
-import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import {
+  leaving,
+  tenantOf,
+  type Call,
+  type Handler,
+  type RawCall,
+  type RawHandler,
+} from '@gatehouse/http/app';
+import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import { openShare } from '@gatehouse/http/body-share';
 import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
 import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
@@ -11,12 +20,14 @@ import type { StateFormat } from '../dialects/state-format.ts';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { LargeWork } from '../wire/large-work.ts';
 import { placeId } from './response-id.ts';
 import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
 
 export interface ResponseDependencies {
   responses: KeptResponses;
   settings: TenantSettingsClient;
+  bodyBudget: BodyBudget;
   format: StateFormat;
 }
 
@@ -26,21 +37,39 @@ export function responseHandlers(dependencies: ResponseDependencies): {
   rawHandlers: Record<string, RawHandler>;
 } {
   const reads = new FairQueue(readsInFlight);
-  const found = async (call: AnyCall): Promise<KeptResponse> => {
-    const kept = await dependencies.responses.find(
-      call.params['response_id'] ?? '',
-      await readerOf(dependencies, call),
-    );
-    if (kept === null) throw notFound();
-    return kept;
+  /** A response in memory that counts as that of a body, and what is made of it, which takes the turn of large requests. */
+  const reading = async <Result>(
+    call: AnyCall,
+    share: TenantShare,
+    { signal, use }: { signal?: AbortSignal; use: (kept: KeptResponse) => Promise<Result> },
+  ): Promise<Result> => {
+    const reader = await readerOf(dependencies, call);
+    const work = new LargeWork(reader.tenantId, signal);
+    try {
+      const kept = await dependencies.responses.find(
+        call.params['response_id'] ?? '',
+        reader,
+        async (bytes) => {
+          await share.enter(bytes);
+          share.grow(bytes);
+          await work.begin(bytes);
+        },
+      );
+      if (kept === null) throw notFound();
+      return await use(kept);
+    } finally {
+      work.end();
+    }
   };
   return {
     rawHandlers: {
       'responses.get': (request, response, call) =>
-        reads.run(call.principal.tenantId, async () => {
-          const kept = await found(call);
-          await send(dependencies.format, kept, { request, response, call });
-        }),
+        reads.run(call.principal.tenantId, () =>
+          reading(call, openShare(dependencies.bodyBudget, call.principal.tenantId, response), {
+            signal: leaving(response),
+            use: (kept) => send(dependencies.format, kept, { request, response, call }),
+          }),
+        ),
     },
     handlers: {
       'responses.delete': async (call: Call) => {
@@ -63,8 +92,10 @@ export function responseHandlers(dependencies: ResponseDependencies): {
       },
       'responses.input_items': (call: Call<unknown, InputItemsQuery>) =>
         reads.run(call.principal.tenantId, async () => {
-          const { input } = await found(call);
-          return { body: await pageOf(input, call) };
+          const share = dependencies.bodyBudget.open(tenantOf(call).tenantId, null);
+          const use = ({ input }: KeptResponse): Promise<Fields> => pageOf(input, call);
+          const body = await reading(call, share, { use }).finally(() => share.release());
+          return { body };
         }),
     },
   };

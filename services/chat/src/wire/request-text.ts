@@ -8,20 +8,21 @@ const maxMembers = 1_000;
 /** Writes a request anew, by its text and the places of its members. */
 export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Pieces;
 
-/** The part of a share that a text uses. */
-interface TextShare {
+/** The share of a text in the memory for request bodies. */
+export interface Share {
   release: () => void;
+  /** Sets how many bytes of copies of the text are in memory. */
   copied?: (bytes: number) => void;
 }
 
 /** A request as the client wrote it, and where its members are. */
 export class RequestText<Rewrite> {
   #text: { body: Buffer; members: readonly Member[] } | null;
-  readonly #share: TextShare;
+  readonly #share: Share;
   readonly #rewrite: RewriteText<Rewrite>;
 
   /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
-  constructor(body: Buffer, share: TextShare, rewrite: RewriteText<Rewrite>) {
+  constructor(body: Buffer, share: Share, rewrite: RewriteText<Rewrite>) {
     const members = objectMembers(body, { max: maxMembers });
     if (members.length > maxMembers)
       throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);

@@ -1,8 +1,8 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import { RequestText } from '../../wire/request-text.ts';
-import type { Asked, CompletionRequest, RequestHead, RequestSource, Share } from '../dialect.ts';
+import { RequestText, type Share } from '../../wire/request-text.ts';
+import type { Asked, CompletionRequest, RequestHead, RequestSource } from '../dialect.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import { effortIn, noThinking, type Thinking } from '../thinking.ts';

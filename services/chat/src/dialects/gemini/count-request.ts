@@ -1,8 +1,8 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { RequestText } from '../../wire/request-text.ts';
+import { RequestText, type Share } from '../../wire/request-text.ts';
 import { applyChanges, type Edit } from '../../wire/json-edits.ts';
 import type { Member } from '../../wire/json-members.ts';
-import type { CompletionRequest, RequestInPath, RequestSource, Rewrite, Share } from '../dialect.ts';
+import type { CompletionRequest, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
 import { objectOf } from '../request-fields.ts';
 import { checkFields, valueOf } from './fields.ts';
 import { GeminiRequest } from './gemini-request.ts';

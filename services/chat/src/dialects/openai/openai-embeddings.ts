@@ -1,8 +1,8 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import { RequestText } from '../../wire/request-text.ts';
+import { RequestText, type Share } from '../../wire/request-text.ts';
 import { bedrockEmbedder, inputTypes, takesPurpose, type BedrockEmbedder } from '../bedrock-embedders.ts';
-import type { AnsweringModel, AnswerView, RequestSource, Rewrite, Share } from '../dialect.ts';
+import type { AnsweringModel, AnswerView, RequestSource, Rewrite } from '../dialect.ts';
 import { EmbeddingsView, maxInputs } from './embeddings-view.ts';
 import { asBatch } from './google-embeddings.ts';
 import { OpenAiRequest } from './openai-request.ts';

@@ -1,13 +1,13 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource, Share } from '../dialect.ts';
+import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource } from '../dialect.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import type { Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
 import { askedIn, choicesIn, thinkingIn } from './asked.ts';
 import { messageText, tokensIn } from './message-text.ts';
-import { RequestText } from '../../wire/request-text.ts';
+import { RequestText, type Share } from '../../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
 import { idOf } from './tool-calls.ts';
 

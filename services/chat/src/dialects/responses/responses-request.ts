@@ -1,7 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
-import { RequestText } from '../../wire/request-text.ts';
+import { RequestText, type Share } from '../../wire/request-text.ts';
 import type {
   Additions,
   AnswerView,
@@ -9,7 +9,6 @@ import type {
   CompletionRequest,
   RequestHead,
   RequestSource,
-  Share,
 } from '../dialect.ts';
 import { saysSomething } from '../error-words.ts';
 import { sealTextIn } from '../marked-seals.ts';
