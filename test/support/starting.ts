@@ -48,8 +48,8 @@ export function describeStarting(name: string, started: () => Started): void {
       ['behind', `delete from ${name}.migrations`, new RegExp(`pending migrations in ${name}: 0001_`)],
       [
         'ahead',
-        `insert into ${name}.migrations (name, run_on) values ('9999_contract_x', now())`,
-        /too new for this release: 9999_contract_x/,
+        `insert into ${name}.migrations (name, run_on, version) values ('9999_contract_x', now(), '9.9.9')`,
+        /too new for version \S+: 9999_contract_x of version 9\.9\.9/,
       ],
       ['missing', `drop schema ${name} cascade`, /run the migration step first/],
     ])('is refused on a schema that is %s', async (_which, damage, reason) => {

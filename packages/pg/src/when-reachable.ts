@@ -17,6 +17,8 @@ export async function whenReachable<Result>(
     try {
       return await work();
     } catch (error) {
+      // Stopping closes the pool, which is an error of its own.
+      signal.throwIfAborted();
       if (!isDatabaseOutage(error)) throw error;
       if (!waiting) log.warn({ err: error }, 'waiting for the database');
     }
