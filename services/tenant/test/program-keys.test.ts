@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
+import { parseKeyText } from '@gatehouse/identity/key-text';
 import { eventually } from '@gatehouse/test/eventually';
 import type { Service } from '@gatehouse/shell/service';
 import { DeviceLoginSystemStore } from '../src/device-logins/device-login-system-store.ts';
@@ -168,6 +169,58 @@ describe('the key of a program', () => {
     expect(await programs.principalOf(next)).toBeUndefined();
     expect(await programs.principalOf(repeated)).toBeDefined();
     expect((await programs.renew(next)).body.error).toBe('invalid_grant');
+  });
+
+  it('ends when a text is renewed that was renewed before, and whose successor is used', async () => {
+    const ada = await programs.person();
+    const pass = (id: string, seconds: number) =>
+      tenants.rows(
+        `update tenant.api_keys set previous_valid_until = previous_valid_until - make_interval(secs => $2) where id = $1`,
+        [id, seconds],
+      );
+    const renewal = async (text: string) => String((await programs.renew(text)).body['access_token']);
+    const used = async (text: string) => {
+      expect(await programs.principalOf(text)).toBeDefined();
+      const noted = 'select from tenant.api_keys where key_id = $1 and secret_used';
+      await eventually(async () =>
+        expect(await tenants.rows(noted, [parseKeyText(text)?.keyId])).toHaveLength(1),
+      );
+    };
+    // The text before the last renewal, and one from long ago.
+    for (const renewals of [1, 2, 103]) {
+      const { key } = await programs.keyOf(ada.cookie);
+      const id = await programs.idOf(key);
+      const texts = [key];
+      for (let count = 0; count < renewals; count += 1) {
+        texts.push(await renewal(texts.at(-1) ?? ''));
+        await pass(id, 61);
+      }
+      await used(texts.at(-1) ?? '');
+      // A text that the key never had ends nothing.
+      const [head] = key.split(/_(?=[^_]{43}$)/);
+      const forged = `${head ?? ''}_${'x'.repeat(43)}`;
+      expect(await programs.renew(forged)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+      expect(await programs.principalOf(texts.at(-1) ?? '')).toBeDefined();
+
+      const replaced = texts.at(renewals === 103 ? 4 : 0) ?? '';
+      expect(await programs.renew(replaced)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+      expect(await programs.principalOf(texts.at(-1) ?? '')).toBeUndefined();
+      expect((await programs.renew(texts.at(-1) ?? '')).status).toBe(400);
+      const [last] = await tenants.rows(
+        'select actor_role from tenant.audit_log where resource_id = $1 order by at desc limit 1',
+        [id],
+      );
+      expect(last).toEqual({ actor_role: 'system' });
+    }
+    expect(await programs.principalOf(ada.key)).toBeDefined();
+  });
+
+  it('gives programs that renew at the same time a minute, though the new text is used', async () => {
+    const { key } = await programs.keyOf((await programs.person()).cookie);
+    const next = String((await programs.renew(key)).body['access_token']);
+    expect(await programs.principalOf(next)).toBeDefined();
+    expect((await programs.renew(key)).status).toBe(429);
+    expect(await programs.principalOf(next)).toBeDefined();
   });
 
   it('is renewed for a month, and then confirmed again', async () => {

@@ -39,6 +39,10 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
   // Requests without a key, however many, take one connection each.
   const inserted = new Batched((logins: readonly NewDeviceLogin[]) => waiting.insert(logins));
   const polls = new Batched((ids: readonly string[]) => waiting.notePolls(ids));
+  const findReplaced = batchedFinder(
+    (texts) => keys.findReplaced(texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) }))),
+    ({ id, hash }) => `${id} ${hash}`,
+  );
   const turns = new FairQueue(changesInFlight);
   const logins = new DeviceLogins({
     insert: (login) => inserted.get(login),
@@ -56,6 +60,10 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
       (ids) => allKeys.findToAuthenticate(ids),
       ({ keyId }) => keyId,
     ),
+    wasReplaced: async (id, secretSha256) => {
+      const hash = secretSha256.toString('hex');
+      return (await findReplaced(`${id} ${hash}`)) !== null;
+    },
     keys,
     inTurn: (tenantId, work) => turns.run(tenantId, work),
     count: (kind, sender) => refusals.count(kind, sender),

@@ -21,6 +21,9 @@ export const mostKeysOfKey = 20;
 /** How long the text before a renewal stays valid. Claude Code asks its `apiKeyHelper` every 5 minutes. */
 export const renewalOverlapSeconds = 600;
 
+/** The texts of a key before the present one that are known again: those of months, as programs renew them. */
+export const mostReplacedTexts = 100;
+
 /** How long a key is renewed after the person has confirmed it: then the person logs in and confirms again. */
 export const longestRenewalDays = 30;
 

@@ -47,9 +47,11 @@ export interface DeviceLoginDependencies {
   decide: (id: string, sessionId: string | null) => Promise<boolean>;
   /** Finds a key by the public half of its text. */
   findKey: (keyId: string) => Promise<KeyOfProgram | null>;
+  /** Whether the key of a program had a secret before a renewal. */
+  wasReplaced: (id: string, secretSha256: Buffer) => Promise<boolean>;
   keys: {
     issue: (loginId: string, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
-    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<GivenKey | null>;
+    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<GivenKey | 'reused' | null>;
     revoke: (id: string, from: From) => Promise<void>;
   };
   /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
@@ -130,7 +132,7 @@ export class DeviceLogins {
 
   /** A new text for the key of a program. Throws {@link OAuthError}. */
   async renew(text: string, from: From): Promise<Token> {
-    const found = await this.#find(text, from);
+    const found = await this.#find(text, from, { replaced: true });
     if (found === null) throw new OAuthError('invalid_grant', 'The key is unknown, expired or revoked.');
     const { key, secretSha256: given } = found;
     if (key.confirmedBy === null) throw new OAuthError('invalid_grant', 'Only keys of programs are renewed.');
@@ -138,6 +140,8 @@ export class DeviceLogins {
     const next = newKeyText(found.keyId);
     const renewal = { id: key.id, ...this.#lives(next.secretSha256) };
     const renewed = await inTurn(key.tenantId, () => keys.renew(renewal, given, from));
+    if (renewed === 'reused')
+      throw new OAuthError('invalid_grant', 'This text of the key was renewed before, so the key has ended.');
     if (renewed === null)
       throw new OAuthError('invalid_grant', 'The key, or that of the login which confirmed it, has ended.');
     return tokenOf(next.text, renewed);
@@ -175,15 +179,21 @@ export class DeviceLogins {
     return { secretSha256, ttlSeconds: this.#options.ttlSeconds };
   }
 
+  /** `replaced`: also by a text that the key of a program had before. A text that proves nothing counts. */
   async #find(
     text: string,
     from: From,
+    { replaced } = { replaced: false },
   ): Promise<{ key: KeyOfProgram; keyId: string; secretSha256: Buffer } | null> {
-    const { findKey, count } = this.#options;
+    const { findKey, wasReplaced, count } = this.#options;
     const parsed = parseKeyText(text);
     const key = parsed === null ? null : await findKey(parsed.keyId);
-    if (parsed !== null && key !== null && judge(key, parsed.secretSha256) === 'accepted')
-      return { key, ...parsed };
+    if (parsed !== null && key !== null) {
+      const { secretSha256 } = parsed;
+      if (judge(key, secretSha256) === 'accepted') return { key, ...parsed };
+      if (replaced && key.confirmedBy !== null && (await wasReplaced(key.id, secretSha256)))
+        return { key, ...parsed };
+    }
     await count('key', from.clientIp);
     return null;
   }

@@ -8,6 +8,7 @@ import {
   leastRenewalSeconds,
   longestRenewalDays,
   mostKeysOfKey,
+  mostReplacedTexts,
   renewalOverlapSeconds,
 } from './device-login.ts';
 
@@ -124,6 +125,34 @@ export async function lockConfirmingKey(
   return rows[0] ?? null;
 }
 
+/**
+ * Whether the key of a program had this secret before a renewal, and its client has a later one. The client that got no
+ * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
+ */
+export async function isReused(db: Queryable, id: string, givenSha256: Buffer): Promise<boolean> {
+  const { rows } = await db.query(
+    `select from tenant.api_keys
+     where id = $1 and $2 = any(replaced_sha256) and not coalesce(previous_secret_sha256 = $2
+       and previous_valid_until > now() + make_interval(secs => case when secret_used then $3::int else 0 end), false)`,
+    [id, givenSha256, renewalOverlapSeconds - leastRenewalSeconds],
+  );
+  return rows.length > 0;
+}
+
+/** Finds the secrets, by key and hexadecimal hash, that a key had before a renewal. */
+export async function findReplaced(
+  db: Queryable,
+  texts: readonly { id: string; hash: string }[],
+): Promise<{ id: string; hash: string }[]> {
+  const { rows } = await db.query<{ id: string; hash: string }>(
+    `select given.id, given.hash from unnest($1::uuid[], $2::text[]) as given (id, hash)
+       cross join lateral (select from tenant.api_keys
+         where id = given.id and decode(given.hash, 'hex') = any(replaced_sha256) limit 1) as key`,
+    [texts.map(({ id }) => id), texts.map(({ hash }) => hash)],
+  );
+  return rows;
+}
+
 /** Whether the key of a program was renewed lately. Ask once its confirming key is locked: others may wait for that. */
 export async function wasRenewedLately(db: Queryable, id: string): Promise<boolean> {
   // The other transaction may have begun later.
@@ -148,7 +177,9 @@ export async function renewProgramKey(
   if (before === null) return null;
   const { rows } = await db.query<ProgramKey>(
     `update tenant.api_keys set secret_sha256 = $2, previous_secret_sha256 = api_keys.secret_sha256,
-       previous_valid_until = now() + make_interval(secs => $3),
+       previous_valid_until = now() + make_interval(secs => $3), secret_used = false,
+       replaced_sha256 = (api_keys.replaced_sha256 || api_keys.secret_sha256)
+         [greatest(cardinality(api_keys.replaced_sha256) + 2 - $7::int, 1):],
        expires_at = least(api_keys.created_at + make_interval(days => $6),
          ${endOf('api_keys.confirmed_secret_sha256', '$4::int')})
      from tenant.api_keys parent
@@ -157,7 +188,7 @@ export async function renewProgramKey(
        and (api_keys.secret_sha256 = $5
          or (api_keys.previous_secret_sha256 = $5 and api_keys.previous_valid_until > now()))
      returning ${programKeyColumns}`,
-    [id, secretSha256, renewalOverlapSeconds, ttlSeconds, givenSha256, longestRenewalDays],
+    [id, secretSha256, renewalOverlapSeconds, ttlSeconds, givenSha256, longestRenewalDays, mostReplacedTexts],
   );
   const [after] = rows;
   return after === undefined ? null : { before, after };

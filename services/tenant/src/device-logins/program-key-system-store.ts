@@ -1,4 +1,4 @@
-import { auditEntryOf, type Change } from '@gatehouse/audited-changes/audit-entry';
+import { auditEntryOf, type Change, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
@@ -7,21 +7,22 @@ import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-statements.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-changes.ts';
 import type { From } from '../sessions/session.ts';
+import { bySystem } from '../by-system.ts';
 import { leastRenewalSeconds } from './device-login.ts';
 import {
   endOldestProgramKeys,
+  findReplaced,
   insertProgramKey,
+  isReused,
   lockConfirmingKey,
   renewProgramKey,
   takeConfirmation,
   wasRenewedLately,
-  type Confirmation,
   type NewProgramKey,
   type ProgramKey,
 } from './program-key-statements.ts';
 
-/** The actor of a change, by the key whose session confirmed that of the program. */
-type Actor = Pick<Confirmation, 'keyId' | 'tenantId' | 'role' | 'userId'>;
+type Actor = Pick<Circumstances, 'actor' | 'tenantId'>;
 
 /** Keys that people have given to programs, of all tenants and of owners, with their entries in the audit log. */
 export class ProgramKeySystemStore {
@@ -46,25 +47,30 @@ export class ProgramKeySystemStore {
       const ended = await endOldestProgramKeys(db, confirmation.keyId);
       const made = await insertProgramKey(db, key, confirmation);
       if (made === null) return null;
-      await this.#note(db, [...ended.flatMap(keyRevoked), keyCreated(made)], confirmation, from);
+      await this.#note(db, [...ended.flatMap(keyRevoked), keyCreated(made)], actorOf(made), from);
       return made;
     });
   }
 
   /**
-   * Renews the key of a program, which has a secret with the hash `givenSha256`. Null when it or the key of the session
-   * that confirmed it has ended. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
+   * Renews the key of a program, which has or had a secret with the hash `givenSha256`. Null when it or the key of the
+   * session that confirmed it has ended. A secret that was renewed before ends the key: the client or a thief has a later
+   * one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
    */
   async renew(
     key: Omit<NewProgramKey, 'keyId'>,
     givenSha256: Buffer,
     from: From,
-  ): Promise<ProgramKey | null> {
+  ): Promise<ProgramKey | 'reused' | null> {
     return withTransaction(this.#pool, async (db) => {
       // In the order in which a revocation locks them.
       const confirming = await lockConfirmingKey(db, key.id);
       if (confirming === null) return null;
       assertTenantActive(confirming.tenantStatus);
+      if (await isReused(db, key.id, givenSha256)) {
+        await this.#revoke(db, key.id, from, bySystem.actor);
+        return 'reused';
+      }
       if (await wasRenewedLately(db, key.id))
         throw new AppError('rate_limit_exceeded', 'A key is renewed once a minute at most.', {
           headers: retryAfterHeaders(leastRenewalSeconds * 1_000),
@@ -77,10 +83,12 @@ export class ProgramKeySystemStore {
   }
 
   async revoke(id: string, from: From): Promise<void> {
-    await withTransaction(this.#pool, async (db) => {
-      const changed = await revokeApiKey(db, id);
-      if (changed !== null) await this.#note(db, keyRevoked(changed), actorOf(changed.after), from);
-    });
+    await withTransaction(this.#pool, (db) => this.#revoke(db, id, from));
+  }
+
+  /** See {@link findReplaced}. */
+  findReplaced(texts: readonly { id: string; hash: string }[]): ReturnType<typeof findReplaced> {
+    return findReplaced(this.#pool, texts);
   }
 
   /** Deletes up to `limit` keys of programs that ended 30 days ago; returns how many. */
@@ -95,17 +103,20 @@ export class ProgramKeySystemStore {
     return rowCount ?? 0;
   }
 
-  async #note(
-    db: Queryable,
-    changes: readonly Change[],
-    { keyId, role, userId, tenantId }: Actor,
-    from: From,
-  ): Promise<void> {
-    const by = { ...from, tenantId, actor: { key_id: keyId, role, user_id: userId } };
-    for (const change of changes) await this.#record(db, auditEntryOf(change, by));
+  /** `actor`: by default, the key whose session confirmed that of the program. */
+  async #revoke(db: Queryable, id: string, from: From, actor?: Circumstances['actor']): Promise<void> {
+    const changed = await revokeApiKey(db, id);
+    if (changed === null) return;
+    const by = actor === undefined ? actorOf(changed.after) : { actor, tenantId: changed.after.tenantId };
+    await this.#note(db, keyRevoked(changed), by, from);
+  }
+
+  async #note(db: Queryable, changes: readonly Change[], actor: Actor, from: From): Promise<void> {
+    for (const change of changes) await this.#record(db, auditEntryOf(change, { ...from, ...actor }));
   }
 }
 
+/** The key whose session confirmed that of the program. */
 function actorOf({ createdBy, tenantId, role, userId }: ApiKey): Actor {
-  return { keyId: createdBy, tenantId, role, userId };
+  return { tenantId, actor: { key_id: createdBy, role, user_id: userId } };
 }

@@ -22,6 +22,8 @@ export interface KeyToAuthenticate extends Credentials {
   userId: string | null;
   /** The key whose session confirmed it, where it was made for a command line. */
   confirmedBy: string | null;
+  /** Whether the present secret was used since the last renewal. */
+  secretUsed: boolean;
   /** Whether the last noted use is more than an hour ago. */
   lastUseIsStale: boolean;
 }
@@ -64,7 +66,7 @@ export class ApiKeySystemStore {
          k.user_id as "userId", k.confirmed_by as "confirmedBy", k.expires_at as "expiresAt", k.secret_sha256 as "secretSha256",
          case when k.previous_valid_until > now() then k.previous_secret_sha256 end as "previousSecretSha256",
          k.previous_valid_until as "previousValidUntil",
-         k.revoked_at is not null as revoked,
+         k.revoked_at is not null as revoked, k.secret_used as "secretUsed",
          coalesce(k.expires_at <= now(), false) as expired,
          coalesce(k.last_used_at < now() - interval '1 hour', true) as "lastUseIsStale"
        from tenant.api_keys k left join tenant.tenants t on t.id = k.tenant_id
@@ -84,6 +86,15 @@ export class ApiKeySystemStore {
         for update skip locked))`,
       values: [ids],
     });
+  }
+
+  /** Notes that the present secrets of keys are used. */
+  async noteFirstUse(ids: readonly string[]): Promise<void> {
+    await this.#pool.query(
+      `update tenant.api_keys set secret_used = true where id = any(array(
+         select id from tenant.api_keys where id = any($1) and not secret_used for update skip locked))`,
+      [ids],
+    );
   }
 
   /**

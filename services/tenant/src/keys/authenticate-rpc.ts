@@ -5,7 +5,7 @@ import {
   type AuthenticateResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Rpc } from '@gatehouse/grpc/rpc';
-import { endOf, judge, type Verdict } from './authentication.ts';
+import { endOf, isCurrent, judge, type Verdict } from './authentication.ts';
 import { effectiveScopes } from './key-rules.ts';
 import type { LastUse } from './last-use.ts';
 import type { KeyToAuthenticate } from './api-key-system-store.ts';
@@ -14,6 +14,8 @@ import type { Lookup } from './lookup.ts';
 export interface AuthenticateDependencies {
   find: Lookup<KeyToAuthenticate>;
   lastUse: LastUse;
+  /** The first uses of secrets since a renewal. */
+  firstUse: LastUse;
 }
 
 /**
@@ -23,6 +25,7 @@ export interface AuthenticateDependencies {
 export function authenticate({
   find,
   lastUse,
+  firstUse,
 }: AuthenticateDependencies): Rpc<AuthenticateRequest, AuthenticateResponse> {
   return {
     callers: ['edge'],
@@ -33,6 +36,7 @@ export function authenticate({
         return { result: { $case: 'rejection', value: rejectionOf(verdict) } };
       }
       if (key.lastUseIsStale) lastUse.note(key.id);
+      if (!key.secretUsed && isCurrent(key, secretSha256)) firstUse.note(key.id);
       return { result: { $case: 'key', value: showKey(key, endOf(key, secretSha256)) } };
     },
   };

@@ -40,6 +40,11 @@ export function judge(credentials: Credentials | null, secretSha256: Buffer): Ve
   return expired ? 'expired' : 'accepted';
 }
 
+/** Whether it is the secret of now, and not the one before the last rotation. */
+export function isCurrent({ secretSha256 }: Pick<Credentials, 'secretSha256'>, accepted: Buffer): boolean {
+  return matches(secretSha256, accepted);
+}
+
 /** The end of a secret that is accepted now: that of its key, or of the overlap for the secret before a rotation. */
 export function endOf(
   { secretSha256, previousValidUntil, expiresAt }: Credentials,

@@ -41,6 +41,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     ({ keyId }) => keyId,
   );
   const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log });
+  const firstUse = new LastUse({ touch: (ids) => ofAll.noteFirstUse(ids), log, of: 'renewed API keys' });
   return {
     handlers: {
       ...whoamiHandlers(),
@@ -49,11 +50,12 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
       ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
     },
     rpcs: {
-      authenticate: authenticate({ find, lastUse }),
+      authenticate: authenticate({ find, lastUse, firstUse }),
       listChanges: listChanges(new ChangeSystemStore(lookups.known)),
     },
     parts: [
       lastUse,
+      firstUse,
       new PeriodicWork({
         task: 'report keys that expire',
         log,
