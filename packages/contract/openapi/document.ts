@@ -132,7 +132,7 @@ function accessText(access: Access): string {
     case 'session':
       return 'Needs a session, and no key.';
     case 'key':
-      return 'Needs any valid key.';
+      return access.ofTenant === true ? 'Needs a key of a tenant.' : 'Needs any valid key.';
     case 'owner':
       return 'Needs a key with the role `owner`.';
     case 'admin': {

@@ -25,6 +25,7 @@ const needsScope: When = ({ access }) =>
   (access.kind === 'ticket' && access.scope !== undefined) ||
   (access.kind === 'admin' && access.orSelf !== undefined);
 const ofOwner: When = ({ access }) => access.kind === 'owner';
+const ofTenantKeys: When = ({ access }) => access.kind === 'key' && access.ofTenant === true;
 const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
@@ -84,7 +85,7 @@ const when: Record<ErrorCode, When> = {
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
   acting_user_required: either(
-    at('me.api-keys.list', 'me.api-keys.create', 'me.api-keys.rotate', 'me.api-keys.revoke'),
+    ofTenantKeys,
     at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create'),
     needsActingUser,
     writesMemory,
@@ -127,6 +128,7 @@ const when: Record<ErrorCode, When> = {
   ),
   role_missing: either(
     ofOwner,
+    ofTenantKeys,
     ofAdmin,
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),

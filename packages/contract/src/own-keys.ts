@@ -60,11 +60,12 @@ const sessionExample: OwnSession = {
   current: true,
 };
 const params = { id: keyExample.id };
-const shared = { service: 'tenant', access: { kind: 'key' } } as const;
+const ofKeys = { service: 'tenant', access: { kind: 'key', ofTenant: true } } as const;
+const ofSessions = { service: 'tenant', access: { kind: 'key' } } as const;
 
 export const routes: readonly Route[] = [
   route({
-    ...shared,
+    ...ofKeys,
     id: 'me.api-keys.list',
     method: 'GET',
     path: '/v1/me/api-keys',
@@ -81,7 +82,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...shared,
+    ...ofKeys,
     id: 'me.api-keys.create',
     method: 'POST',
     path: '/v1/me/api-keys',
@@ -100,7 +101,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...shared,
+    ...ofKeys,
     id: 'me.api-keys.rotate',
     method: 'POST',
     path: '/v1/me/api-keys/{id}/rotate',
@@ -118,7 +119,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...shared,
+    ...ofKeys,
     id: 'me.api-keys.revoke',
     method: 'POST',
     path: '/v1/me/api-keys/{id}/revoke',
@@ -136,7 +137,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...shared,
+    ...ofSessions,
     id: 'me.sessions.list',
     method: 'GET',
     path: '/v1/me/sessions',
@@ -152,7 +153,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...shared,
+    ...ofSessions,
     id: 'me.sessions.delete',
     method: 'DELETE',
     path: '/v1/me/sessions/{id}',

@@ -20,8 +20,8 @@ export type Access =
   | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
   /** The session of a browser, and no key. */
   | { kind: 'session' }
-  /** Any valid key. */
-  | { kind: 'key' }
+  /** Any valid key. With `ofTenant`, not those of owners, which belong to no tenant. */
+  | { kind: 'key'; ofTenant?: true }
   /** With `owners`, also for owner keys, which belong to no tenant. */
   | { kind: 'scope'; scope: Scope; also?: Scope; owners?: true }
   /**

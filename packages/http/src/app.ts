@@ -30,7 +30,7 @@ import {
 } from './idempotency-key.ts';
 import { csvPage, prefersCsv, type ListPage } from './csv-page.ts';
 import { handedOver } from './handed-over.ts';
-import { checkPrincipal } from './principal-check.ts';
+import { checkPrincipal, keyOfTenantNeeded } from './principal-check.ts';
 import { jsonText, sendError, sendNothing, sendWritten, type Reply, type Written } from './reply.ts';
 import { routerOf } from './router.ts';
 import { requestSpan } from './request-span.ts';
@@ -102,8 +102,7 @@ const readsInFlight = {
 
 /** Returns the principal of a tenant key. Throws for owner keys, which have no tenant. */
 export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
-  if (!isTenantPrincipal(call.principal))
-    throw new AppError('role_missing', 'This endpoint requires a key of a tenant.');
+  if (!isTenantPrincipal(call.principal)) throw keyOfTenantNeeded();
   return call.principal;
 }
 

@@ -52,7 +52,9 @@ export function checkAccess(
   switch (access.kind) {
     case 'public':
     case 'signed':
+      return;
     case 'key':
+      if (access.ofTenant === true && principal.role === 'owner') throw keyOfTenantNeeded();
       return;
     case 'session':
       if (principal.sessionId === undefined)
@@ -72,6 +74,11 @@ export function checkAccess(
       checkScope(principal, access.scope);
       checkScope(principal, access.also);
   }
+}
+
+/** The error for a key of an owner where one of a tenant is needed. */
+export function keyOfTenantNeeded(): AppError {
+  return new AppError('role_missing', 'This endpoint requires a key of a tenant.');
 }
 
 /** Throws unless the principal is the session of a user, and has the scopes by which that one may act for themselves. */

@@ -144,6 +144,9 @@ describe('the keys of a person', () => {
     const admin = await call(ground.acme.admin, 'GET', 'api-keys');
     expect(admin.body.error.code).toBe('acting_user_required');
     expect((await call({ role: 'owner' }, 'GET', 'api-keys')).status).toBe(403);
+    // Before the body is checked.
+    const odd = await call({ role: 'owner' }, 'POST', 'api-keys', { no_such_field: 1 });
+    expect([odd.status, odd.body.error.code]).toEqual([403, 'role_missing']);
   });
 });
 
