@@ -31,6 +31,7 @@ const known: readonly [prefix: string, name: string, description: string][] = [
   ['api-keys', 'API keys', 'Keys of a tenant'],
   ['me.api-keys', 'Own keys and sessions', 'Keys and sessions of the caller'],
   ['me.sessions', 'Own keys and sessions', 'Keys and sessions of the caller'],
+  ['tenant.settings', 'Tenant settings', 'Settings of the tenant that its admins may change'],
   ['audit-log', 'Audit log', 'Administrative changes in the tenant'],
   ['login', 'Sessions', 'People who are logged in with a browser'],
   ['session', 'Sessions', 'People who are logged in with a browser'],

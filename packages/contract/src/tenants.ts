@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { listOf, page, setOf, slug, storableForm, storableText, utcTime, uuid } from './fields.ts';
 import { budget, limits, maxConcurrent } from './keys.ts';
 import { isTimezone, timezonePattern } from './timezone.ts';
-import { created, ok, owner, route, type Route } from './route.ts';
+import { created, ok, owner, route, scope, type Route } from './route.ts';
 
-/** Tenants: `/internal/v1/owner/tenants*`. */
+/** Tenants: `/internal/v1/owner/tenants*`, and `/v1/tenant/settings` for their admins. */
 
 export const tenantStatus = z.enum(['active', 'suspended', 'archived']);
 export type TenantStatus = z.output<typeof tenantStatus>;
@@ -135,6 +135,13 @@ export const patchTenant = z.strictObject({
 });
 export type PatchTenant = z.output<typeof patchTenant>;
 
+/** The settings that admins of a tenant read and change. */
+const ofAdmins = { timezone: true, previews: true, user_keys: true } as const;
+export const ownSettings = tenant.pick(ofAdmins);
+export type OwnSettings = z.output<typeof ownSettings>;
+export const patchOwnSettings = patchTenant.pick(ofAdmins);
+export type PatchOwnSettings = z.output<typeof patchOwnSettings>;
+
 /** The response to creation, with the first admin key. */
 export const tenantWithKey = tenant.extend({
   admin_key: z.string().describe('The text of the first admin key; shown only in this response'),
@@ -166,7 +173,42 @@ export const tenantExample = {
   updated_at: '2026-01-10T08:00:00.000Z',
 };
 
+const settingsExample = {
+  timezone: tenantExample.timezone,
+  previews: tenantExample.previews,
+  user_keys: tenantExample.user_keys,
+};
+const ofSettings = {
+  path: '/v1/tenant/settings',
+  service: 'tenant',
+  access: scope('keys.write'),
+  response: ok(ownSettings),
+} as const;
+
 export const routes: readonly Route[] = [
+  route({
+    ...ofSettings,
+    id: 'tenant.settings.get',
+    method: 'GET',
+    summary: 'Get the settings of the tenant that its admins may change',
+    examples: { settings: { summary: 'The defaults in another time zone', response: settingsExample } },
+  }),
+  route({
+    ...ofSettings,
+    id: 'tenant.settings.patch',
+    method: 'PATCH',
+    body: patchOwnSettings,
+    summary: 'Change settings of the tenant',
+    description:
+      'Send only the fields to change (RFC 7396). All other settings are for the owner of the platform.',
+    examples: {
+      keys: {
+        summary: 'Users make no keys for themselves',
+        body: { user_keys: { enabled: false } },
+        response: { ...settingsExample, user_keys: { ...settingsExample.user_keys, enabled: false } },
+      },
+    },
+  }),
   route({
     id: 'owner.tenants.list',
     method: 'GET',

@@ -44,7 +44,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const jobs = createJobs(shell, system);
   const lookups = { known, unknown };
   const providerKeys = createProviderKeys({ app, system, settings, keyRing, chat, changes, raise });
-  const tenants = createTenants({ settings, system, changes, findProviderKeys: providerKeys.findKeys });
+  const tenants = createTenants({ settings, app, system, changes, findProviderKeys: providerKeys.findKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });

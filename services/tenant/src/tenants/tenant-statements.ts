@@ -1,3 +1,8 @@
+import { refuseUnknownTimezone } from '@gatehouse/pg/errors';
+import type { Changed, Queryable } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import type { Tenant, TenantSettings } from './tenant.ts';
+
 /** A tenant's columns under their names in `Tenant`. */
 export const tenantColumns = `
   id, slug, name, status, limits, memory_limits as "memoryLimits", budget, allowed_models as "allowedModels", timezone,
@@ -5,3 +10,51 @@ export const tenantColumns = `
   json_build_object('enabled', previews_enabled, 'max_chars', previews_max_chars) as previews,
   json_build_object('enabled', user_keys_enabled, 'max', user_keys_max, 'max_days', user_keys_max_days) as "userKeys",
   created_at as "createdAt", updated_at as "updatedAt"`;
+
+/** Null when there is no such tenant, or none that the connection reaches. */
+export async function findTenant(db: Queryable, id: string): Promise<Tenant | null> {
+  const { rows } = await db.query<Tenant>(`select ${tenantColumns} from tenant.tenants where id = $1`, [id]);
+  return rows[0] ?? null;
+}
+
+/** Locks the tenant, and updates it to its settings after `change`. Null when there is no such tenant. */
+export async function lockAndChange(
+  db: Queryable,
+  id: string,
+  change: (current: TenantSettings) => TenantSettings,
+  update: (settings: TenantSettings) => Promise<Tenant>,
+): Promise<Changed<Tenant> | null> {
+  const { rows } = await db.query<Tenant>(
+    `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
+    [id],
+  );
+  const [before] = rows;
+  if (before === undefined) return null;
+  const settings = change(before);
+  // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
+  if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
+  return { before, after: await update(settings) };
+}
+
+/** Stores the settings that admins of the tenant may change. The connection acts as `tenant_app`. */
+export async function updateOwnSettings(
+  db: Queryable,
+  id: string,
+  { timezone, previews, userKeys }: TenantSettings,
+): Promise<Tenant> {
+  const updated = await db.query<Tenant>(
+    `update tenant.tenants set timezone = $2, previews_enabled = $3, previews_max_chars = $4,
+       user_keys_enabled = $5, user_keys_max = $6, user_keys_max_days = $7, updated_at = now()
+     where id = $1
+     returning ${tenantColumns}`,
+    [id, timezone, previews.enabled, previews.max_chars, userKeys.enabled, userKeys.max, userKeys.max_days],
+  );
+  return only(updated);
+}
+
+/**
+ * The database computes the windows of budgets, and it lacks some time zones that JavaScript has. Throws `invalid_value`.
+ */
+export async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
+  await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
+}

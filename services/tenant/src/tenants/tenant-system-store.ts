@@ -1,6 +1,6 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { AppError } from '@gatehouse/kit/errors';
-import { isUniqueViolation, refuseUnknownTimezone } from '@gatehouse/pg/errors';
+import { isUniqueViolation } from '@gatehouse/pg/errors';
 import type { PageRows } from '@gatehouse/kit/page';
 import { readPage, sizeOf } from '@gatehouse/pg/page';
 import type { Changed, Pool, Queryable } from '@gatehouse/pg/pool';
@@ -9,7 +9,7 @@ import type { ApiKey, NewApiKey } from '../keys/api-key.ts';
 import type { NewTenant, Tenant, TenantSettings } from './tenant.ts';
 import { insertApiKey } from '../keys/api-key-statements.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
-import { tenantColumns } from './tenant-statements.ts';
+import { assertTimezone, findTenant, lockAndChange, tenantColumns } from './tenant-statements.ts';
 
 export interface TenantFilter extends PageRequest {
   status: TenantStatus | null;
@@ -41,12 +41,8 @@ export class TenantSystemStore {
     });
   }
 
-  async find(id: string): Promise<Tenant | null> {
-    const { rows } = await this.#pool.query<Tenant>(
-      `select ${tenantColumns} from tenant.tenants where id = $1`,
-      [id],
-    );
-    return rows[0] ?? null;
+  find(id: string): Promise<Tenant | null> {
+    return findTenant(this.#pool, id);
   }
 }
 
@@ -75,20 +71,9 @@ export async function changeTenant(
   id: string,
   change: (current: TenantSettings) => TenantSettings,
 ): Promise<Changed<Tenant> | null> {
-  const before = await lockTenant(db, id);
-  if (before === null) return null;
-  const settings = change(before);
-  // Checks a changed time zone only, so that a tenant with an unknown one can still be suspended.
-  if (settings.timezone !== before.timezone) await assertTimezone(db, settings.timezone);
-  const after = await updateTenant(db, id, settings).catch((error: unknown) =>
-    nameSlugConflict(error, settings.slug),
+  return lockAndChange(db, id, change, (settings) =>
+    updateTenant(db, id, settings).catch((error: unknown) => nameSlugConflict(error, settings.slug)),
   );
-  return { before, after };
-}
-
-/** The database computes the windows of budgets, and it lacks some time zones that JavaScript has. */
-async function assertTimezone(db: Queryable, timezone: string): Promise<void> {
-  await db.query('select now() at time zone $1', [timezone]).catch(refuseUnknownTimezone);
 }
 
 function nameSlugConflict(error: unknown, slug: string): never {
@@ -97,14 +82,6 @@ function nameSlugConflict(error: unknown, slug: string): never {
     param: 'slug',
     cause: error,
   });
-}
-
-async function lockTenant(db: Queryable, id: string): Promise<Tenant | null> {
-  const { rows } = await db.query<Tenant>(
-    `select ${tenantColumns} from tenant.tenants where id = $1 for update`,
-    [id],
-  );
-  return rows[0] ?? null;
 }
 
 async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {

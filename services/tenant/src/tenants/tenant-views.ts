@@ -23,6 +23,10 @@ export function showTenant(tenant: Tenant): tenants.Tenant {
   };
 }
 
+export function showOwnSettings({ timezone, previews, userKeys }: Tenant): tenants.OwnSettings {
+  return { timezone, previews, user_keys: userKeys };
+}
+
 function isEmpty(fields: object): boolean {
   return Object.keys(fields).length === 0;
 }
