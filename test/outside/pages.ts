@@ -276,18 +276,6 @@ try {
     return mustHold(target === '/app/costs', page.url());
   });
 
-  await check('going back after a logout leads to the login', async () => {
-    await logInAfresh(page, credentials.admin_key, '/app/keys');
-    await settle(page);
-    await logOut(page);
-    await page.evaluate('history.back()');
-    await page.waitForFunction(
-      `new URL(location.href).searchParams.get('return_to') === '/app/keys'`,
-      patience,
-    );
-    return mustHold((await page.$('#key')) !== null, await textOf(page, 'body'));
-  });
-
   await check('no page of a user has a fault by axe, and none is of an admin', async () => {
     await logInAfresh(page, credentials.user_key, '/app/');
     const paths = await listedPages(page);

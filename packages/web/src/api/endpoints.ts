@@ -27,6 +27,7 @@ import type {
   searchMemory,
   SearchResult,
 } from '@gatehouse/contract/memory';
+import type { CreateOwnKey, OwnKey, OwnSession } from '@gatehouse/contract/own-keys';
 import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';
@@ -104,6 +105,12 @@ export interface Endpoints {
   'POST /v1/api-keys/{id}/revoke': { body: object; answer: ApiKey };
   'GET /v1/sessions': { query: Query<Paged>; answer: List<Session> };
   'DELETE /v1/sessions/{id}': { answer: undefined };
+  'GET /v1/me/api-keys': { query: Query<Paged>; answer: List<OwnKey> };
+  'POST /v1/me/api-keys': { body: CreateOwnKey; answer: OwnKey & { key: string } };
+  'POST /v1/me/api-keys/{id}/rotate': { body: { overlap_seconds: number }; answer: OwnKey & { key: string } };
+  'POST /v1/me/api-keys/{id}/revoke': { body: object; answer: OwnKey };
+  'GET /v1/me/sessions': { query: Query<Paged>; answer: List<OwnSession> };
+  'DELETE /v1/me/sessions/{id}': { answer: undefined };
   'GET /v1/audit-log': {
     query: Query<Paged | 'actor' | 'action' | 'from' | 'to'>;
     answer: List<AuditEntry>;

@@ -2,12 +2,11 @@ import type { ApiKey } from '@gatehouse/contract/keys';
 import { Creation } from '../parts/creation.tsx';
 import { count, usd } from '../format/amounts.ts';
 import { FilterField } from '../parts/filter-field.tsx';
-import { KeySnippets } from '../parts/key-snippets.tsx';
 import { NewKeyForm } from '../parts/new-key-form.tsx';
 import { ResourceList } from '../parts/resource-list.tsx';
 import { RevokeKeyButton } from '../parts/revoke-key-button.tsx';
 import { RotateKeyButton } from '../parts/rotate-key-button.tsx';
-import { ShownSecret } from '../parts/shown-secret.tsx';
+import { ShownKey } from '../parts/shown-key.tsx';
 import { Status } from '../parts/status.tsx';
 import type { Column } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
@@ -22,17 +21,7 @@ export function Keys() {
       title="Create a key"
       createdTitle="The new key"
       form={(onCreated) => <NewKeyForm onCreated={onCreated} />}
-      shown={(secret, close) => (
-        <>
-          <ShownSecret label="API key." secret={secret} />
-          <KeySnippets secret={secret} />
-          <p class="actions">
-            <button type="button" onClick={close}>
-              I have stored it
-            </button>
-          </p>
-        </>
-      )}
+      shown={(secret, close) => <ShownKey secret={secret} close={close} />}
     >
       {(show, round) => (
         <>

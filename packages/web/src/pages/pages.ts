@@ -11,6 +11,7 @@ import { Memory } from './memory.tsx';
 import { Models } from './models.tsx';
 import { MyData } from './my-data.tsx';
 import { Overview } from './overview.tsx';
+import { OwnAccess } from './own-access.tsx';
 import { OwnerAudit } from './owner-audit.tsx';
 import { OwnerKeys } from './owner-keys.tsx';
 import { listed, pageAt, sections, type Page } from './page.ts';
@@ -44,6 +45,7 @@ const mine = [
   { path: '/app/traces', title: 'Traces', needs: analytics, component: Traces },
   { path: '/app/traces/:id', title: 'Trace', needs: analytics, component: Trace },
   { path: '/app/keys', title: 'Keys', needs: { scope: 'keys.write' }, component: Keys },
+  { path: '/app/access', title: 'My keys and sessions', needs: 'session', component: OwnAccess },
   { path: '/app/data', title: 'My data', needs: ownData, component: MyData },
 ] as const;
 

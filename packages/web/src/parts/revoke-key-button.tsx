@@ -3,7 +3,10 @@ import { ConfirmedButton } from './confirmed-button.tsx';
 
 interface RevokeKeyButtonProps {
   of: Pick<ApiKey, 'id' | 'name'>;
-  name: 'POST /v1/api-keys/{id}/revoke' | 'POST /internal/v1/owner/api-keys/{id}/revoke';
+  name:
+    | 'POST /v1/api-keys/{id}/revoke'
+    | 'POST /v1/me/api-keys/{id}/revoke'
+    | 'POST /internal/v1/owner/api-keys/{id}/revoke';
   onDone: () => void;
 }
 

@@ -9,14 +9,17 @@ const overlaps = { '0': 'stops at once', '3600': 'works for an hour', '86400': '
 interface RotateKeyButtonProps {
   id: string;
   name: string;
+  /** Default: of a key of the tenant. */
+  action?: 'POST /v1/api-keys/{id}/rotate' | 'POST /v1/me/api-keys/{id}/rotate';
   onRotated: (key: string) => void;
 }
 
 /** Gives a key another secret. The old one may work for a while. */
-export function RotateKeyButton({ id, name, onRotated }: RotateKeyButtonProps) {
+export function RotateKeyButton(props: RotateKeyButtonProps) {
+  const { id, name, action = 'POST /v1/api-keys/{id}/rotate', onRotated } = props;
   const [isOpen, setOpen] = useState(false);
   const [overlap, setOverlap] = useState('3600');
-  const rotate = useAction('POST /v1/api-keys/{id}/rotate');
+  const rotate = useAction(action);
   const confirm = async (): Promise<void> => {
     const rotated = await rotate.run({ params: { id }, body: { overlap_seconds: Number(overlap) } });
     if (rotated === null) return;

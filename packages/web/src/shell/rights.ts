@@ -1,7 +1,8 @@
 import { grants, type Role, type Scope } from '@gatehouse/contract/scopes';
 
 /** Rights that a view or a button needs. The API decides; what it would refuse is not offered. */
-export type Needs = { role: 'owner' | 'admin' } | { scope: Scope } | { anyScope: readonly Scope[] };
+export type Needs =
+  'session' | { role: 'owner' | 'admin' } | { scope: Scope } | { anyScope: readonly Scope[] };
 
 /** The rights of a session. */
 export interface Rights {
@@ -10,6 +11,7 @@ export interface Rights {
 }
 
 export function may({ role, scopes }: Rights, needs: Needs): boolean {
+  if (needs === 'session') return true;
   if ('role' in needs) return role === needs.role;
   const wanted = 'scope' in needs ? [needs.scope] : needs.anyScope;
   return role !== 'owner' && wanted.some((scope) => grants(scopes, scope));
