@@ -28,29 +28,25 @@ export class IssuerGround {
   readonly replica: Service;
   readonly issuers: Issuers;
   readonly acme: TestTenant;
+  readonly zeta: TestTenant;
   readonly #folder: string;
 
-  private constructor(parts: Pick<IssuerGround, 'tenants' | 'replica' | 'issuers' | 'acme'>, folder: string) {
+  private constructor(
+    parts: Pick<IssuerGround, 'tenants' | 'replica' | 'issuers' | 'acme' | 'zeta'>,
+    folder: string,
+  ) {
     this.tenants = parts.tenants;
     this.replica = parts.replica;
     this.issuers = parts.issuers;
     this.acme = parts.acme;
+    this.zeta = parts.zeta;
     this.#folder = folder;
   }
 
   static async start(): Promise<IssuerGround> {
     const folder = await mkdtemp(path.join(tmpdir(), 'issuers-'));
     const issuers = { main: await ForgingIssuer.start(), other: await ForgingIssuer.start() };
-    const one = ([name, { url }]: [string, ForgingIssuer]): string => `
-  - name: ${name}
-    issuer: ${url}
-    client_id: gatehouse
-    client_secret_env: OIDC_SECRET
-    user_prefix: '${name}:'
-    owner_groups: [platform]
-    mappings:${mappings}`;
-    const file = path.join(folder, 'issuers.yaml');
-    await writeFile(file, `issuers:${Object.entries(issuers).map(one).join('')}`);
+    const file = await writeIssuers(folder, issuers, mappings);
     const tenants = await TenantServiceUnderTest.start({
       settings: {
         ...{ PUBLIC_URL: publicUrl, EGRESS_ALLOW: '127.0.0.1' },
@@ -59,8 +55,8 @@ export class IssuerGround {
     });
     const replica = await tenants.startReplica();
     const acme = await tenants.makeTenant({ slug: 'acme' });
-    await tenants.makeTenant({ slug: 'zeta' });
-    return new IssuerGround({ tenants, replica, issuers, acme }, folder);
+    const zeta = await tenants.makeTenant({ slug: 'zeta' });
+    return new IssuerGround({ tenants, replica, issuers, acme, zeta }, folder);
   }
 
   async stop(): Promise<void> {
@@ -68,6 +64,12 @@ export class IssuerGround {
     await this.tenants.stop();
     for (const issuer of Object.values(this.issuers)) await issuer.stop();
     await rm(this.#folder, { recursive: true });
+  }
+
+  /** A replica with other mappings, whose caller stops it. */
+  async startMapped(others: string): Promise<Service> {
+    await writeIssuers(this.#folder, this.issuers, others);
+    return this.tenants.startReplica();
   }
 
   /** Good issuers again. */
@@ -121,4 +123,19 @@ export class IssuerGround {
     if (begun.status !== 303) throw new Error(`a login began with ${begun.status}: ${begun.text}`);
     return { browser, answer: await browser.visit(this.answerTo(begun, { from: at })), sub };
   }
+}
+
+/** Writes the file of issuers; returns its path. */
+async function writeIssuers(folder: string, issuers: Issuers, mapped: string): Promise<string> {
+  const one = ([name, { url }]: [string, ForgingIssuer]): string => `
+  - name: ${name}
+    issuer: ${url}
+    client_id: gatehouse
+    client_secret_env: OIDC_SECRET
+    user_prefix: '${name}:'
+    owner_groups: [platform]
+    mappings:${mapped}`;
+  const file = path.join(folder, 'issuers.yaml');
+  await writeFile(file, `issuers:${Object.entries(issuers).map(one).join('')}`);
+  return file;
 }

@@ -89,20 +89,20 @@ describe('a login by an issuer', () => {
   it('lets a person of several tenants choose one, once', async () => {
     const { browser, answer } = await logIn({ sub: 'eve', groups: ['both', 'platform'] });
     expect([answer.status, browser.session]).toEqual([200, undefined]);
-    expect(answer.text).toContain('value="zeta"');
+    expect(answer.text).toContain(`value="${ground.zeta.id}">zeta, as user`);
     const choose = (tenant: string) =>
       browser.visit('/login/oidc/main/choice?return_to=/app/', { method: 'POST', form: { tenant } });
-    expect((await choose('nowhere')).status).toBe(400);
+    for (const nowhere of ['nowhere', 'zeta', newId()]) expect((await choose(nowhere)).status).toBe(400);
     const chosen = await browser.visit('/login/oidc/main/choice?return_to=/app/', {
-      ...{ method: 'POST', form: { tenant: 'zeta' } },
+      ...{ method: 'POST', form: { tenant: ground.zeta.id } },
       headers: { 'sec-fetch-site': 'cross-site' },
     });
     expect([chosen.status, browser.session]).toEqual([403, undefined]);
     const token = browser.cookies.get('__Host-gatehouse-login') ?? '';
-    expect((await choose('zeta')).location).toBe('/app/');
+    expect((await choose(ground.zeta.id)).location).toBe('/app/');
     expect(await browser.principal()).toMatchObject({ tenantSlug: 'zeta', role: 'user', userId: 'main:eve' });
     browser.cookies.set('__Host-gatehouse-login', token);
-    expect((await choose('acme')).status).toBe(400);
+    expect((await choose(ground.acme.id)).status).toBe(400);
   });
 
   it('makes an owner of a member of an owner group, whose key keeps no last owner key', async () => {
@@ -232,7 +232,7 @@ describe('an attack on a login', () => {
     const { browser } = await logIn({ sub: 'gil', groups: ['both'] });
     const later = await logIn({ sub: 'gil' });
     const chosen = await browser.visit('/login/oidc/main/choice', {
-      ...{ method: 'POST', form: { tenant: 'acme' } },
+      ...{ method: 'POST', form: { tenant: ground.acme.id } },
     });
     expect([chosen.status, browser.session]).toEqual([400, undefined]);
     expect(await later.browser.principal()).toBeDefined();
@@ -242,7 +242,7 @@ describe('an attack on a login', () => {
     const { browser } = await logIn({ sub: 'hal', groups: ['both'] });
     expect((await logIn({ sub: 'hal', groups: [] })).answer.status).toBe(403);
     const chosen = await browser.visit('/login/oidc/main/choice', {
-      ...{ method: 'POST', form: { tenant: 'acme' } },
+      ...{ method: 'POST', form: { tenant: ground.acme.id } },
     });
     expect([chosen.status, browser.session]).toEqual([400, undefined]);
   });
@@ -277,7 +277,7 @@ describe('a network', () => {
     forged.cookies.set('__Host-gatehouse-login', 'a'.repeat(43));
     const wrong = await Promise.all(
       Array.from({ length: 70 }, async () => {
-        const form = { tenant: 'acme' };
+        const form = { tenant: ground.acme.id };
         await forged.visit('/login/oidc/main/choice', { method: 'POST', form });
         return forged.visit('/login/oidc/main/callback?code=a&state=b');
       }),
@@ -286,7 +286,7 @@ describe('a network', () => {
     expect([issuer.calls.length, (await used()).length]).toEqual(before);
     const choice = await forged.visit('/login/oidc/main/choice', {
       method: 'POST',
-      form: { tenant: 'acme' },
+      form: { tenant: ground.acme.id },
     });
     expect(choice.status).toBe(429);
     expect((await browser.visit(answerTo(begun))).status).toBe(303);

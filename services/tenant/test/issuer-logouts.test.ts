@@ -154,7 +154,7 @@ describe('a logout that an issuer reports', () => {
     const { browser } = await ground.logIn({ sub, groups: ['both'] });
     await report(await tokenOf({ sub }));
     const chosen = await browser.visit('/login/oidc/main/choice', {
-      ...{ method: 'POST', form: { tenant: 'acme' } },
+      ...{ method: 'POST', form: { tenant: ground.acme.id } },
     });
     expect([chosen.status, browser.session]).toEqual([400, undefined]);
   });

@@ -151,7 +151,7 @@ describe('a session of a person at an issuer', () => {
 
   it('goes on when groups give more scopes than before, as after an upgrade', async () => {
     const { browser, sub } = await ground.logIn({ groups: ['both'] });
-    await browser.visit('/login/oidc/main/choice', { method: 'POST', form: { tenant: 'acme' } });
+    await browser.visit('/login/oidc/main/choice', { method: 'POST', form: { tenant: ground.acme.id } });
     ground.issuers.main.renewals.set(sub, { groups: ['engineers'] });
     await due([sub]);
     await lookedAt(sub);

@@ -6,7 +6,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 
 /** The rights that mappings give a person in one tenant, or as an owner of the platform. */
 export interface Grant {
-  /** The slug of the tenant; null for an owner. */
+  /** The tenant as the mapping names it, by id or slug; null for an owner. */
   tenant: string | null;
   role: Role;
   scopes: readonly Scope[];

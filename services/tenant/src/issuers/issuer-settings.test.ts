@@ -95,6 +95,12 @@ describe('the file of issuers', () => {
       expect(problemOfBoth(more)).toMatch(problem);
     });
 
+    it('takes an id and a slug for what may be one tenant', () => {
+      const id = '0198c2a4-8b1d-7f02-a6a1-0c9e4d7b8e55';
+      const problem = problemOfBoth(['', ''], `{ group: /staff, tenant: ${id}, role: user }`);
+      expect(problem).toMatch(new RegExp(`gives the role user in ${id}`));
+    });
+
     it('lets one of them give admins, or users of another tenant', () => {
       expect(problemOfBoth(['', ''], '{ group: /staff, tenant: acme, role: admin }')).toBe('');
       expect(problemOfBoth(['', ''], '{ group: /staff, tenant: labs, role: user }')).toBe('');

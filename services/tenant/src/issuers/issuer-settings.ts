@@ -1,5 +1,6 @@
 import { roles, scopes, scopesOf } from '@gatehouse/contract/scopes';
 import { slug } from '@gatehouse/contract/fields';
+import { isUuid } from '@gatehouse/kit/ids';
 import { parserProblem } from '@gatehouse/kit/parser-problem';
 import { parse } from 'yaml';
 import { z } from 'zod';
@@ -14,6 +15,7 @@ const mapping = z
   .strictObject({
     group: text(512).optional(),
     claim: z.strictObject({ name: text(128), value: text(512) }).optional(),
+    /** By id or slug: a name in the form of an id is one. */
     tenant: slug,
     role: z.enum(tenantRoles),
     scopes: z.array(z.enum(scopes)).min(1).optional(),
@@ -141,12 +143,19 @@ function sharedUsers(at: string, one: ParsedIssuer, other: ParsedIssuer): string
   const [prefix, others] = [one.user_prefix ?? '', other.user_prefix ?? ''];
   const isApart = !prefix.startsWith(others) && !others.startsWith(prefix);
   if (isApart || (one.shares_users && other.shares_users)) return [];
-  const tenant = tenantsOfUsers(one).find((slug) => tenantsOfUsers(other).includes(slug));
+  const tenant = tenantsOfUsers(one).find((name) =>
+    tenantsOfUsers(other).some((known) => mayBeOne(name, known)),
+  );
   if (tenant === undefined) return [];
   const both = `gives the role user in ${tenant}, and so does the issuer ${other.name}`;
   return [
     `${at}: ${both}: a person of one could be a user of the other. Set user_prefix for both, where neither begins with the other, or shares_users: true for both if a user of one is the same person at the other`,
   ];
+}
+
+/** Whether two names may be of one tenant: the slug of an id is not known here. */
+function mayBeOne(name: string, other: string): boolean {
+  return name === other || isUuid(name) !== isUuid(other);
 }
 
 function tenantsOfUsers({ mappings }: ParsedIssuer): string[] {

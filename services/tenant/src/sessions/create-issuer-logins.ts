@@ -71,7 +71,7 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const unread = new UnreadGroupsReport(system, raise);
   const placesBy = (found: LoginSystemStore, keptKeys: LoginKeySystemStore) =>
     new PersonPlaces({
-      findTenants: (slugs) => found.findTenants(slugs),
+      findTenants: (ids, slugs) => found.findTenants(ids, slugs),
       keepOnly: (person, rights, from) => keptKeys.keepOnly(person, rights, from),
     });
   // Requests without a key, however many, take one connection.

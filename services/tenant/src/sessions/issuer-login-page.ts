@@ -16,8 +16,8 @@ const shownGroups = 50;
 export function choicePage(issuer: string, places: readonly Place[], returnTo: string): string {
   const action = `/login/oidc/${issuer}/choice?return_to=${encodeURIComponent(returnTo)}`;
   const buttons = places.map(
-    ({ tenant, role }) =>
-      `<p><button type="submit" name="tenant" value="${escaped(tenant ?? '')}">${escaped(tenant ?? 'The platform')}, as ${escaped(role)}</button></p>`,
+    ({ tenant, tenantId, role }) =>
+      `<p><button type="submit" name="tenant" value="${tenantId ?? ''}">${escaped(tenant ?? 'The platform')}, as ${escaped(role)}</button></p>`,
   );
   return htmlPage(
     'Choose a tenant',

@@ -88,8 +88,8 @@ export class IssuerLogins {
     return this.#open(issuer, login, { place, claims: confirmed.claims }, from);
   }
 
-  /** Opens a session in one of the places of a person: the slug of a tenant, or '' for the platform. */
-  async choose(issuer: Issuer, token: string, tenant: string, from: From): Promise<LoginEnd> {
+  /** Opens a session in one of the places of a person: the id of a tenant, or '' for the platform. */
+  async choose(issuer: Issuer, token: string, tenantId: string, from: From): Promise<LoginEnd> {
     const { logins, secrets } = this.#options;
     const choiceSha256 = tokenSha256Of(token);
     const login =
@@ -98,7 +98,7 @@ export class IssuerLogins {
     const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
     const places = await this.#placesOf(issuer, login, claims, from);
     if (!isPlaces(places)) return places;
-    const place = places.find((one) => (one.tenant ?? '') === tenant);
+    const place = places.find((one) => (one.tenantId ?? '') === tenantId);
     if (place === undefined || !(await logins.useChoice(login.id))) return { kind: 'over' };
     return this.#open(issuer, login, { place, claims }, from);
   }

@@ -100,11 +100,11 @@ export class LoginSystemStore {
     return only(await this.#pool.query<{ now: Date }>('select clock_timestamp() as now')).now;
   }
 
-  /** The tenants of these slugs that there are. */
-  async findTenants(slugs: readonly string[]): Promise<TenantOfLogin[]> {
+  /** The tenants with these ids or slugs. */
+  async findTenants(ids: readonly string[], slugs: readonly string[]): Promise<TenantOfLogin[]> {
     const { rows } = await this.#pool.query<{ id: string; slug: string; status: TenantStatus }>(
-      'select id, slug, status from tenant.tenants where slug = any($1)',
-      [slugs],
+      'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
+      [ids, slugs],
     );
     return rows;
   }

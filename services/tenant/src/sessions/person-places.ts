@@ -1,4 +1,6 @@
+import { scopes as allScopes } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
+import { isUuid } from '@gatehouse/kit/ids';
 import {
   grantsOf,
   isGrants,
@@ -13,7 +15,7 @@ import type { Rights } from '../keys/rights.ts';
 import type { TenantOfLogin } from './login.ts';
 import type { From } from './session.ts';
 
-/** A grant in a tenant that there is. */
+/** A grant in a tenant that there is, by its slug of now. */
 export interface Place extends Grant {
   tenantId: string | null;
   /** Null for the platform. */
@@ -21,7 +23,7 @@ export interface Place extends Grant {
 }
 
 export interface PersonPlacesDependencies {
-  findTenants: (slugs: readonly string[]) => Promise<TenantOfLogin[]>;
+  findTenants: (ids: readonly string[], slugs: readonly string[]) => Promise<TenantOfLogin[]>;
   /** Revokes the keys of a person that have rights beyond these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
@@ -47,17 +49,34 @@ export class PersonPlaces {
     const granted = grantsOf(claims, settings);
     if (!isGrants(granted) && isUnread(granted)) return granted;
     const grants = isGrants(granted) ? granted : [];
-    const slugs = grants.flatMap(({ tenant }) => tenant ?? []);
-    const tenants = new Map((await this.#options.findTenants(slugs)).map((one) => [one.slug, one]));
+    const names = grants.flatMap(({ tenant }) => tenant ?? []);
+    const { ids = [], slugs = [] } = Object.groupBy(names, (name) => (isUuid(name) ? 'ids' : 'slugs'));
+    const found = names.length === 0 ? [] : await this.#options.findTenants(ids, slugs);
+    const tenants = new Map(found.map((tenant) => [tenant.slug, tenant]));
+    // Also for a slug that looks like the id of another tenant.
+    for (const tenant of found) tenants.set(tenant.id, tenant);
     const places = grants.flatMap((grant): Place[] => {
       if (grant.tenant === null) return [{ ...grant, tenantId: null, tenantStatus: null }];
       const tenant = tenants.get(grant.tenant);
-      return tenant === undefined ? [] : [{ ...grant, tenantId: tenant.id, tenantStatus: tenant.status }];
+      if (tenant === undefined) return [];
+      return [{ ...grant, tenant: tenant.slug, tenantId: tenant.id, tenantStatus: tenant.status }];
     });
-    await this.#options.keepOnly({ iss, sub }, places, from);
+    const merged = [...Map.groupBy(places, ({ tenantId }) => tenantId).values()].map((same) =>
+      same.reduce(higher),
+    );
+    await this.#options.keepOnly({ iss, sub }, merged, from);
     if (!isGrants(granted)) return granted;
-    return places.length === 0 ? { kind: 'no_tenant', tenants: slugs } : places;
+    return merged.length === 0 ? { kind: 'no_tenant', tenants: names } : merged;
   }
+}
+
+/** Mappings name a tenant by id and by slug: the higher role counts, with the scopes of both for the same one. */
+function higher(one: Place, other: Place): Place {
+  if (one.role !== other.role) return one.role === 'admin' ? one : other;
+  return {
+    ...one,
+    scopes: allScopes.filter((scope) => one.scopes.includes(scope) || other.scopes.includes(scope)),
+  };
 }
 
 export function isPlaces(given: readonly Place[] | GrantProblem): given is readonly Place[] {
