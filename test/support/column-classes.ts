@@ -84,6 +84,10 @@ const tenant: Record<string, Table> = {
     neutral: `id slug name status limits budget allowed_models timezone retention_days previews_enabled
       previews_max_chars memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days`,
   },
+  token_revocations: {
+    ...{ personal: 'issuer iss sub', brief: 'refresh_token' },
+    neutral: 'id login_id attempts next_at created_at',
+  },
   transfer_previews: {
     neutral: `id source_tenant_id target_tenant_id request source target created_by by_owner accepted_at used_at
       created_at expires_at`,

@@ -1,6 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { eventually } from '@gatehouse/test/eventually';
+import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
+import { TokenRevocationSystemStore } from '../src/sessions/token-revocation-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { Programs } from './programs.ts';
 
@@ -13,7 +17,10 @@ beforeAll(async () => {
   programs = new Programs(ground.tenants, ground.acme);
 });
 afterAll(() => ground.stop());
-afterEach(() => ground.mend());
+afterEach(async () => {
+  ground.mend();
+  await ground.tenants.rows('delete from tenant.token_revocations');
+});
 
 const loginsOf = (sub: string) =>
   ground.tenants.rows<{ isLookedAt: boolean; looks: number }>(
@@ -205,6 +212,64 @@ it('a logout sends no token of an earlier issuer to one that has its name', asyn
   expect(tokens()).toEqual([]);
   await own.browser.visit('/logout', { method: 'POST' });
   await eventually(() => expect(tokens()).toHaveLength(1));
+});
+
+describe('a revocation that fails', () => {
+  const waitingOf = (sub: string) =>
+    ground.tenants.rows<{ attempts: number }>(
+      'select attempts from tenant.token_revocations where sub = $1',
+      [sub],
+    );
+  const retry = (sub: string) =>
+    ground.tenants.rows('update tenant.token_revocations set next_at = now() where sub = $1', [sub]);
+
+  /** A person who has logged out while the issuer was away. */
+  async function loggedOutWhileAway(): Promise<string> {
+    const { browser, sub } = await ground.logIn();
+    ground.issuers.main.away = true;
+    await browser.visit('/logout', { method: 'POST' });
+    await eventually(async () => expect(await waitingOf(sub)).toEqual([{ attempts: 0 }]));
+    return sub;
+  }
+
+  it('is tried again until the issuer has revoked the token', async () => {
+    const sub = await loggedOutWhileAway();
+    await retry(sub);
+    await eventually(async () => expect(await waitingOf(sub)).toEqual([{ attempts: 1 }]));
+    ground.issuers.main.away = false;
+    const tokens = revoked();
+    await retry(sub);
+    await eventually(async () => expect(await waitingOf(sub)).toEqual([]));
+    expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]);
+  });
+
+  it('is not tried again for a person who has logged in meanwhile', async () => {
+    const sub = await loggedOutWhileAway();
+    ground.mend();
+    await ground.logIn({ sub });
+    const tokens = revoked();
+    await retry(sub);
+    await eventually(async () => expect(await waitingOf(sub)).toEqual([]));
+    expect(tokens()).toEqual([]);
+  });
+
+  it('is given up after a day, and at once beyond a thousand of an issuer', async () => {
+    const log = createLogger('tenant', 'silent');
+    const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
+    const store = new TokenRevocationSystemStore(pool);
+    await ground.tenants.rows(
+      `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at, created_at)
+       select gen_random_uuid(), 'gone', gen_random_uuid(), 'i', 's' || n, '', now() + interval '1 hour',
+         now() - interval '25 hours'
+       from generate_series(1, 999) n`,
+    );
+    const one = { issuer: 'gone', loginId: newId(), iss: 'i', sub: 's', refreshToken: Buffer.alloc(1) };
+    expect(await store.add({ ...one, id: newId() })).toBe(true);
+    expect(await store.add({ ...one, id: newId() })).toBe(false);
+    expect(await store.deleteOld(2_000)).toBe(999);
+    expect(await store.add({ ...one, id: newId() })).toBe(true);
+    await pool.end();
+  });
 });
 
 describe('a session that ends in another way', () => {

@@ -4,11 +4,13 @@ import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched } from '@gatehouse/kit/batched';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { HostCookie } from '@gatehouse/kit/host-cookie';
+import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { Shell } from '@gatehouse/shell/shell';
+import type { Issuer } from '../issuers/issuer.ts';
 import { makeIssuers, type IssuersConfig } from '../issuers/make-issuers.ts';
 import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers } from './backchannel-logout-handlers.ts';
@@ -24,6 +26,7 @@ import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
 import { PersonPlaces } from './person-places.ts';
 import { SessionChangeStore } from './session-change-store.ts';
+import { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
 import { UnreadGroupsReport } from './unread-groups-system-store.ts';
 
@@ -42,6 +45,7 @@ export interface IssuerLoginsOptions {
 
 /** No client has caused the end of a session. */
 const noClient = { clientIp: null, requestId: null };
+const retries = { everyMs: 15_000 };
 const deletion = { everyMs: 60_000, batch: 1_000 };
 /**
  * Answers of issuers that browsers bring back, of one network and of all. A flood of one network waits behind itself; what
@@ -86,8 +90,9 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
     inTurn: (network, work) => turns.run(network, work),
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
+  const waiting = new TokenRevocationSystemStore(system);
   const revocations = new TokenRevocations({
-    ...{ issuers, secrets, log },
+    ...{ issuers, secrets, waiting, log },
     drop: (id) => looks.drop(id),
     isLookedAt: (person) => looks.isLookedAt(person),
     count: (issuer, outcome) => metrics.countRevocation(issuer, outcome),
@@ -118,12 +123,39 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
         revokeKeys: (person) => keysOfJobs.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
-      new PeriodicWork({
-        task: 'delete old logins',
-        log,
-        everyMs: deletion.everyMs,
-        round: inBatches(deletion.batch, (limit) => loginsOfJobs.deleteOld(limit)),
-      }),
+      ...upkeepOf({ issuers, logins: loginsOfJobs, revocations, waiting, log }),
     ],
   };
+}
+
+/** Further attempts at revocations, and the deletion of what is over. */
+function upkeepOf({
+  issuers,
+  logins,
+  revocations,
+  waiting,
+  log,
+}: {
+  issuers: ReadonlyMap<string, Issuer>;
+  logins: LoginSystemStore;
+  revocations: TokenRevocations;
+  waiting: TokenRevocationSystemStore;
+  log: Logger;
+}): PeriodicWork[] {
+  const { everyMs, batch } = deletion;
+  return [
+    // Each on its own: one that hangs delays no other.
+    ...[...issuers.values()].map((issuer) => {
+      const round = (): Promise<boolean> => revocations.retry(issuer);
+      return new PeriodicWork({ task: 'revoke refresh tokens again', log, ...retries, round });
+    }),
+    new PeriodicWork({
+      ...{ task: 'delete old revocations', log, everyMs },
+      round: inBatches(batch, (limit) => waiting.deleteOld(limit)),
+    }),
+    new PeriodicWork({
+      ...{ task: 'delete old logins', log, everyMs },
+      round: inBatches(batch, (limit) => logins.deleteOld(limit)),
+    }),
+  ];
 }

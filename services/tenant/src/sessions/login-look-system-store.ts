@@ -55,7 +55,7 @@ export class LoginLookSystemStore {
       `update tenant.logins set look_at = null, looks = looks + 1
        where id = $1 and look_at is not null and refresh_token is not null
          and not (${hasSession} or ${isNeededByPrograms})
-       returning id, issuer, iss, case when not exists (select from tenant.logins other
+       returning id, issuer, iss, sub, case when not exists (select from tenant.logins other
          where other.iss = logins.iss and other.sub = logins.sub and other.id <> logins.id
            and other.look_at is not null) then refresh_token end as "refreshToken"`,
       [id],
