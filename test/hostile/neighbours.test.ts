@@ -12,7 +12,7 @@ import { cancelledToolCalls, leave, scenarios, send, startMcp, type Ground } fro
 const full = process.env['HOSTILE'] === 'full';
 const requests = full ? 20 : 8;
 const boundTimes = 10;
-/** What a machine that is busy with the attack itself, and with other tests, adds to each request. */
+/** The time that a machine adds to each request while it is busy with the attack itself and other tests. */
 const boundMs = full ? 250 : 1_000;
 const standMs = 2_000;
 

@@ -121,7 +121,7 @@ async function fillUsage({ chaos }: Ground, tenantId: string): Promise<void> {
 export const scenarios: Scenario[] = [
   { name: 'tool calls that are left, beside tool calls', prepare: (ground) => cancelledToolCalls(ground) },
   {
-    name: 'keys that nobody has, beside requests',
+    name: 'unknown keys, beside requests',
     prepare: async (ground) => ({
       attack: () => times(200, () => send(ground, '/v1/models', { key: unknownKey(), statuses: [401, 503] })),
       ask: completion(ground),
