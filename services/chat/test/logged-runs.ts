@@ -1,26 +1,54 @@
+import { expect } from '@jest/globals';
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
-import { RunLog } from '../src/recording/run-log-job.ts';
+import { eventually } from '@gatehouse/test/eventually';
+import { insertInstance } from '../src/recording/instance-system-store.ts';
+import { RunLog, type RunLogOptions } from '../src/recording/run-log-job.ts';
 import { takeOverLog } from '../src/recording/run-log-system-store.ts';
 import type { EndRow, StartRow } from '../src/recording/run-rows.ts';
 
 /** A publisher that takes nothing, so that ends go to the outbox. */
 export const noPublisher = { isOpen: false, push: () => undefined, stop: () => Promise.resolve() };
 
-/** The log of an instance whose ends go to the outbox. */
-export function logOf(
-  pool: Pool,
-  instanceId: string,
-  options: { onTaken?: (ends: number) => void } = {},
-): RunLog {
+interface LogOptions {
+  publisher?: RunLogOptions['publisher'];
+  onDeadLetters?: (events: number) => void;
+  onTaken?: (ends: number) => void;
+}
+
+/** The log of an instance. Its ends go to the outbox, unless there is a publisher. */
+export function logOf(pool: Pool, instanceId: string, options: LogOptions = {}): RunLog {
   return new RunLog({
-    ...{ pool, instanceId, publisher: noPublisher, log: createLogger('chat', 'silent') },
+    ...{ pool, instanceId, log: createLogger('chat', 'silent') },
+    publisher: options.publisher ?? noPublisher,
+    deadLetters: { inc: (events) => options.onDeadLetters?.(events) },
     onCommitted: () => undefined,
     onTaken: (ends) => {
       options.onTaken?.(ends.length);
       for (const { resolve } of ends) resolve();
     },
   });
+}
+
+/** The log of a new instance. */
+export async function makeLog(pool: Pool, options: LogOptions = {}): Promise<RunLog> {
+  const instanceId = newId();
+  await insertInstance(pool, instanceId);
+  return logOf(pool, instanceId, options);
+}
+
+/** How many rows a log has. */
+export async function rowCount(pool: Pool, log: RunLog): Promise<number> {
+  const { rows } = await pool.query('select from chat.run_log where instance_id = $1', [log.instanceId]);
+  return rows.length;
+}
+
+/** Lets the log delete what is of no use, as after a second without requests. */
+export async function rest(pool: Pool, log: RunLog): Promise<void> {
+  await log.tick(monotonicMs() + 10_000, -Infinity);
+  await eventually(async () => expect(await rowCount(pool, log)).toBeLessThanOrEqual(1));
 }
 
 /** Starts runs in the log of an instance. Returns the log, to end them. */

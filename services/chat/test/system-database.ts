@@ -7,6 +7,8 @@ const log = createLogger('chat', 'silent');
 
 export interface SystemDatabase {
   url: string;
+  /** With the superuser. */
+  adminUrl: string;
   /** Acts as `chat_system`. */
   pool: Pool;
   drop: () => Promise<void>;
@@ -20,7 +22,7 @@ export async function createSystemDatabase(): Promise<SystemDatabase> {
     await pool.end();
     await database.drop();
   };
-  return { url: database.url, pool, drop };
+  return { url: database.url, adminUrl: database.adminUrl, pool, drop };
 }
 
 /** The ends of a run that wait for publication: one at most, unless something is wrong. */

@@ -165,3 +165,29 @@ export function writingEvents(events: readonly WaitingEvent[]): ExtraPart[] {
   ];
   return [{ name: 'events', text, values }];
 }
+
+/** Characters of a dead letter: see `OutboxTable`. */
+export const longestEntry = 2_000_000;
+
+/** The reason of a dead letter. */
+export function refusalOf(error: unknown): string {
+  return `refused by the database: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Dead letters in place of events that the outbox refuses. */
+export function deadLettering(events: readonly WaitingEvent[], reason: string): ExtraPart[] {
+  if (events.length === 0) return [];
+  const text = (first: number) => `, dead_letters as (
+    insert into chat.outbox_dead_letters (tenant_id, reason, entry)
+    select e.tenant_id, $${first}::text, e.entry
+    from appended, unnest($${first + 1}::uuid[], $${first + 2}::text[]) as e (tenant_id, entry)
+  )`;
+  const tenantIds = plainArray(events.map(({ tenantId }) => tenantId));
+  return [{ name: 'dead_letters', text, values: [reason, tenantIds, textArray(events.map(entryOf))] }];
+}
+
+/** The refused row, as JSON. */
+function entryOf({ tenantId, runId, startedAt, endedAt, data }: WaitingEvent): string {
+  const row = { tenant_id: tenantId, run_id: runId, started_at: startedAt, ended_at: endedAt, data };
+  return JSON.stringify(row).slice(0, longestEntry);
+}

@@ -1,7 +1,9 @@
 import {
   chargingCosts,
+  deadLettering,
   keepingSeals,
   raisingAlerts,
+  refusalOf,
   showingKept,
   storingAnswers,
   writingEvents,
@@ -56,18 +58,31 @@ export interface Group {
   givenUp: readonly LoggedRun[];
   carried: readonly LoggedRun[];
   trimTo: number | null;
+  /** The reason why the outbox refuses the events: they become dead letters of it. */
+  refusal?: string;
 }
 
-/** The parts of a group, each alone. */
+/** The parts of a group, each alone: of rows each run. */
 export function partsOf(group: Group): Group[] {
   const { starts, ends, spilled, givenUp, carried, trimTo } = group;
   return [
     ...(carried.length > 0 || trimTo !== null ? [{ carried, trimTo }] : []),
     ...starts.map((start) => ({ starts: [start] })),
     ...ends.map((end) => ({ ends: [end] })),
-    ...spilled.map((row) => ({ spilled: [row] })),
+    ...spilled.flatMap(runsApart).map((row) => ({ spilled: [row] })),
     ...givenUp.map((run) => ({ givenUp: [run] })),
   ].map((part) => only(group, part));
+}
+
+function runsApart(row: PublishedRow): PublishedRow[] {
+  return row.runs.map((run, index) => ({ ...row, runs: [run], events: row.events.slice(index, index + 1) }));
+}
+
+/** A group of one run whose event the outbox may refuse, with a dead letter in its place. */
+export function deadLettersOf(group: Group, error: unknown): Group[] {
+  const hasEvent = group.spilled.length > 0 || (group.ends.length > 0 && !group.publishes);
+  if (!hasEvent || group.refusal !== undefined) return [];
+  return [{ ...group, refusal: refusalOf(error) }];
 }
 
 /** A group with these parts alone. */
@@ -78,6 +93,22 @@ export function only(group: Group, parts: Partial<Group>): Group {
 
 export function withoutStarts(group: Group): Group {
   return { ...group, starts: [] };
+}
+
+/** These starts are not written, so their runs have no end. */
+export function settleUnstarted(starts: readonly Start[]): void {
+  for (const { run, first } of starts) {
+    if (!first) continue;
+    run.state = 'over';
+    run.earlyEnd?.resolve();
+    run.earlyEnd = null;
+  }
+}
+
+/** The rest of a group whose starts are not written. */
+export function unwritten(group: Group): Group {
+  settleUnstarted(group.starts);
+  return withoutStarts(group);
 }
 
 /** Whether there is more in it than starts. */
@@ -91,7 +122,7 @@ export function lateRuns({ ends, spilled, carried, givenUp }: Group): LoggedRun[
 }
 
 export function rowOf(group: Group, log: { instanceId: string; published: number }): LogRow {
-  const { starts, ends, publishes, givenUp, carried, trimTo } = group;
+  const { starts, ends, publishes, givenUp, carried, trimTo, refusal } = group;
   // A run that is written again together with a further call has that call.
   const calls = new Map(starts.flatMap(({ first, logged }) => (first ? [] : [[logged.id, logged.attempts]])));
   const rows = ends.map(({ run, row }) => ({
@@ -99,7 +130,10 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
     startedAt: run.startedAt,
     ...(run.forgotten && { seals: [] }),
   }));
-  const events = publishes ? [] : ends.map(({ run }) => eventOf(run, 'now'));
+  const events = [
+    ...(publishes ? [] : ends.map(({ run }) => eventOf(run, 'now'))),
+    ...group.spilled.flatMap(spilledEvents),
+  ];
   return {
     ...{ ...log, sequence: group.sequence },
     starts: [
@@ -109,7 +143,7 @@ export function rowOf(group: Group, log: { instanceId: string; published: number
     ends: [...ends.map(({ run }) => run.end(publishes)), ...givenUp.map((run) => run.end(false))],
     late: lateRuns(group).flatMap(({ late }) => late),
     parts: [
-      ...writingEvents([...events, ...group.spilled.flatMap(spilledEvents)]),
+      ...(refusal === undefined ? writingEvents(events) : deadLettering(events, refusal)),
       ...chargingCosts(ends.flatMap(costOf)),
       ...storingAnswers(rows),
       ...showingKept(rows),

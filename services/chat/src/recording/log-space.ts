@@ -33,6 +33,8 @@ export class LogSpace {
   #givenUp: LoggedRun[] = [];
   #sequence = 0;
   #marked = 0;
+  /** Rows that are still there, in order, with what was written to each. */
+  #rows: { sequence: number; bytes: number }[] = [];
   #writtenBytes = 0;
   #neededBytes = 0;
   #trim: Trim | null = null;
@@ -42,9 +44,9 @@ export class LogSpace {
     return this.#sequence;
   }
 
-  /** Rows up to this one have nothing left to publish, once those in `and` are published as well. */
-  published(and: readonly number[] = []): number {
-    const first = this.#waiting.find(({ sequence }) => !and.includes(sequence));
+  /** Rows up to this one have nothing left to publish, once the ends of the runs in `and` are published as well. */
+  published(and: ReadonlySet<LoggedRun> = new Set()): number {
+    const first = this.#waiting.find(({ runs }) => runs.some((run) => !run.settled && !and.has(run)));
     return first === undefined ? this.#sequence : first.sequence - 1;
   }
 
@@ -68,9 +70,10 @@ export class LogSpace {
   noteRow(sequence: number, published: number, carried: readonly LoggedRun[]): void {
     this.#sequence = sequence;
     this.#marked = published;
+    this.#rows.push({ sequence, bytes: 0 });
     for (const run of carried) {
       run.sequence = sequence;
-      this.#writtenBytes += run.bytes;
+      this.#noteBytes(run);
     }
   }
 
@@ -81,14 +84,14 @@ export class LogSpace {
     run.state = 'open';
     run.leave = this.open.add(run);
     this.#neededBytes += run.bytes;
-    this.#writtenBytes += run.bytes;
+    this.#noteBytes(run);
   }
 
   /** Ends in the last row; `waits` if they are still to be published. */
   noteEnds(runs: readonly LoggedRun[], waits: boolean): void {
     for (const run of runs) {
       this.#leave(run);
-      this.#writtenBytes += run.bytes;
+      this.#noteBytes(run);
     }
     if (waits && runs.length > 0) {
       this.#waiting.push({ sequence: this.#sequence, runs });
@@ -108,11 +111,12 @@ export class LogSpace {
     this.#settle(runs);
   }
 
-  /** The ends of a row were published. */
-  notePublished(sequence: number): void {
+  /** Ends of a row were published: all, or those of some runs. */
+  notePublished(sequence: number, runs: readonly LoggedRun[]): void {
     const index = this.#waiting.findIndex((row) => row.sequence === sequence);
-    const [row] = index === -1 ? [] : this.#waiting.splice(index, 1);
-    this.#settle(row?.runs ?? []);
+    if (index === -1) return;
+    this.#settle(runs);
+    if (this.#waiting[index]?.runs.every(({ settled }) => settled) === true) this.#waiting.splice(index, 1);
   }
 
   /** Whether there is something to delete; `idle` if nothing else is to do. */
@@ -135,9 +139,25 @@ export class LogSpace {
     return { carried, trimTo: trim.left.length === 0 ? trim.to : null };
   }
 
+  /** The deletion under way was committed. */
   noteTrimmed(): void {
+    const to = this.#trim?.to ?? 0;
+    this.#trim = null;
+    this.#rows = this.#rows.filter(({ sequence }) => sequence > to);
+    this.#writtenBytes = this.#rows.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Nothing was deleted: tries again after as much was written again. */
+  abandonTrim(): void {
     this.#trim = null;
     this.#writtenBytes = this.#neededBytes;
+  }
+
+  /** The last row has a copy of the run, or of its end. */
+  #noteBytes({ bytes }: LoggedRun): void {
+    const row = this.#rows.at(-1);
+    if (row !== undefined) row.bytes += bytes;
+    this.#writtenBytes += bytes;
   }
 
   #leave(run: LoggedRun): void {

@@ -72,7 +72,7 @@ export class Reaper {
     });
     this.#unreadable = new Counter({
       name: 'gatehouse_runs_unreadable_total',
-      help: "Runs of processes that died whose rows can't be read, moved to the dead letters of the outbox",
+      help: "Runs of processes that died whose rows can't be read or stored, moved to the dead letters of the outbox",
       registers: [options.registry],
     });
   }
@@ -122,7 +122,9 @@ export class Reaper {
     for (const instanceId of await findLeftLogs(this.#pool)) {
       const fields = { dead_instance: instanceId };
       try {
-        if (!(await takeOverLog(this.#pool, instanceId))) continue;
+        const refused = await takeOverLog(this.#pool, instanceId);
+        if (refused === null) continue;
+        this.#noteDeadLetters(refused);
         this.#log.warn(fields, 'took over the log of runs of a dead instance');
         this.#onWaiting?.();
       } catch (error) {
@@ -134,9 +136,14 @@ export class Reaper {
   async #deadLetter(ids: readonly string[]): Promise<number> {
     if (ids.length === 0) return 0;
     const moved = await deadLetterUnreadable(this.#pool, ids);
-    this.#unreadable.inc(moved);
-    this.#log.error({ runs: ids }, "moved interrupted runs that can't be read to the dead letters");
+    if (moved > 0) this.#noteDeadLetters(ids, moved);
     return moved;
+  }
+
+  #noteDeadLetters(ids: readonly string[], moved = ids.length): void {
+    if (moved === 0) return;
+    this.#unreadable.inc(moved);
+    this.#log.error({ runs: ids }, "moved runs of dead instances that can't be read to the dead letters");
   }
 
   /** Once for each row: what has passed the throttle does not pass it again. */

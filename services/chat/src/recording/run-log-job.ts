@@ -2,14 +2,25 @@ import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { isDatabaseOutage, isRolledBack } from '@gatehouse/pg/errors';
 import type { Pool } from '@gatehouse/pg/pool';
-import { eventOf, hasMore, lateRuns, only, partsOf, rowOf, withoutStarts } from './log-group-statements.ts';
-import { forgetAmong } from './logged-users-system-store.ts';
+import {
+  deadLettersOf,
+  eventOf,
+  hasMore,
+  lateRuns,
+  only,
+  partsOf,
+  rowOf,
+  settleUnstarted,
+  unwritten,
+  withoutStarts,
+} from './log-group-statements.ts';
 import type { End, Group, PublishedRow, Start } from './log-group-statements.ts';
 import { LogSpace } from './log-space.ts';
 import { LoggedRun, type AwaitedEnd } from './logged-run.ts';
 import { callsText, endingText, startTexts } from './logged-texts-statements.ts';
 import { appendRow, closeLog, NothingWrittenError, type Appended } from './run-log-system-store.ts';
 import type { RunPublisher } from './run-publisher-job.ts';
+import { announceStarts } from './start-events-job.ts';
 import { InstanceDeadError, type EndRow, type StartRow } from './run-rows.ts';
 
 const maxGroup = 256;
@@ -28,6 +39,8 @@ export interface RunLogOptions {
   instanceId: string;
   publisher: Pick<RunPublisher, 'isOpen' | 'push'>;
   log: Logger;
+  /** Counts events that the outbox refuses. */
+  deadLetters: { inc: (events: number) => void };
   /** Called when ends were committed; `waiting` if events were written to the outbox. */
   onCommitted: (ends: readonly EndRow[], waiting: boolean) => void;
   /** Called with ends that come after another instance has taken over the log; resolves them. */
@@ -48,6 +61,8 @@ export class RunLog {
   /** Rows whose events go to the outbox after all. */
   readonly #spilled: PublishedRow[] = [];
   readonly #givenUp: LoggedRun[] = [];
+  /** Refused by the database, and tried again with each tick: until then they stay in the log. */
+  readonly #refused: { spilled: PublishedRow[]; givenUp: LoggedRun[] } = { spilled: [], givenUp: [] };
   /** Starts that may have been written. */
   #inDoubt: readonly Start[] = [];
   #busy: Promise<void> | null = null;
@@ -113,16 +128,18 @@ export class RunLog {
 
   /** Publishes the starts of runs that began until then, by the monotonic clock, and deletes rows of no use. */
   async tick(now: number, announceUntil: number): Promise<void> {
+    if (this.#state === 'taken' || this.#state === 'over') return;
+    this.#retryRefused();
     if (this.#state !== 'living') return;
-    await this.#announce(announceUntil);
+    await announceStarts(this, this.#space.open, announceUntil, this.#options);
     if (this.#busy !== null || now - this.#lastRowAt < idleMs || !this.#space.isPublished) return;
     this.#rests = this.#space.isUnmarked || this.#space.isWorthTrimming(true);
     if (this.#rests) this.#work();
   }
 
   /** The events of a row were published. */
-  published({ sequence }: PublishedRow): void {
-    if (sequence !== null) this.#space.notePublished(sequence);
+  published({ sequence, runs }: PublishedRow): void {
+    if (sequence !== null) this.#space.notePublished(sequence, runs);
   }
 
   /** The events of a row can't be published from here: they go to the outbox. */
@@ -139,29 +156,6 @@ export class RunLog {
     await closeLog(this.#options.pool, this.instanceId).catch((error: unknown) =>
       this.#options.log.warn({ err: error }, 'failed to delete the log of runs; it will be taken over'),
     );
-  }
-
-  async #announce(until: number): Promise<void> {
-    const due: LoggedRun[] = [];
-    for (const run of this.#space.open) {
-      // In the order in which they began.
-      if (run.since > until || due.length === maxGroup) break;
-      if (!run.announced) due.push(run);
-    }
-    if (due.length === 0) return;
-    for (const run of due) run.announced = true;
-    const { publisher, pool, log } = this.#options;
-    try {
-      await forgetAmong(pool, due);
-    } catch (error) {
-      // Their end events follow in any case.
-      log.warn({ err: error }, 'failed to publish start events');
-      return;
-    }
-    const events = due.map((run) => eventOf(run, null));
-    const row = { log: this, sequence: null, runs: due, events, since: monotonicMs() };
-    if (publisher.isOpen) publisher.push(row);
-    else this.spill(row);
   }
 
   #queueEnd(run: LoggedRun, end: AwaitedEnd): void {
@@ -182,6 +176,14 @@ export class RunLog {
   #giveUp(run: LoggedRun): void {
     this.#space.giveUp(run);
     this.#givenUp.push(run);
+    this.#work();
+  }
+
+  #retryRefused(): void {
+    const { spilled, givenUp } = this.#refused;
+    if (spilled.length + givenUp.length === 0) return;
+    this.#spilled.push(...spilled.splice(0));
+    this.#givenUp.push(...givenUp.splice(0));
     this.#work();
   }
 
@@ -221,28 +223,30 @@ export class RunLog {
   /** Until it is known whether the group is written, or the process stops. */
   async #commit(first: Group): Promise<void> {
     for (let group: Group | null = first; group !== null;) {
-      const { appended, error } = await this.#append(group);
+      const { appended, error, published } = await this.#append(group);
       if (appended !== undefined) {
-        group = this.#take(group, appended);
+        group = this.#take(group, appended, published);
       } else if (isRolledBack(error)) {
         await sleep(againMs);
       } else if (!isDatabaseOutage(error)) {
         return this.#commitApart(group, error);
       } else {
-        const unwritten: boolean = error instanceof NothingWrittenError;
+        const isUnwritten: boolean = error instanceof NothingWrittenError;
         this.#refuseStarts(group.starts, error);
-        const rest: Group | null = unwritten ? this.#unwritten(group) : await this.#findOut(group, error);
+        const rest: Group | null = isUnwritten ? unwritten(group) : await this.#findOut(group, error);
         group = rest !== null && hasMore(rest) ? await this.#sitOut(rest, error) : null;
       }
     }
   }
 
-  async #append(group: Group): Promise<{ appended?: Appended; error?: unknown }> {
-    const published = this.#space.published(group.spilled.flatMap(({ sequence }) => sequence ?? []));
+  /** `published`: as the row says it. */
+  async #append(group: Group): Promise<{ appended?: Appended; error?: unknown; published: number }> {
+    const spilled = group.spilled.flatMap(({ sequence, runs }) => (sequence === null ? [] : runs));
+    const published = this.#space.published(new Set(spilled));
     const row = rowOf(group, { instanceId: this.instanceId, published });
     return appendRow(this.#options.pool, row).then(
-      (appended) => ({ appended }),
-      (error: unknown) => ({ error }),
+      (appended) => ({ appended, published }),
+      (error: unknown) => ({ error, published }),
     );
   }
 
@@ -255,7 +259,7 @@ export class RunLog {
     const empty = only(group, {});
     for (;;) {
       if ((await this.#sitOut(group, lost)) === null) return null;
-      const { appended, error } = await this.#append(empty);
+      const { appended, error, published } = await this.#append(empty);
       if (appended === undefined) {
         this.#refuseStarts([], error);
         continue;
@@ -263,11 +267,12 @@ export class RunLog {
       this.#inDoubt = [];
       if (appended.outcome === 'taken') {
         for (const { run } of group.starts) run.state = 'open';
-        return this.#take(group, appended);
+        return this.#take(group, appended, 0);
       }
-      if (appended.outcome === 'written' && appended.again) return this.#written(group, appended.at);
-      this.#space.noteRow(group.sequence, this.#space.published(), []);
-      return this.#unwritten({ ...group, sequence: group.sequence + 1 });
+      // An earlier try wrote it, which said less.
+      if (appended.outcome === 'written' && appended.again) return this.#written(group, appended.at, 0);
+      this.#space.noteRow(group.sequence, published, []);
+      return unwritten({ ...group, sequence: group.sequence + 1 });
     }
   }
 
@@ -288,29 +293,14 @@ export class RunLog {
     for (const { reject } of starts) reject(error);
     const waiting = this.#starts.splice(0);
     for (const { reject } of waiting) reject(new NothingWrittenError(error));
-    this.#settleUnstarted(waiting);
+    settleUnstarted(waiting);
   }
 
-  #unwritten(group: Group): Group {
-    this.#settleUnstarted(group.starts);
-    return withoutStarts(group);
-  }
-
-  /** These starts are not written, so their runs have no end. */
-  #settleUnstarted(starts: readonly Start[]): void {
-    for (const { run, first } of starts) {
-      if (!first) continue;
-      run.state = 'over';
-      run.earlyEnd?.resolve();
-      run.earlyEnd = null;
-    }
-  }
-
-  /** Returns what is to be tried once more. */
-  #take(group: Group, appended: Appended): Group | null {
+  /** Returns what is to be tried once more. `published`: as the row says it. */
+  #take(group: Group, appended: Appended, published: number): Group | null {
     switch (appended.outcome) {
       case 'written':
-        if (!appended.again) return this.#written(group, appended.at);
+        if (!appended.again) return this.#written(group, appended.at, published);
         this.#options.log.error(
           { instance: this.instanceId },
           'another process writes to the log of this one',
@@ -329,12 +319,13 @@ export class RunLog {
     }
   }
 
-  #written(group: Group, at: string): null {
+  #written(group: Group, at: string, published: number): null {
     const { sequence, starts, ends, spilled, givenUp, carried, trimTo, publishes } = group;
     this.#lastRowAt = monotonicMs();
     const space = this.#space;
     for (const row of spilled) this.published(row);
-    space.noteRow(sequence, space.published(), carried);
+    this.#noteDeadLetters(group);
+    space.noteRow(sequence, published, carried);
     for (const { run, first, logged } of starts) {
       if (first) space.noteStart(run, at);
       else run.noteCall(logged);
@@ -359,30 +350,37 @@ export class RunLog {
 
   /** The database rejects the group: part by part, so that one bad row harms no other. */
   async #commitApart(group: Group, error: unknown): Promise<void> {
-    const { starts, ends, spilled, givenUp, carried, trimTo } = group;
+    const { starts, ends, spilled, givenUp } = group;
     const parts = partsOf(group);
-    if (parts.length > 1) {
-      for (const part of parts) await this.#commit({ ...part, sequence: this.#space.sequence + 1 });
-      return;
-    }
+    const apart = parts.length > 1 ? parts : deadLettersOf(group, error);
+    for (const part of apart) await this.#commit({ ...part, sequence: this.#space.sequence + 1 });
+    if (apart.length > 0) return;
     for (const { reject } of starts) reject(error);
-    this.#settleUnstarted(starts);
+    settleUnstarted(starts);
     for (const { run, reject } of ends) {
       this.#giveUp(run);
       reject(error);
     }
     if (starts.length + ends.length > 0) return;
     this.#options.log.error({ err: error }, 'failed to write to the log of runs');
-    for (const row of spilled) this.published(row);
-    this.#space.noteGivenUp(givenUp);
-    if (carried.length > 0 || trimTo !== null) this.#space.noteTrimmed();
+    this.#refused.spilled.push(...spilled);
+    this.#refused.givenUp.push(...givenUp);
+    this.#space.abandonTrim();
+  }
+
+  #noteDeadLetters({ ends, spilled, publishes, refusal }: Group): void {
+    if (refusal === undefined) return;
+    const runs = [...(publishes ? [] : ends), ...spilled.flatMap((row) => row.runs.map((run) => ({ run })))];
+    const fields = { runs: runs.map(({ run }) => run.id), reason: refusal };
+    this.#options.log.error(fields, 'moved events of runs to the dead letters');
+    this.#options.deadLetters.inc(runs.length);
   }
 
   #noteDead(state: 'dead' | 'taken', starts: readonly Start[]): void {
     this.#state = state;
     const refused = [...starts, ...this.#starts.splice(0)];
     for (const { reject } of refused) reject(new InstanceDeadError());
-    this.#settleUnstarted(refused.filter(({ run }) => run.state === 'starting'));
+    settleUnstarted(refused.filter(({ run }) => run.state === 'starting'));
   }
 
   /** Another instance has the log: it ends the runs that were under way, and publishes the ends that it found. */
@@ -393,7 +391,7 @@ export class RunLog {
     for (const { run } of late) this.#space.giveUp(run);
     for (const row of this.#spilled.splice(0)) this.published(row);
     this.#space.noteGivenUp([...late.map(({ run }) => run), ...this.#givenUp.splice(0)]);
-    this.#space.noteTrimmed();
+    this.#space.abandonTrim();
     this.#options.onTaken([...late, ...early]);
   }
 }

@@ -1,9 +1,9 @@
 import { plainArray, textArray } from '@gatehouse/pg/arrays';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
-import { isDatabaseOutage, wrapUnlessRefused } from '@gatehouse/pg/errors';
+import { isDatabaseOutage, isRolledBack, wrapUnlessRefused } from '@gatehouse/pg/errors';
 import type { TimedQuery } from '@gatehouse/pg/patient-client';
 import { AppError } from '@gatehouse/kit/errors';
-import { withParts, type ExtraPart } from './end-parts-system-store.ts';
+import { longestEntry, refusalOf, withParts, type ExtraPart } from './end-parts-system-store.ts';
 import type { LoggedEnd, LoggedStart, WrittenLate } from './log-rows.ts';
 import { forgottenAmong, lateValues } from './logged-users-system-store.ts';
 
@@ -179,9 +179,10 @@ export async function findLeftLogs(pool: Pool): Promise<string[]> {
 
 /**
  * Takes over the log of a dead instance: moves its runs under way to `open_runs`, for the reaper, and the ends that were
- * not published to the outbox, and deletes it. Returns whether this call did so.
+ * not published to the outbox, and deletes it. Returns the runs that became dead letters because those tables refuse
+ * them, and null if another call took it over.
  */
-export async function takeOverLog(pool: Pool, instanceId: string): Promise<boolean> {
+export async function takeOverLog(pool: Pool, instanceId: string): Promise<readonly string[] | null> {
   return withTransaction(pool, async (client) => {
     // A statement of its own: the next one must see what was committed until this lock was granted.
     await client.query(
@@ -192,28 +193,59 @@ export async function takeOverLog(pool: Pool, instanceId: string): Promise<boole
     const { rowCount } = await client.query('select from chat.run_log where instance_id = $1 for update', [
       instanceId,
     ]);
-    if (rowCount === 0) return false;
-    await moveLog(client, instanceId);
-    return true;
+    if (rowCount === 0) return null;
+    const refused = await moveRuns(client, instanceId, null);
+    await client.query('delete from chat.run_log where instance_id = $1', [instanceId]);
+    return refused;
   });
 }
 
-async function moveLog(client: Queryable, instanceId: string): Promise<void> {
-  await client.query(
-    `with runs as (
-       select id, tenant_id, instance_id, started_at, charges, run, attempts, ended, ended_at, ending
-       from chat.logged_runs where instance_id = $1
-     ), open as (
-       insert into chat.open_runs (id, tenant_id, instance_id, started_at, charges, run, attempts)
-       select id, tenant_id, instance_id, started_at, charges, run, attempts from runs where not ended
-       on conflict do nothing
-     ), events as (
+const movedRuns = `
+  select id, tenant_id, instance_id, started_at, charges, run, attempts, ended, ended_at, ending
+  from chat.logged_runs where instance_id = $1 and ($2::uuid[] is null or id = any($2::uuid[]))`;
+
+/** Moves these runs of a log, or all. Halves them if one is refused, until it is alone. Returns the refused ones. */
+async function moveRuns(client: Queryable, instanceId: string, ids: string[] | null): Promise<string[]> {
+  await client.query('savepoint moving');
+  try {
+    await client.query(
+      `with runs as (${movedRuns}), open as (
+         insert into chat.open_runs (id, tenant_id, instance_id, started_at, charges, run, attempts)
+         select id, tenant_id, instance_id, started_at, charges, run, attempts from runs where not ended
+         on conflict do nothing
+       )
        insert into chat.outbox (tenant_id, run_id, started_at, ended_at, data)
-       select tenant_id, id, started_at, ended_at, left(run, -1) || ending from runs where ending is not null
-     )
-     delete from chat.run_log where instance_id = $1`,
+       select tenant_id, id, started_at, ended_at, left(run, -1) || ending from runs where ending is not null`,
+      [instanceId, ids],
+    );
+    return [];
+  } catch (error) {
+    if (isDatabaseOutage(error) || isRolledBack(error)) throw error;
+    await client.query('rollback to savepoint moving');
+    const some = ids ?? (await loggedIds(client, instanceId));
+    if (some.length > 1) {
+      const middle = some.length >> 1;
+      const first = await moveRuns(client, instanceId, some.slice(0, middle));
+      return [...first, ...(await moveRuns(client, instanceId, some.slice(middle)))];
+    }
+    await client.query(
+      `insert into chat.outbox_dead_letters (tenant_id, reason, entry)
+       select tenant_id, $3,
+              left(json_build_object('tenant_id', tenant_id, 'run_id', id, 'started_at', started_at, 'ended_at', ended_at,
+                                     'data', left(run, -1) || coalesce(ending, '}'))::text, ${longestEntry})
+       from (${movedRuns}) as runs`,
+      [instanceId, some, refusalOf(error)],
+    );
+    return some;
+  }
+}
+
+async function loggedIds(client: Queryable, instanceId: string): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(
+    'select id from chat.logged_runs where instance_id = $1 and (not ended or ending is not null)',
     [instanceId],
   );
+  return rows.map(({ id }) => id);
 }
 
 /** `pool.query` that throws `NothingWrittenError` without a connection; after other errors the outcome is unknown. */

@@ -1,3 +1,4 @@
+import { relayMetrics } from '@gatehouse/events/relay-metrics';
 import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
@@ -148,11 +149,12 @@ export class RunRecorder implements RunWriter {
 
   /** The log of the instance under its present name. */
   #current(): RunLog {
-    const { pool, instance, publisher, log } = this.#options;
+    const { pool, instance, publisher, log, registry } = this.#options;
     const last = this.#logs.at(-1);
     if (last?.instanceId === instance.id) return last;
     const made = new RunLog({
       ...{ pool, publisher, log, instanceId: instance.id },
+      deadLetters: relayMetrics(registry, 'run_log').deadLetters,
       onCommitted: (ends, waiting) => this.#committed(ends, waiting),
       onTaken: (ends) => this.#queueCorrections(ends),
     });

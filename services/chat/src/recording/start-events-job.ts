@@ -1,0 +1,35 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import { eventOf, type RowOwner } from './log-group-statements.ts';
+import { forgetAmong } from './logged-users-system-store.ts';
+import type { LoggedRun } from './logged-run.ts';
+import type { RunLogOptions } from './run-log-job.ts';
+
+/** Start events that are published at once. */
+const most = 256;
+
+/** Publishes the starts of runs that began until then, by the monotonic clock. `open`: in the order in which they began. */
+export async function announceStarts(
+  owner: RowOwner,
+  open: Iterable<LoggedRun>,
+  until: number,
+  { publisher, pool, log }: Pick<RunLogOptions, 'publisher' | 'pool' | 'log'>,
+): Promise<void> {
+  const due: LoggedRun[] = [];
+  for (const run of open) {
+    if (run.since > until || due.length === most) break;
+    if (!run.announced) due.push(run);
+  }
+  if (due.length === 0) return;
+  for (const run of due) run.announced = true;
+  try {
+    await forgetAmong(pool, due);
+  } catch (error) {
+    // Their end events follow in any case.
+    log.warn({ err: error }, 'failed to publish start events');
+    return;
+  }
+  const events = due.map((run) => eventOf(run, null));
+  const row = { log: owner, sequence: null, runs: due, events, since: monotonicMs() };
+  if (publisher.isOpen) publisher.push(row);
+  else owner.spill(row);
+}
