@@ -62,7 +62,7 @@ export default {
         'cluster/run.ts',
         'hostile/attacker.ts',
         'statements/audit.ts',
-        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth}.ts',
+        'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants}.ts',
         'outside/**/*.ts',
         '{chart,cluster,outside/pgvector}/jest.config.js',
       ],

@@ -3,7 +3,7 @@ import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
 import { OpenList } from '@gatehouse/kit/open-list';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import type { BodyShare } from './body-budget.ts';
+import type { BodyShare } from '@gatehouse/kit/body-budget';
 
 const MiB = 1024 * 1024;
 

@@ -12,7 +12,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { createApp, tenantOf, type AppOptions, type Call, type Handler } from './app.ts';
 import type { Reply } from './reply.ts';
-import { BodyBudget } from './body-budget.ts';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { HttpServer } from './server.ts';
 
 const log = createLogger('test', 'silent');

@@ -18,7 +18,7 @@ import type { Tracer } from '@gatehouse/kit/tracing';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { queryObject, validate } from '@gatehouse/kit/validate';
 import { checkBodyHeaders, clientLeft, hasBody, parseBody, readBody, readPart } from './body.ts';
-import type { BodyBudget } from './body-budget.ts';
+import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { openShare } from './body-share.ts';
 import { clientIpOf } from './client-ip.ts';
 import {

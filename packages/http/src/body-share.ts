@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Counter, Gauge, type Registry } from '@gatehouse/kit/metrics';
 import { AnonymousBudget, type AnonymousShare } from './anonymous-budget.ts';
 import { announcedBytes } from './body.ts';
-import { BodyBudget, type BodyShare, type TenantShare } from './body-budget.ts';
+import { BodyBudget, type BodyShare, type TenantShare } from '@gatehouse/kit/body-budget';
 
 /** Creates the body budget of a service and its metrics. */
 export function bodyBudget(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { eventually } from '@gatehouse/test/eventually';
-import { BodyBudget } from './body-budget.ts';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { checkBodyHeaders, hasBody, isJson, maxJsonValues, parseJson, readBody } from './body.ts';
 
 const limit = 1_000;

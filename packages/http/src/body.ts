@@ -9,7 +9,7 @@ import { isLarger } from '@gatehouse/kit/json-size';
 import { scanInTurns } from '@gatehouse/kit/json-turns';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { AnonymousShare } from './anonymous-budget.ts';
-import type { BodyShare, TenantShare } from './body-budget.ts';
+import type { BodyShare, TenantShare } from '@gatehouse/kit/body-budget';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });

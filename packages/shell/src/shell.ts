@@ -4,7 +4,7 @@ import { Peer, type PeerOptions, type PeerStub } from '@gatehouse/grpc/client';
 import type { RpcService } from '@gatehouse/grpc/rpc';
 import { createApp, type AppOptions } from '@gatehouse/http/app';
 import { bodyBudget } from '@gatehouse/http/body-share';
-import type { BodyBudget } from '@gatehouse/http/body-budget';
+import type { BodyBudget } from '@gatehouse/kit/body-budget';
 import { Signer } from '@gatehouse/identity/signer';
 import { Verifier } from '@gatehouse/identity/verifier';
 import { createMeter } from '@gatehouse/kit/create-meter';

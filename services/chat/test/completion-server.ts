@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { noRoute } from '@gatehouse/http/app';
-import { BodyBudget } from '@gatehouse/http/body-budget';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { sendError } from '@gatehouse/http/reply';
 import { requestContext } from '@gatehouse/http/request-context';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';

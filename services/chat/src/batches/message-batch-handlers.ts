@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { ListMessageBatches } from '@gatehouse/contract/message-batches';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, readBody } from '@gatehouse/http/body';
-import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { fingerprintHash, idempotencyKeyOf, targetOf, type Claim } from '@gatehouse/http/idempotency-key';
 import { doorHeaders, sendJson, type Reply } from '@gatehouse/http/reply';
 import { AppError } from '@gatehouse/kit/errors';

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { checkBodyHeaders, parseBody, readBody, readPart } from '@gatehouse/http/body';
-import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { requestIdHeader } from '@gatehouse/http/request-context';
 import { wasCutByStop } from '@gatehouse/http/server';

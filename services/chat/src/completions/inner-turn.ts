@@ -1,4 +1,4 @@
-import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Target } from '../catalogue/target.ts';
 import { CollectingSink } from './collecting-sink.ts';

@@ -8,7 +8,7 @@ import {
   type RawCall,
   type RawHandler,
 } from '@gatehouse/http/app';
-import type { BodyBudget, TenantShare } from '@gatehouse/http/body-budget';
+import type { BodyBudget, TenantShare } from '@gatehouse/kit/body-budget';
 import { openShare } from '@gatehouse/http/body-share';
 import { doorHeaders, sendJsonText } from '@gatehouse/http/reply';
 import { readPart } from '@gatehouse/http/body';

@@ -11,7 +11,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
-import { BodyBudget } from '@gatehouse/http/body-budget';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { sendError } from '@gatehouse/http/reply';
 import { sleep } from '@gatehouse/kit/clock';
 import { toAppError } from '@gatehouse/kit/errors';

@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes, type Route } from '@gatehouse/contract/routes';
 import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
-import { BodyBudget } from '@gatehouse/http/body-budget';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { handedOver } from '@gatehouse/http/handed-over';
 import { sendError } from '@gatehouse/http/reply';
 import { wasCutByStop } from '@gatehouse/http/server';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { routes } from '@gatehouse/contract/routes';
 import { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
-import { BodyBudget } from '@gatehouse/http/body-budget';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { sendError } from '@gatehouse/http/reply';
 import { HttpServer } from '@gatehouse/http/server';
 import { sleep } from '@gatehouse/kit/clock';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { announcedBytes, hasBody, readBody } from '@gatehouse/http/body';
-import type { BodyBudget, BodyShare } from '@gatehouse/http/body-budget';
+import type { BodyBudget, BodyShare } from '@gatehouse/kit/body-budget';
 import type { AnonymousBudget } from '@gatehouse/http/anonymous-budget';
 import { openAnonymousShare, openShare } from '@gatehouse/http/body-share';
 import { streamBody } from '@gatehouse/http/body-stream';

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WebhookQueued, WebhookResult } from '@gatehouse/contract/webhook-calls';
 import type { RawCall, RawHandler } from '@gatehouse/http/app';
 import { readBody } from '@gatehouse/http/body';
-import type { TenantShare } from '@gatehouse/http/body-budget';
+import type { TenantShare } from '@gatehouse/kit/body-budget';
 import { chargeTenant, openAnonymousShare } from '@gatehouse/http/body-share';
 import { clientIpOf } from '@gatehouse/http/client-ip';
 import { idempotencyKeyOf } from '@gatehouse/http/idempotency-key';

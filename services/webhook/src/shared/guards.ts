@@ -1,6 +1,6 @@
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
-import { BodyBudget } from '@gatehouse/http/body-budget';
+import { BodyBudget } from '@gatehouse/kit/body-budget';
 import { anonymousBudget } from '@gatehouse/http/body-share';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Pool } from '@gatehouse/pg/pool';

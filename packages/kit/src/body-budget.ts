@@ -1,5 +1,5 @@
-import { AppError, type ErrorCode } from '@gatehouse/kit/errors';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
+import { AppError, type ErrorCode } from './errors.ts';
+import { retryAfterHeaders } from './retry-after.ts';
 
 export interface BodyBudgetOptions {
   /** Limit of request body bytes in memory for one tenant. */
