@@ -32,10 +32,6 @@ export class Findings<Finding> {
     return this.#tenants.values();
   }
 
-  get isEmpty(): boolean {
-    return this.shared === null && this.#tenants.size === 0;
-  }
-
   set(tenantId: string, finding: Finding): void {
     this.#tenants.delete(tenantId);
     this.#tenants.set(tenantId, finding);

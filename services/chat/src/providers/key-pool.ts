@@ -153,7 +153,7 @@ export class KeyPool {
   #renew(key: PoolKey): void {
     const version = key.version?.();
     if (version === undefined || version === this.#versions.get(key)) return;
-    if (this.#versions.has(key)) key.rests.clear();
+    if (this.#versions.has(key)) key.rests = new Rests(this.#now);
     this.#versions.set(key, version);
   }
 }

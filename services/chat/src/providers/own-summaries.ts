@@ -15,26 +15,24 @@ export class OwnSummaries {
   readonly #api: ApiName;
   /** How the servers are asked for it; null for a request of another kind. */
   readonly #method: OptionalMethod | null;
-  readonly #missing: Rests;
-  readonly #tenantId: string;
+  readonly #known: { missing: Rests; tenantId: string };
   /** Those whose servers have just said so. */
   readonly #models = new Set<Model>();
 
   constructor(
     api: ApiName,
     { compaction }: Pick<RequestHead, 'compaction'>,
-    { missing, tenantId }: { missing: Rests; tenantId: string },
+    known: { missing: Rests; tenantId: string },
   ) {
     this.#api = api;
     this.#method = compaction === undefined ? null : methods[compaction];
-    this.#missing = missing;
-    this.#tenantId = tenantId;
+    this.#known = known;
   }
 
   has(model: Model): boolean {
     if (this.#method === null) return false;
-    const scope = methodScope(model, this.#method, this.#tenantId);
-    return this.#models.has(model) || this.#missing.of(scope) !== null;
+    const { missing, tenantId } = this.#known;
+    return this.#models.has(model) || missing.of(methodScope(model, this.#method, tenantId)) !== null;
   }
 
   /** Whether an outcome says that the server has no compaction, so that the model is called again for its summary. */
@@ -50,9 +48,10 @@ export class OwnSummaries {
   /** The model has answered, so that it was its server that lacked something, and not the model. */
   answered(model: Model): void {
     if (this.#method === null) return;
-    const scope = methodScope(model, this.#method, this.#tenantId);
-    if (this.#models.has(model)) this.#missing.refused(scope, 'refused');
-    else this.#missing.accepted(scope);
+    const { missing, tenantId } = this.#known;
+    const scope = methodScope(model, this.#method, tenantId);
+    if (this.#models.has(model)) missing.refused(scope, 'refused');
+    else missing.accepted(scope);
   }
 }
 

@@ -61,19 +61,11 @@ export class Rests {
 
   /** The provider accepted a call. Rests that have not ended stay: the call had begun before them. */
   accepted({ operation, model, tenantId }: CallScope): void {
-    const operations = this.#models.get(model);
-    const findings = operations?.get(operation);
-    if (operations === undefined || findings === undefined) return;
+    const findings = this.#models.get(model)?.get(operation);
+    if (findings === undefined) return;
     const now = this.#now();
     if ((findings.shared?.until ?? 0) <= now) findings.shared = null;
     if ((findings.of(tenantId)?.until ?? 0) <= now) findings.forget(tenantId);
-    if (findings.isEmpty) operations.delete(operation);
-    if (operations.size === 0) this.#models.delete(model);
-  }
-
-  /** Another key is in its place. */
-  clear(): void {
-    this.#models.clear();
   }
 
   #after(last: Rest | null, reason: RestReason, retryAfterMs: number | undefined): Rest {
