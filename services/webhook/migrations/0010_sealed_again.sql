@@ -8,13 +8,13 @@ create function webhook.sealed_by(sealed bytea) returns bytea language sql immut
 return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
 
 -- Few keys have values: an index has one entry for each list of them.
-create index endpoints_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(secret)) where secret is not null;
+create index endpoints_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(secret));
 create index endpoints_previous_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(previous_secret)) where previous_secret is not null;
-create index endpoints_callback_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(callback_secret)) where callback_secret is not null;
+create index endpoints_callback_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(callback_secret));
 create index endpoints_previous_callback_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(previous_callback_secret)) where previous_callback_secret is not null;
-create index subscriptions_secret_sealed_by_idx on webhook.subscriptions (webhook.sealed_by(secret)) where secret is not null;
+create index subscriptions_secret_sealed_by_idx on webhook.subscriptions (webhook.sealed_by(secret));
 create index subscriptions_previous_secret_sealed_by_idx on webhook.subscriptions (webhook.sealed_by(previous_secret)) where previous_secret is not null;
-create index channel_instances_credentials_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(credentials)) where credentials is not null;
+create index channel_instances_credentials_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(credentials));
 create index channel_instances_previous_credentials_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(previous_credentials)) where previous_credentials is not null;
 create index channel_instances_access_token_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(access_token)) where access_token is not null;
 create index channel_instances_refresh_token_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(refresh_token)) where refresh_token is not null;
