@@ -6,7 +6,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import { eventually } from '@gatehouse/test/eventually';
 import { BodyBudget } from '@gatehouse/kit/body-budget';
-import { checkBodyHeaders, hasBody, isJson, maxJsonValues, parseJson, readBody } from './body.ts';
+import { checkBodyHeaders, hasBody, isJson, maxJsonValues, parseBody, parseJson, readBody } from './body.ts';
 
 const limit = 1_000;
 let incoming: (request: IncomingMessage) => void = () => undefined;
@@ -213,4 +213,15 @@ it('a body of too many values is refused before it is parsed', () => {
   expect(parseJson(many(maxJsonValues - 2))).toHaveLength(maxJsonValues / 2);
   const text = Buffer.from(JSON.stringify({ content: '[],{"\\'.repeat(300_000) }));
   expect(parseJson(text)).toHaveProperty('content');
+});
+
+it('a body is scanned no further than to what it has too much of', async () => {
+  // All of it would be refused for its values.
+  const body = Buffer.from(`[${' '.repeat(5 * 1024 * 1024)}${'[],'.repeat(maxJsonValues)}1]`);
+  const refused = expect.objectContaining({
+    code: 'payload_too_large',
+    message: expect.stringContaining('bytes outside the texts'),
+  });
+  expect(() => parseJson(body)).toThrow(refused);
+  await expect(parseBody(body, null)).rejects.toEqual(refused);
 });

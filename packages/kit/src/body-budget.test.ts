@@ -91,7 +91,11 @@ describe('a body budget', () => {
 describe('a body that is announced', () => {
   const KiB = 1024;
   const budgetOf = (waitMs?: number): BodyBudget =>
-    new BodyBudget({ perTenant: 1_000 * KiB, perProcess: 2_000 * KiB, ...(waitMs && { waitMs }) });
+    new BodyBudget({
+      perTenant: 1_000 * KiB,
+      perProcess: 2_000 * KiB,
+      ...(waitMs && { waitMs, arrivalMs: waitMs }),
+    });
   /** Whether a promise is fulfilled by now. */
   async function isIn(promise: Promise<void> | undefined): Promise<boolean> {
     let done = promise === undefined;

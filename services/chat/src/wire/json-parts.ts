@@ -39,9 +39,11 @@ export async function isParsable(
   if (until - from <= smallBytes) return true;
   if (until - from > parsedBytes) return false;
   const scan = new JsonScan();
-  for (let at = from; at < until; at += pieceBytes)
+  for (let at = from; at < until; at += pieceBytes) {
     await inLoopTurn(tenantId, () => scan.add(bytes, at, Math.min(until, at + pieceBytes)));
-  return scan.exceeds(parsedAtOnce) === undefined;
+    if (scan.exceeds(parsedAtOnce) !== undefined) return false;
+  }
+  return true;
 }
 
 /** The value of such a part, in a turn of the tenant if it is large; undefined if it is no JSON. */
