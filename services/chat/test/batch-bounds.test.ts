@@ -222,7 +222,7 @@ describe('requests whose cost only the provider knows', () => {
           id: String(n),
           // The model has no limit in the catalogue: what an answer without one costs is a guess.
           body:
-            [{ max_tokens: 1, ...withPicture }, { max_tokens: 1, web_search_options: {} }, {}][n % 3] ?? {},
+            [{ max_tokens: 1, ...withPicture }, { max_tokens: 1, tools: [{ type: 'mcp' }] }, {}][n % 3] ?? {},
         })),
       );
     expect(await refusal(begun(client, text(5_001)))).toMatchObject({

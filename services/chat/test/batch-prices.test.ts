@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
-import { batchPace, begun, charged, ended, linesOf, runOf, sdkFor } from './batch-client.ts';
+import { batchPace, begun, charged, ended, linesOf, refusal, runOf, sdkFor } from './batch-client.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { testCatalogue } from './test-catalogue.ts';
 
@@ -82,4 +82,35 @@ it('a batch whose model had no price at its start is charged by the one at its e
     priced: true,
     cost_pico: String(BigInt(input) * 500_000_000n + BigInt(output) * 1_000_000_000n),
   });
+});
+
+it.each([
+  ['pictures', 'completion_tokens_details', 'image_tokens'],
+  ['audio', 'prompt_tokens_details', 'audio_tokens'],
+  ['cache writes', 'prompt_tokens_details', 'cache_write_tokens'],
+])('a batch with %s, which have no price, charges its budget', async (_name, details, tokens) => {
+  const there = harness.simulator.batches;
+  there.held = true;
+  const tenantId = newId();
+  harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+  const client = sdkFor(harness, { tenantId });
+  const batch = await begun(client, linesOf([line('a'), line('b')]));
+  there.finish('completed');
+  for (const file of there.files.values())
+    if (file.object.id.startsWith('file-output'))
+      file.content = file.content.replaceAll(`"${details}":`, `"${details}":{"${tokens}":1},"as_before":`);
+  await ended(client, batch.id);
+  expect(await harness.endedRun(runOf(batch.id))).toMatchObject({ priced: false });
+  await eventually(() => expect(Number(charged(harness, tenantId))).toBeGreaterThan(0));
+});
+
+it('a batch with a tool of the provider that has no price is refused where there is a budget', async () => {
+  const tenantId = newId();
+  harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+  const asked = { ...line('a').body, web_search_options: {} };
+  const lines = linesOf([{ id: 'a', body: asked }]);
+  expect(await refusal(begun(sdkFor(harness, { tenantId }), lines))).toMatchObject({
+    ...{ status: 403, code: 'model_unpriced' },
+  });
+  await begun(sdkFor(harness, { tenantId: newId() }), lines);
 });

@@ -268,7 +268,7 @@ describe('a budget', () => {
     const tenantId = newId();
     harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
     const client = sdk({ tenantId });
-    const search = { tools: [{ type: 'web_search_20250305', name: 'web_search' }] };
+    const search = { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] };
     expect(await anthropicRefusal(begun(client, numbers(5_001), search))).toMatchObject({
       ...{ status: 400, code: 'invalid_value' },
     });

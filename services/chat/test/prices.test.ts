@@ -118,7 +118,8 @@ describe('the price of a run', () => {
     expect(run).toMatchObject({ cost_pico: null, priced: false });
     await eventually(() => {
       const charged = harness.settlements.filter((settlement) => settlement.tenantId === tenantId);
-      expect(charged.reduce((sum, { costPico }) => sum + costPico, 0n)).toBeGreaterThan(0n);
+      // Jest can't report a bigint to its parent.
+      expect(charged.reduce((sum, { costPico }) => sum + Number(costPico), 0)).toBeGreaterThan(0);
     });
   });
 

@@ -7,6 +7,7 @@ import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from
 import type { CompletionRequest, Operation } from '../dialects/dialect.ts';
 import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
+import { sumTools, type FeeTool } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import type { BatchApiName } from './batch-api.ts';
 
@@ -46,6 +47,8 @@ export interface BatchRequests {
   classes: TokenClass[];
   /** Requests whose cost only the provider knows. Missing in files of the release before. */
   unmeasured?: number;
+  /** Tools of the provider that have a fee, with the most calls of all requests. Missing in files of the release before. */
+  feeTools?: readonly FeeTool[];
 }
 
 /** The requests of Anthropic's batches. */
@@ -141,6 +144,7 @@ export class RequestSum {
   #output = 0;
   #longest = 0;
   #unmeasured = 0;
+  #feeTools: readonly FeeTool[] = [];
 
   /** `headers`: those of the client that its API passes on. */
   constructor(
@@ -176,6 +180,8 @@ export class RequestSum {
     this.#longest = Math.max(this.#longest, most.input);
     if (isUnmeasured(request, fields) || isUnlimited(request, this.model)) this.#unmeasured += 1;
     for (const name of most.classes) this.#classes.add(name);
+    if (most.feeTools !== undefined && most.feeTools.length > 0)
+      this.#feeTools = sumTools(this.#feeTools, most.feeTools);
   }
 
   get model(): Model {
@@ -195,6 +201,7 @@ export class RequestSum {
       most: { input: this.#input, output: this.#output, longest: this.#longest },
       classes: [...this.#classes],
       unmeasured: this.#unmeasured,
+      ...(this.#feeTools.length > 0 && { feeTools: this.#feeTools }),
     };
   }
 }

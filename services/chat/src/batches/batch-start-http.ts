@@ -175,9 +175,9 @@ async function reserve(
     model,
   }: { admission: Admission; payer: Payer; requests: BatchRequests; model: Model },
 ): Promise<Reserved> {
-  const { most, count, classes } = requests;
+  const { most, count, classes, feeTools } = requests;
   const calls = { count, input: most.longest };
-  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null };
+  const bounds = { input: most.input, output: most.output, classes, calls, serviceTier: null, feeTools };
   const amounts = new RequestAmounts([{ ...bounds, model, choices: 1 }], pricing);
   // Tokens of a minute are too few for a batch, which has a bound of its own.
   const settings = withoutLimits(payer.settings, [Resource.TOKENS]);

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { feeToolsIn } from '../usage/fee-tools.ts';
 import { chargeFor } from '../runs/charge.ts';
 import { billedTools, inputClasses, noUsage, outputClasses, type UsageParts } from '../usage/usage.ts';
 import { Catalogue, type Model } from './catalogue.ts';
@@ -46,6 +47,36 @@ it.each(billedTools)(
     expect(chargeFor({ cost: null, known }, 10n ** 12n)).toBe(10n ** 12n);
   },
 );
+
+it('reserves calls of tools that have a price, as many as the request allows or five, and names the others', () => {
+  const priced = Catalogue.parse({
+    providers: [{ name: 'local', kind: 'openai', base_url: 'http://localhost/v1' }],
+    models: [
+      {
+        ...{ id: 'searcher', provider: 'local' },
+        price: { input_per_mtok: '1', output_per_mtok: '2', per_tool_call: { web_search: '0.01' } },
+      },
+    ],
+  });
+  const searcher = priced.models.get('searcher') as Model;
+  const own = new Pricing(priced, null);
+  const most = (tools: object[]) => {
+    const feeTools = feeToolsIn(tools, { counted: 'never' });
+    const bounds = { input: 10, output: 10, classes: [], serviceTier: null };
+    const without = own.mostCost(searcher, bounds, at) ?? 0n;
+    const unpriced = own.unpricedTools(searcher, feeTools, at).map(({ type }) => type);
+    return { pico: (own.mostCost(searcher, { ...bounds, feeTools }, at) ?? 0n) - without, unpriced };
+  };
+  const pico = 10n ** 10n;
+  expect(most([{ type: 'web_search_preview' }])).toEqual({ pico: 5n * pico, unpriced: [] });
+  expect(most([{ type: 'web_search_20250305', max_uses: 2 }])).toEqual({ pico: 2n * pico, unpriced: [] });
+  expect(most([{ type: 'function' }, { type: 'web_fetch_20250910' }, { type: 'mcp' }, {}])).toEqual({
+    ...{ pico: 0n, unpriced: [] },
+  });
+  expect(most([{ type: 'file_search' }, { type: 'web_search' }, { type: 'googleMaps' }])).toEqual({
+    ...{ pico: 5n * pico, unpriced: ['file_search', 'googleMaps'] },
+  });
+});
 
 it('the charge of a call without a price is never less than what its tokens cost at any known rate', () => {
   fc.assert(

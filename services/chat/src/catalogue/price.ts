@@ -107,7 +107,7 @@ function highestRate(rates: Rates): bigint {
 }
 
 /** The cost of calls of the provider's tools; null where one has no price. */
-function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
+export function toolCost(prices: ToolPrices, calls: ToolCalls): bigint | null {
   let sum = 0n;
   for (const tool of billedTools) {
     const count = toTokens(calls[tool] ?? 0);

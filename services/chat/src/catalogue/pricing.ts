@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { cappedPico } from '@gatehouse/kit/money';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import { startsOf, statedAt, tierList, tierOf, toolPrices } from './catalogue-price.ts';
 import { knownVersion, loadKnownPrices, type KnownList, type KnownPrices } from './known-prices.ts';
@@ -12,6 +13,7 @@ import {
   isFree,
   mostCostAt,
   priceList,
+  toolCost,
   type CallPrice,
   type Cost,
   type CostBounds,
@@ -20,6 +22,7 @@ import {
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
+import { reservedCalls, type FeeTool } from '../usage/fee-tools.ts';
 import type { TokenClass, Usage } from '../usage/usage.ts';
 
 /** The prices of one model. */
@@ -39,6 +42,12 @@ interface PricedCall {
   serviceTier: string | null;
   /** Whether it was one of a batch. No tier that a client or a provider names makes it one. */
   inBatch?: boolean | undefined;
+}
+
+/** The most that a call asks for. */
+interface MostAsked extends CostBounds {
+  serviceTier: string | null;
+  feeTools?: readonly FeeTool[] | undefined;
 }
 
 /** A call by the names that it was recorded with. */
@@ -143,21 +152,22 @@ export class Pricing {
    * for; all calls of a batch, where there are `calls`. A tier without a price counts as the most expensive one that has.
    * Null when the model has no price.
    */
-  mostCost(model: Model, most: CostBounds & { serviceTier: string | null }, at: Date): bigint | null {
+  mostCost(model: Model, most: MostAsked, at: Date): bigint | null {
     const prices = this.#pricesOf(model, at);
-    if (prices === null) return null;
-    const { lists, batch } = prices;
-    if (most.calls !== undefined) return mostCostAt(batch, most);
-    const named = most.serviceTier !== null && most.serviceTier !== 'auto';
-    // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
-    const tier = tierOf(most.serviceTier);
-    const tiers = named && lists.has(tier) ? [...new Set([null, tier])] : [...lists.keys()];
-    return highestOf(
-      tiers.flatMap((name) => {
-        const list = lists.get(name);
-        return list === undefined ? [] : [mostCostAt(list, most)];
-      }),
-    );
+    const ofTokens = prices === null ? null : mostOfTokens(prices, most);
+    return ofTokens === null ? null : cappedPico(ofTokens + this.toolsCost(model, most.feeTools ?? [], at));
+  }
+
+  /** The cost of the calls that are reserved for tools of the provider; those without a price count 0. */
+  toolsCost(model: Model, tools: readonly FeeTool[], at: Date): bigint {
+    const prices = this.#pricesOf(model, at)?.tools ?? {};
+    return toolCost(prices, reservedCalls(tools.filter((tool) => isPriced(tool, prices)))) ?? 0n;
+  }
+
+  /** The tools of the provider among these that have no price. */
+  unpricedTools(model: Model, tools: readonly FeeTool[], at: Date): FeeTool[] {
+    const prices = this.#pricesOf(model, at)?.tools ?? {};
+    return tools.filter((tool) => !isPriced(tool, prices));
   }
 
   #pricesOf(model: Model, at: Date): Prices | null {
@@ -169,6 +179,24 @@ export class Pricing {
     this.#looked.set(model, { minute, prices });
     return prices;
   }
+}
+
+function mostOfTokens({ lists, batch }: Prices, most: MostAsked): bigint | null {
+  if (most.calls !== undefined) return mostCostAt(batch, most);
+  const named = most.serviceTier !== null && most.serviceTier !== 'auto';
+  // Without a name the provider's settings decide. A tier that is asked for may give way to the standard one.
+  const tier = tierOf(most.serviceTier);
+  const tiers = named && lists.has(tier) ? [...new Set([null, tier])] : [...lists.keys()];
+  return highestOf(
+    tiers.flatMap((name) => {
+      const list = lists.get(name);
+      return list === undefined ? [] : [mostCostAt(list, most)];
+    }),
+  );
+}
+
+function isPriced({ billed }: FeeTool, prices: ToolPrices): boolean {
+  return billed !== null && prices[billed] !== undefined;
 }
 
 /** The operator's price of a model with its version: that of its entry, else that of the list. */

@@ -3,8 +3,8 @@ import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { maxKeptChars } from '../usage/kept-text.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead } from '../dialects/dialect.ts';
 import type { Thinking } from '../dialects/thinking.ts';
+import type { Asked, CompletionRequest, Operation, RequestHead } from '../dialects/dialect.ts';
 
 /** Longer names of tools and ids of calls are in no use. */
 const maxNameChars = 1_024;

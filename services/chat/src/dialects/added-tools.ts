@@ -1,6 +1,5 @@
 import { appendTo, type Changes } from '../wire/json-edits.ts';
 import { named, type Member } from '../wire/json-members.ts';
-import type { ToolRewrite } from './dialect.ts';
 
 /** A request of an API whose `tools`, `messages` and `tool_choice` are members of its body. */
 export interface AskedText {
@@ -8,6 +7,16 @@ export interface AskedText {
   members: readonly Member[];
   /** Writes a choice of tools as JSON, in place of the client's if it made one. */
   choiceText: (choice: 'auto' | 'none', given: Member | null) => string;
+}
+
+/** Changes of a request that the gateway's own tools need. */
+export interface ToolRewrite {
+  /** Texts of `toolText`, joined with commas, put behind the client's tools. Not empty. */
+  definitions: Buffer;
+  /** JSON texts, put behind the client's messages. */
+  messages: readonly string[];
+  /** Replaces what the client says of the choice of tools; null leaves it. */
+  choice: 'auto' | 'none' | null;
 }
 
 /** Adds what the gateway's own tools need. */

@@ -1,11 +1,13 @@
 import type { DialectName, StreamPlace } from '@gatehouse/contract/dialects';
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
+import type { ToolRewrite } from './added-tools.ts';
 import type { Compaction, RequestState, StateFormat } from './state-format.ts';
 import type { Thinking } from './thinking.ts';
 import type { ToolEvent } from './tool-event.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
-import type { TokenClass, Usage } from '../usage/usage.ts';
+import type { FeeTool } from '../usage/fee-tools.ts';
+import type { BilledTool, TokenClass, Usage } from '../usage/usage.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import type { Share } from '../wire/request-text.ts';
@@ -159,6 +161,8 @@ export interface Asked {
   classes: readonly TokenClass[];
   /** Pictures, sounds and files: their number, and the bytes of the request that are no text for this reason. */
   attachments: { count: number; bytes: number };
+  /** Tools of the provider that have a fee for each call; absent for embeddings. */
+  feeTools?: readonly FeeTool[];
 }
 
 /** The text of a request, for as long as another provider call may need it. */
@@ -201,21 +205,14 @@ export interface Rewrite {
   maxTokens: TokenLimit | null;
   /** Changes that the gateway's own tools need; null without them. */
   tools: ToolRewrite | null;
+  /** Tools that are left out, of those that the client offers with each request; absent for none. */
+  withoutTools?: ReadonlySet<BilledTool> | undefined;
 }
 
 export interface TokenLimit {
   most: number;
   /** Address of the provider: servers differ in the name of the limit. */
   baseUrl: string;
-}
-
-export interface ToolRewrite {
-  /** Texts of `toolText`, joined with commas, put behind the client's tools. Not empty. */
-  definitions: Buffer;
-  /** JSON texts, put behind the client's messages. */
-  messages: readonly string[];
-  /** Replaces what the client says of the choice of tools; null leaves it. */
-  choice: 'auto' | 'none' | null;
 }
 
 /** Answers, as providers write them. */

@@ -2,6 +2,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
 import type { Asked } from '../dialects/dialect.ts';
 import type { CostBounds } from '../catalogue/price.ts';
+import type { FeeTool } from '../usage/fee-tools.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */
@@ -22,6 +23,8 @@ export interface MostTokens extends CostBounds {
   choices: number;
   /** As asked for; null leaves it to the provider. */
   serviceTier: string | null;
+  /** Tools of the provider that have a fee for each call; absent without any. */
+  feeTools?: readonly FeeTool[] | undefined;
 }
 
 /** For each model that the request may go to. `headers`: those of the client that its API passes on. */
@@ -31,11 +34,11 @@ export function mostTokens(
   headers: Readonly<Record<string, string>> = {},
 ): MostTokens[] {
   const asked = request.asked(target.defaults);
-  const { choices, classes, serviceTier } = asked;
+  const { choices, classes, serviceTier, feeTools } = asked;
   const input = mostInputTokens(request, target, asked);
   return target.chain.map((model) => {
     const output = request.operation === 'embeddings' ? 0 : mostOutputTokens(asked, model, headers);
-    return { model, choices, input, output, classes, serviceTier };
+    return { model, choices, input, output, classes, serviceTier, feeTools };
   });
 }
 

@@ -5,15 +5,16 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { toTokens } from '../usage/tokens.ts';
 import type { MostTokens } from './bounds.ts';
 
-/** The 403 for a model without a price where a budget is set. */
+/** The 403 for a model, or a tool of its provider, without a price where a budget is set. */
 export class ModelUnpriced extends AppError {
   readonly model: Model;
 
-  constructor(model: Model) {
+  constructor(model: Model, tool?: string) {
+    const what = tool === undefined ? 'this request' : `the tool ${JSON.stringify(tool)}`;
     super(
       'model_unpriced',
-      `The model ${JSON.stringify(model.id)} has no price for this request, and a budget is set. Ask the operator to price it.`,
-      { param: 'model' },
+      `The model ${JSON.stringify(model.id)} has no price for ${what}, and a budget is set. Ask the operator to price it.`,
+      { param: tool === undefined ? 'model' : 'tools' },
     );
     this.model = model;
   }
@@ -80,8 +81,10 @@ export class RequestAmounts {
     const at = new Date();
     const costs = this.#perModel().map(({ model, ...most }) => {
       const cost = this.#pricing.mostCost(model, most, at);
-      if (cost !== null) return cost;
-      throw new ModelUnpriced(model);
+      if (cost === null) throw new ModelUnpriced(model);
+      const tool = this.#pricing.unpricedTools(model, most.feeTools ?? [], at).find(({ isHint }) => !isHint);
+      if (tool !== undefined) throw new ModelUnpriced(model, tool.type);
+      return cost;
     });
     return costs.reduce((most, cost) => (cost > most ? cost : most));
   }

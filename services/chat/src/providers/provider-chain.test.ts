@@ -89,6 +89,7 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
     receiver,
     keepsText: false,
     maxTokens: null,
+    unpricedTools: () => [],
     headers: {},
     seals: null,
     thoughts: new Map(),

@@ -3,6 +3,7 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
+import type { ToolRewrite } from '../dialects/added-tools.ts';
 import type { ApiName } from '../dialects/dialects.ts';
 import type { CallThoughts, KnownThoughts } from '../translation/sealed-thoughts.ts';
 import type { TranslatedAnswer, Translation } from '../translation/translation.ts';
@@ -11,10 +12,10 @@ import type {
   RequestHead,
   RequestSource,
   TokenLimit,
-  ToolRewrite,
   WholeAnswer,
 } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
+import type { FeeTool } from '../usage/fee-tools.ts';
 import { noUsage } from '../usage/usage.ts';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
@@ -79,6 +80,8 @@ export interface ProviderChainOptions {
   thoughts: KnownThoughts;
   /** Additions of the gateway's own tools to the request. */
   tools?: ToolRewrite;
+  /** Tools of the provider of each model that are left out, since no price says what they cost. */
+  unpricedTools: (model: Model) => readonly FeeTool[];
 }
 
 export type Answer = ObjectAnswer | StreamAnswer;
@@ -183,7 +186,8 @@ export class ProviderChain {
     const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
     const headers = translation === null ? this.#options.headers : {};
     const dropped = adapter.leftOut({ api: model.api, headers, model: model.upstreamModel });
-    receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped])]);
+    const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
+    receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
     const trace = await record.startAttempt(model, prepared.body.length);
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
@@ -200,6 +204,7 @@ export class ProviderChain {
     rotation: KeyRotation | null,
   ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
     const { api, request, source, target, maxTokens, tenantId, thoughts, providers } = this.#options;
+    const { unpricedTools } = this.#options;
     const asksUsage = request.stream && model.provider.stream_usage;
     const write = (): Pieces =>
       source.rewritten({
@@ -214,6 +219,7 @@ export class ProviderChain {
         defaults: target.defaults,
         maxTokens: maxTokens === null ? null : tokenLimitOf(model, maxTokens),
         tools: this.#options.tools ?? null,
+        withoutTools: new Set(unpricedTools(model).flatMap(({ billed }) => billed ?? [])),
       });
     if (translation !== null) {
       const { signal } = this.#options.receiver;

@@ -3,6 +3,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
+import { cappedPico } from '@gatehouse/kit/money';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
@@ -22,6 +23,7 @@ import type {
   ToolSpan,
 } from '../runs/run.ts';
 import type { MeteredAnswer } from '../dialects/dialect.ts';
+import { uncountedTools, type FeeTool } from '../usage/fee-tools.ts';
 import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
@@ -65,6 +67,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #arrivedAt: number;
   readonly #admission: Admission;
   readonly #thoughts: ThoughtBounds;
+  readonly #feeTools: readonly FeeTool[];
   readonly #seals: Pick<RunSeals, 'made'> | null;
   readonly #handle: RunHandle = {};
   readonly #attempts: Attempt[] = [];
@@ -93,6 +96,8 @@ export class ActiveRun implements AttemptRecord {
     admission: Admission;
     /** For estimates of thoughts that no provider reported. */
     thoughts: ThoughtBounds;
+    /** Tools of the provider that a budget is charged for. */
+    feeTools: readonly FeeTool[];
     /** Gets the seals that its answers bring; null where none is kept. */
     seals: Pick<RunSeals, 'made'> | null;
   }) {
@@ -108,6 +113,7 @@ export class ActiveRun implements AttemptRecord {
     this.#arrivedAt = options.arrivedAt;
     this.#admission = options.admission;
     this.#thoughts = options.thoughts;
+    this.#feeTools = options.feeTools;
     this.#seals = options.seals;
   }
 
@@ -266,7 +272,9 @@ export class ActiveRun implements AttemptRecord {
     const { reservedPico } = this.#admission;
     try {
       const cost = this.#pricing.costOf(model, usage, { at, serviceTier });
-      if (cost !== null) return { cost };
+      const ofTools = this.#pricing.toolsCost(model, uncountedTools(this.#feeTools, usage), at);
+      if (cost !== null)
+        return { cost, ...(ofTools > 0n && { chargePico: cappedPico(cost.costPico + ofTools) }) };
       const known = this.#pricing.chargeOf(model, usage, { at, serviceTier });
       return { cost, chargePico: chargeFor({ cost, known }, reservedPico) };
     } catch (err) {

@@ -8,15 +8,8 @@ import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
 import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
 import { JsonSource } from '../wire/json-text.ts';
-import type {
-  Dialect,
-  FrameSink,
-  Said,
-  ToolAnswers,
-  ToolCall,
-  ToolRewrite,
-  ToolStream,
-} from '../dialects/dialect.ts';
+import type { ToolRewrite } from '../dialects/added-tools.ts';
+import type { Dialect, FrameSink, Said, ToolAnswers, ToolCall, ToolStream } from '../dialects/dialect.ts';
 import type { Usage } from '../usage/usage.ts';
 import {
   ProviderChain,

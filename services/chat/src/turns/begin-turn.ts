@@ -3,6 +3,7 @@ import type { Recall } from '@gatehouse/events/run-event';
 import { newId } from '@gatehouse/kit/ids';
 import type { Logger } from '@gatehouse/kit/log';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
+import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
@@ -16,6 +17,7 @@ import { responseId } from '../kept-responses/response-id.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import type { Actor } from '../shared/actor.ts';
 import type { ClientName } from '../shared/client-name.ts';
+import type { FeeTool } from '../usage/fee-tools.ts';
 import { withoutLimits, type KeySettings } from '../shared/tenant-settings.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
@@ -116,6 +118,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     target,
     run,
     maxTokens,
+    unpricedTools: unpricedBy(pricing, admission, request.asked(target.defaults).feeTools ?? []),
     limitHeaders: {
       ...admission.headers,
       ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
@@ -137,6 +140,17 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
             callEnded: () => admission.lessen(run.spent),
           },
   });
+}
+
+/** A budget pays for no tool without a price. Prices may change while the turn is under way. */
+function unpricedBy(
+  pricing: Pricing,
+  { charges }: Admission,
+  tools: readonly FeeTool[],
+): (model: Model) => readonly FeeTool[] {
+  const at = new Date();
+  const hints = charges === null ? [] : tools.filter(({ isHint }) => isHint);
+  return (model) => (hints.length === 0 ? hints : pricing.unpricedTools(model, hints, at));
 }
 
 function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRun {
@@ -180,6 +194,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     arrivedAt,
     admission,
     thoughts: thoughtBounds(request, target.defaults),
+    feeTools: admission.charges === null ? [] : (request.asked(target.defaults).feeTools ?? []),
     seals: asked.seals,
   });
 }

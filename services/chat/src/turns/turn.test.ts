@@ -134,6 +134,7 @@ async function setUp(
     arrivedAt: monotonicMs(),
     admission: new Admission(),
     thoughts: { thoughts: 0, output: null, choices: 1 },
+    feeTools: [],
     seals: null,
   });
   const source = request.source({ release: () => undefined });
@@ -147,6 +148,7 @@ async function setUp(
     target,
     run,
     maxTokens: null,
+    unpricedTools: () => [],
     limitHeaders: {},
     providers,
     log,

@@ -3,7 +3,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from '../dialects/dialect.ts';
-import { ProviderChain, type ObjectAnswer } from '../providers/provider-chain.ts';
+import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
@@ -26,6 +26,7 @@ export interface TurnOptions {
   run: ActiveRun;
   /** The most tokens of an answer that a budget allows; null where the request's own limit counts. */
   maxTokens: number | null;
+  unpricedTools: ProviderChainOptions['unpricedTools'];
   /** Headers of the answer about limits: `x-ratelimit-*`, `x-gateway-max-tokens`. */
   limitHeaders: Record<string, string>;
   providers: ProviderRegistry;
@@ -103,7 +104,7 @@ export class Turn {
   #calls(receiver: AnswerSink): ProviderChain | ToolLoop {
     const { dialect, request, source, target, run, providers, onAnswer, tools } = this.#options;
     const { tenantId } = run.identity;
-    const { maxTokens, headers, thoughts, seals } = this.#options;
+    const { maxTokens, unpricedTools, headers, thoughts, seals } = this.#options;
     const keepsText = onAnswer !== null;
     const { name: api } = dialect;
     const chain = {
@@ -116,6 +117,7 @@ export class Turn {
       receiver,
       keepsText,
       maxTokens,
+      unpricedTools,
       headers,
       seals,
       thoughts: thoughts?.known ?? noThoughts,

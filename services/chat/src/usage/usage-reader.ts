@@ -149,10 +149,14 @@ function readAnthropicUsage(fields: Fields): Usage | null {
   });
 }
 
-/** Searches: other tools of Anthropic are billed by their tokens or by time. */
+/** Tools that Anthropic bills by their tokens alone are not among them. */
 function anthropicTools({ server_tool_use: used }: Fields): ToolCalls {
   const searches = detail(objectOf(used), 'web_search_requests');
-  return searches > 0 ? { web_search: searches } : {};
+  const executions = detail(objectOf(used), 'code_execution_requests');
+  return {
+    ...(searches > 0 && { web_search: searches }),
+    ...(executions > 0 && { code_interpreter: executions }),
+  };
 }
 
 /** Anthropic's cache writes in all; where only the split by time is there, its sum. */

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { feeToolsIn } from '../../usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { RequestText, type Share } from '../../wire/request-text.ts';
 import type { Asked, CompletionRequest, RequestHead, RequestSource } from '../dialect.ts';
@@ -117,6 +118,7 @@ export class AnthropicRequest implements CompletionRequest {
         count: found.reduce((sum, { count }) => sum + count, 0),
         bytes: found.reduce((sum, { bytes }) => sum + bytes, 0),
       },
+      feeTools: feeToolsIn(listOf(this.#fields['tools']), { counted: 'at its end' }),
     };
   }
 

@@ -87,6 +87,7 @@ describe('a request', () => {
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'standard_only', classes: [] },
       attachments: { count: 2, bytes: 2_000 },
+      feeTools: [],
     });
     const { beginning } = request.promptSample(['the prompt']);
     for (const text of ['the prompt', 'the system', 'What is it?', '{"q":"gate"}', 'a gate', '"search"'])

@@ -1,5 +1,7 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import type { Fields } from '@gatehouse/kit/fields';
+import { feeToolsIn } from '../../usage/fee-tools.ts';
+import { toolTypesIn } from './grounding.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import type { TokenClass } from '../../usage/usage.ts';
 import { RequestText, type Share } from '../../wire/request-text.ts';
@@ -110,6 +112,7 @@ export class GeminiRequest implements CompletionRequest {
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: [...(found.hasAudio ? (['inputAudio'] as const) : []), ...this.#answerClasses],
       attachments: { count: found.count, bytes: found.bytes },
+      feeTools: feeToolsIn(toolTypesIn(this.#fields), { counted: 'at its end' }),
     };
   }
 

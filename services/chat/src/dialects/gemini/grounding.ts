@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ToolCalls } from '../../usage/usage.ts';
-import { valueOf } from './fields.ts';
+import { isNamed, objectsIn, valueOf } from './fields.ts';
 
 export const metadataNames = ['groundingMetadata', 'grounding_metadata'];
 
@@ -8,6 +8,25 @@ export const metadataNames = ['groundingMetadata', 'grounding_metadata'];
 export function searchesIn(candidate: Fields): number {
   const metadata = valueOf(candidate, 'groundingMetadata');
   return isFields(metadata) ? listOf(valueOf(metadata, 'webSearchQueries')).length : 0;
+}
+
+/** Tools that have no fee beside their tokens. */
+const withoutFee = new Set([
+  'functionDeclarations',
+  'codeExecution',
+  'urlContext',
+  'computerUse',
+  'fileSearch',
+]);
+const searches = new Set(['googleSearch', 'googleSearchRetrieval', 'enterpriseWebSearch']);
+
+/** The tools of a request that have a fee, each by the type that it is billed as. */
+export function* toolTypesIn(fields: Fields): Generator<Fields> {
+  for (const tool of objectsIn(fields, 'tools'))
+    for (const [name, value] of Object.entries(tool)) {
+      const isOf = (names: ReadonlySet<string>): boolean => [...names].some((each) => isNamed(name, each));
+      if (value !== null && !isOf(withoutFee)) yield { type: isOf(searches) ? 'web_search' : name };
+    }
 }
 
 /** Google bills each query. */

@@ -1,7 +1,8 @@
 import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
 import { appendTo, applyChanges, type Changes, type Edit } from '../../wire/json-edits.ts';
 import { elementsOf, elementStart, objectMembers, type Member } from '../../wire/json-members.ts';
-import type { Rewrite, ToolRewrite } from '../dialect.ts';
+import type { ToolRewrite } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
 import { isKept } from '../marked-seals.ts';
 import { isSealed } from './content.ts';
 import { asGemini } from './defaults.ts';

@@ -116,6 +116,7 @@ describe('a request', () => {
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 2, maxTokens: 100, serviceTier: null, classes: ['inputAudio', 'outputImage'] },
       attachments: { count: 2, bytes: 2_000 },
+      feeTools: [],
     });
     const { beginning } = request.promptSample(['the prompt']);
     for (const text of [

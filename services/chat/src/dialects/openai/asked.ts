@@ -1,4 +1,5 @@
-import type { Fields } from '@gatehouse/kit/fields';
+import { listOf, type Fields } from '@gatehouse/kit/fields';
+import { feeToolsIn } from '../../usage/fee-tools.ts';
 import type { TokenClass } from '../../usage/usage.ts';
 import type { Asked } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
@@ -32,7 +33,18 @@ export function askedIn(fields: Fields, defaults: Fields): Asked {
     serviceTier: typeof tier === 'string' ? tier : null,
     classes: classesIn(askedValue(fields, defaults, 'modalities'), found.audio),
     attachments: { count: found.count, bytes: found.bytes },
+    feeTools: feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }),
   };
+}
+
+/** Searches by members of their own: of OpenAI's models for search, of xAI, and of OpenRouter. */
+function* toolsIn(fields: Fields, defaults: Fields): Generator {
+  yield* listOf(fields['tools']);
+  const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
+  if (isObject(askedValue(fields, defaults, 'web_search_options'))) yield search;
+  if (isObject(askedValue(fields, defaults, 'search_parameters'))) yield { type: 'web_search' };
+  for (const plugin of listOf(askedValue(fields, defaults, 'plugins')))
+    if (isObject(plugin) && plugin['id'] === 'web') yield { type: 'web_search' };
 }
 
 /** More than any provider gives. */

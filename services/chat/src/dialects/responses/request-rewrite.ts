@@ -1,14 +1,23 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
-import { appendTo, applyChanges, removeFrom, type Changes, type Edit } from '../../wire/json-edits.ts';
-import { elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
+import {
+  appendTo,
+  applyChanges,
+  removeFrom,
+  removeMembers,
+  type Changes,
+  type Edit,
+} from '../../wire/json-edits.ts';
+import { elementsOf, elementStart, named, objectMembers, type Member } from '../../wire/json-members.ts';
 import { addParameters } from '../added-parameters.ts';
 import { addTools } from '../added-tools.ts';
 import type { Rewrite } from '../dialect.ts';
 import { isKept, sealTextIn } from '../marked-seals.ts';
+import { billedAs } from '../../usage/fee-tools.ts';
 import { asResponses } from './defaults.ts';
 import type { Pieces } from '../../wire/pieces.ts';
+import type { OfferedPlaces } from './hosted-calls.ts';
 
 /** The element of `include` by which thoughts come as a text that only the provider can read. */
 export const encryptedReasoning = 'reasoning.encrypted_content';
@@ -29,6 +38,8 @@ interface AskedState {
   seals: ReadonlyMap<number, string>;
   /** Places of items that stand for a part of the conversation. */
   compactions: ReadonlySet<number>;
+  /** Offered tools: those of the request by null, others by the place of their item. */
+  offered: ReadonlyMap<number | null, OfferedPlaces>;
 }
 
 /** Without it, the model would not know the conversation. */
@@ -68,14 +79,46 @@ export function rewriteRequest(
   const gone = new Set([...rewrite.lost, ...foreign]);
   if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
   addToInput(body, members, rewrite, edits);
+  const left = leaveOut(body, members, rewrite, edits);
   if (rewrite.tools !== null)
     addTools(
-      { body, members, choiceText: (choice) => JSON.stringify(choice) },
+      { body, members: left, choiceText: (choice) => JSON.stringify(choice) },
       { ...rewrite.tools, messages: [] },
       changes,
     );
   if (!isBare) addDefaults(body, members, rewrite, changes);
   return applyChanges(body, members, changes);
+}
+
+/** Takes out offered tools that a budget can't pay. Returns the members without lists of which none is left. */
+function leaveOut(
+  body: Buffer,
+  members: readonly Member[],
+  { withoutTools, offered }: Pick<Rewrite & AskedState, 'withoutTools' | 'offered'>,
+  edits: Edit[],
+): readonly Member[] {
+  if (withoutTools === undefined || withoutTools.size === 0) return members;
+  const [input] = named(members, 'input').slice(-1);
+  let left = members;
+  for (const [item, tools] of offered) {
+    const gone = new Set([...tools].flatMap(([place, type]) => (isOneOf(type, withoutTools) ? [place] : [])));
+    const owner =
+      item === null || input === undefined
+        ? members
+        : objectMembers(body, { from: elementStart(body, input.valueStart, item) });
+    const [list] = named(owner, 'tools').slice(-1);
+    if (list === undefined || gone.size === 0) continue;
+    if (item === null && gone.size === [...elementsOf(body, list.valueStart)].length) {
+      removeMembers(members, new Set(['tools']), edits);
+      left = members.filter(({ name }) => name !== 'tools');
+    } else removeFrom(body, list, gone, edits);
+  }
+  return left;
+}
+
+function isOneOf(type: string, tools: Rewrite['withoutTools']): boolean {
+  const billed = billedAs(type);
+  return billed !== null && tools?.has(billed) === true;
 }
 
 /**

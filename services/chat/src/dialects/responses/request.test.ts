@@ -108,6 +108,9 @@ describe('a request', () => {
     expect(request.asked({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'flex', classes: [] },
       attachments: { count: 2, bytes: picture.length + 500 },
+      feeTools: [
+        { billed: 'web_search', type: 'web_search', counted: 'in its items', isHint: true, most: null },
+      ],
     });
     const { beginning } = request.promptSample(['the prompt']);
     for (const text of [

@@ -1,5 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { callsOf, feeToolsIn, type FeeTool } from '../../usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from '../../usage/token-estimate.ts';
 import { RequestText, type Share } from '../../wire/request-text.ts';
 import type {
@@ -19,6 +20,7 @@ import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { CompactedView } from './compacted-view.ts';
 import { asResponses } from './defaults.ts';
+import { isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
 import {
   addItem,
   attachmentsIn,
@@ -131,6 +133,7 @@ export class ResponsesRequest implements CompletionRequest {
       serviceTier: typeof tier === 'string' ? tier : null,
       classes: audio ? ['inputAudio'] : [],
       attachments: { count, bytes },
+      feeTools: this.#feeTools,
     };
   }
 
@@ -176,11 +179,23 @@ export class ResponsesRequest implements CompletionRequest {
       lost: new Set(this.#stores ? this.#lost : []),
       seals: this.#seals,
       compactions: this.#compactions,
+      offered: this.#offered,
     };
     // No function in here names `this`: V8 would keep it, and with it all values, for as long as the source.
     return new RequestText(this.#body, share, (body, rewrite, members) =>
       rewriteRequest(body, { ...rewrite, ...state }, members),
     );
+  }
+
+  get #feeTools(): FeeTool[] {
+    const { tool_choice: choice, max_tool_calls: most } = this.#fields;
+    const tools = feeToolsIn(
+      this.#tools.flatMap((tool) => toolsIn(tool)),
+      {
+        ...{ counted: 'in its items', isHint: (type) => isOffered(type, choice) },
+      },
+    );
+    return tools.map((tool) => ({ ...tool, most: callsOf(most) }));
   }
 
   get #instructions(): readonly string[] {
@@ -196,6 +211,16 @@ export class ResponsesRequest implements CompletionRequest {
 
   get #compactions(): ReadonlySet<number> {
     return new Set([...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'));
+  }
+
+  /** Offered tools, of the request itself and by the places of items that add tools. */
+  get #offered(): ReadonlyMap<number | null, OfferedPlaces> {
+    const added = [...this.#items.entries()].filter(([, { type }]) => type === 'additional_tools');
+    const all = [
+      [null, offeredIn(this.#fields['tools'])] as const,
+      ...added.map(([place, { tools }]) => [place, offeredIn(tools)] as const),
+    ];
+    return new Map(all.filter(([, places]) => places.size > 0));
   }
 
   get #stores(): boolean {
@@ -223,7 +248,12 @@ export class ResponsesRequest implements CompletionRequest {
   }
 }
 
-function namesOf(tool: unknown, depth = 0): unknown[] {
+/** A tool, and those in its namespace. */
+function toolsIn(tool: unknown, depth = 0): unknown[] {
   if (!isFields(tool) || depth > maxToolDepth) return [];
-  return [tool['name'], ...listOf(tool['tools']).flatMap((inner) => namesOf(inner, depth + 1))];
+  return [tool, ...listOf(tool['tools']).flatMap((inner) => toolsIn(inner, depth + 1))];
+}
+
+function namesOf(tool: unknown): unknown[] {
+  return toolsIn(tool).map((each) => (each as Fields)['name']);
 }

@@ -1,18 +1,11 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { offeredTools } from '../../dialects/responses/hosted-calls.ts';
 import type { Tool } from '../conversation.ts';
 import { booleanIn, textIn } from '../fields.ts';
 import type { JsonSource } from '../../wire/json-text.ts';
 import type { LeftOut } from '../left-out.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { freeformText } from '../tool-names.ts';
-
-/** Tools of the provider that Codex always offers, so that they are hints. */
-const hints: ReadonlySet<unknown> = new Set([
-  'web_search',
-  'web_search_preview',
-  'image_generation',
-  'tool_search',
-]);
 
 /** Members of tools that are translated, beside those that all have. */
 const membersOf: Readonly<Record<string, readonly string[]>> = {
@@ -60,7 +53,7 @@ function* toolsIn(list: unknown, place: Place): Steps<Tool[]> {
 function* toolOf(tool: unknown, place: Place): Steps<Tool[]> {
   const { source, left, namespace, depth, at } = place;
   const { type } = Object(tool) as Fields;
-  if (hints.has(type)) {
+  if (offeredTools.has(type)) {
     left.ignore(`tools.${String(type)}`);
     return [];
   }

@@ -1,0 +1,100 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { BilledTool, ToolCalls, Usage } from './usage.ts';
+
+/** A tool that a request offers, and the provider carries out itself for a fee. */
+export interface FeeTool {
+  /** As its client names it. */
+  type: string;
+  /** The price by the call that counts for it; null where no catalogue has one. */
+  billed: BilledTool | null;
+  /** Calls at most, where the request says so. */
+  most: number | null;
+  /** How an answer says the number of its calls. */
+  counted: 'in its items' | 'at its end' | 'never';
+  /** Whether its client offers it with each request, so that it may be left out. */
+  isHint: boolean;
+}
+
+const billedTypes: readonly (readonly [RegExp, BilledTool])[] = [
+  [/^web_search/, 'web_search'],
+  [/^file_search/, 'file_search'],
+  [/^(code_interpreter|code_execution_)/, 'code_interpreter'],
+  [/^image_generation/, 'image_generation'],
+];
+
+/** Tools of clients, and those of providers that cost no more than their tokens. */
+const withoutFee =
+  /^(function|custom|namespace|mcp|mcp_toolset|tool_search|local_shell|shell|apply_patch|computer|computer_use_preview)$|^(bash|text_editor|computer|memory|web_fetch)_\d|^tool_search_tool_/;
+
+/** Calls of one answer where the request has no bound. */
+const usualCalls = 5;
+const mostCalls = 1_000;
+const maxTypeChars = 64;
+
+/** The tools of a list that have a fee, each price once. */
+export function feeToolsIn(
+  tools: Iterable<unknown>,
+  { counted, isHint = () => false }: Pick<FeeTool, 'counted'> & { isHint?: (type: string) => boolean },
+): FeeTool[] {
+  const found = new Map<string, FeeTool>();
+  for (const tool of tools) {
+    if (!isFields(tool)) continue;
+    const { type } = tool;
+    if (typeof type !== 'string' || withoutFee.test(type)) continue;
+    const billed = billedAs(type);
+    const made = {
+      type: type.slice(0, maxTypeChars),
+      billed,
+      counted,
+      most: boundIn(tool),
+      isHint: isHint(type),
+    };
+    const key = `${billed} ${made.isHint}`;
+    const same = found.get(key);
+    found.set(key, same === undefined ? made : { ...same, most: sumOf(same.most, made.most) });
+  }
+  return [...found.values()];
+}
+
+/** The tool as which a type is billed by the call; null for others. */
+export function billedAs(type: string): BilledTool | null {
+  return billedTypes.find(([pattern]) => pattern.test(type))?.[1] ?? null;
+}
+
+/** Anthropic's bound of one tool. */
+function boundIn({ max_uses: most }: Fields): number | null {
+  return callsOf(most);
+}
+
+/** A bound of calls; null where the value is none. */
+export function callsOf(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 ? Math.min(mostCalls, Math.ceil(value)) : null;
+}
+
+function sumOf(a: number | null, b: number | null): number | null {
+  return a === null || b === null ? null : a + b;
+}
+
+/** The calls that are reserved for tools; those that have no price are left out. */
+export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
+  const calls: ToolCalls = {};
+  for (const { billed, most } of tools)
+    if (billed !== null) calls[billed] = (calls[billed] ?? 0) + (most ?? usualCalls);
+  return calls;
+}
+
+/** The tools whose calls an answer has not counted: it counts none, or broke off before. */
+export function uncountedTools(tools: readonly FeeTool[], usage: Usage): readonly FeeTool[] {
+  if (usage.toolCalls !== undefined || usage.inputTokens + usage.outputTokens === 0) return [];
+  return tools.filter(({ counted }) => counted === 'never' || (counted === 'at its end' && usage.estimated));
+}
+
+/** The tools of several requests together. */
+export function sumTools(sum: readonly FeeTool[], tools: readonly FeeTool[]): FeeTool[] {
+  const found = new Map(sum.map((tool) => [tool.billed, tool]));
+  for (const tool of tools) {
+    const most = (found.get(tool.billed)?.most ?? 0) + (tool.most ?? usualCalls);
+    found.set(tool.billed, { ...tool, most, isHint: false });
+  }
+  return [...found.values()];
+}
