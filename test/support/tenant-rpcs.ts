@@ -22,6 +22,7 @@ export function tenantSettings(fields: Partial<GetTenantSettingsResponse> = {}):
     status: 'active',
     providerKeys: [],
     timezone: 'UTC',
+    unleasedRequests: 0n,
     ...fields,
   };
 }

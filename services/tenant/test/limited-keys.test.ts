@@ -94,3 +94,17 @@ describe('a suspended tenant', () => {
     expect(await service.settings(tenant.id)).toMatchObject({ status: 'suspended' });
   });
 });
+
+it('a limit of more than 600 requests at once leaves each replica a 64th without leases, within the limit', async () => {
+  const tenant = await service.makeTenant({ limits: { max_concurrent: 1_000 } });
+  expect(await service.settings(tenant.id)).toMatchObject({ unleasedRequests: 15n });
+  const [one, other] = [new Replica(service), new Replica(service)];
+  const all = { resource: Resource.CONCURRENCY, needs: Array<bigint>(1_000).fill(1n) };
+  // Other tests of this file have replicas, too.
+  const { granted } = await one.leaseOne(tenant.id, all);
+  expect([Number(granted) % 15, granted < 1_000n]).toEqual([1_000 % 15, true]);
+  expect((await other.leaseOne(tenant.id, { ...all, needs: Array<bigint>(50).fill(1n) })).granted).toBe(0n);
+  const small = await service.makeTenant({ limits: { max_concurrent: 600 } });
+  expect(await service.settings(small.id)).toMatchObject({ unleasedRequests: 0n });
+  expect((await one.leaseOne(small.id, { ...all, needs: Array<bigint>(600).fill(1n) })).granted).toBe(600n);
+});

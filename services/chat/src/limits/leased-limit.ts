@@ -3,6 +3,8 @@ import { Resource, type Ask, type Grant } from '@gatehouse/proto/tenant/v1/tenan
 
 /** How long "unlimited" is good for. */
 const unlimitedMs = 1_000;
+/** The generation of slots that were taken without a lease. */
+const unleased = -1;
 /** How long after a failed call its returns are sent again. */
 const retryMs = 1_000;
 /** Free amounts of limits up to this are returned at once: another replica may wait for them. */
@@ -30,6 +32,8 @@ export class LeasedLimit {
   /** Null: unlimited, as far as is known. */
   max: bigint | null = null;
   resetsAt = 0;
+  /** The amount that requests under way may take without a lease. */
+  allowance = 0n;
   readonly #onChange: (limit: LeasedLimit) => void;
   #windowStart = 0n;
   /**
@@ -43,6 +47,8 @@ export class LeasedLimit {
   #held = 0n;
   /** Requests under way that have taken something. */
   #users = 0;
+  /** Taken without a lease. */
+  #unleased = 0n;
   /** The amount that was left for other replicas at the last grant. */
   #remaining = 0n;
   /** The part of a budget that was spent at the last grant; null where that is not known. */
@@ -90,11 +96,17 @@ export class LeasedLimit {
   }
 
   fits(amount: bigint, now: number): boolean {
+    if (this.#isAllowed(amount)) return true;
     return this.isFresh(now) && (this.max === null || amount <= this.#free);
   }
 
   /** Takes `amount`, which fits. Returns null if there is no limit. */
   take(amount: bigint): Taken | null {
+    if (this.#isAllowed(amount)) {
+      this.#unleased += amount;
+      this.#users += 1;
+      return { limit: this, amount, windowStart: this.#windowStart, generation: unleased };
+    }
     if (this.max === null) return null;
     this.#free -= amount;
     if (this.#isHeld) this.#held += amount;
@@ -105,6 +117,7 @@ export class LeasedLimit {
   /** The request that took `taken` is over and has used `spent`. A run's money stays held until it is settled. */
   spend({ amount, generation }: Taken, spent: bigint): void {
     this.#users -= 1;
+    if (generation === unleased) this.#unleased -= amount;
     if (generation !== this.#generation) return;
     this.#free += amount - spent;
     if (this.#isHeld) this.#held += spent - amount;
@@ -176,6 +189,10 @@ export class LeasedLimit {
     else this.#begin(0n);
     this.#clear();
     this.#onChange(this);
+  }
+
+  #isAllowed(amount: bigint): boolean {
+    return this.allowance > 0n && this.#unleased + amount <= this.allowance;
   }
 
   #begin(windowStart: bigint): void {

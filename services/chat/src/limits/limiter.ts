@@ -234,6 +234,8 @@ class CallDemand implements Demand {
 interface Limit {
   subjectId: string;
   resource: Resource;
+  /** The amount that needs no lease. Default: none. */
+  allowance?: bigint;
 }
 
 function countsOnArrival({ resource }: Limit): boolean {
@@ -245,15 +247,20 @@ function needsOf(
   limits: readonly Limit[],
   amountOf: (resource: Resource) => bigint,
 ): Need[] {
-  return limits.map(({ subjectId, resource }) => ({
-    limit: tenant.limit(subjectId, resource),
-    amount: amountOf(resource),
-  }));
+  return limits.map(({ subjectId, resource, allowance = 0n }) => {
+    const limit = tenant.limit(subjectId, resource);
+    limit.allowance = allowance;
+    return { limit, amount: amountOf(resource) };
+  });
 }
 
 function limitsOf({ tenantId, apiKeyId, settings }: Payer): Limit[] {
   return [
-    ...settings.limited.map((resource) => ({ subjectId: tenantId, resource })),
+    ...settings.limited.map((resource) => ({
+      subjectId: tenantId,
+      resource,
+      allowance: resource === Resource.CONCURRENCY ? settings.unleasedRequests : 0n,
+    })),
     ...(apiKeyId === null ? [] : settings.keyLimited.map((resource) => ({ subjectId: apiKeyId, resource }))),
   ];
 }

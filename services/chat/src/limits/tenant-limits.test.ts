@@ -106,6 +106,21 @@ async function codes(admissions: Promise<Admission>[]): Promise<string[]> {
 }
 
 describe('a replica’s leases of a tenant’s limits', () => {
+  it('are not needed for as many slots as need none, also while the tenant service is away', async () => {
+    const { source, limit, admit } = setUp(Resource.CONCURRENCY, 1_000n);
+    limit.allowance = 2n;
+    source.fails = true;
+    const [first] = [await admit(), await admit()];
+    expect(source.asks).toEqual([]);
+    expect(await codes([admit()])).toEqual(['undefined']);
+    first.release(nothing);
+    await admit();
+    source.fails = false;
+    expect(await codes([admit()])).toEqual(['in']);
+    // A slot without a lease is nothing that the replica holds.
+    expect(source.asks.at(-1)?.[0]).toMatchObject({ holding: 0n, needs: [1n] });
+  });
+
   it('lets in as many as are granted, in one call for all that wait', async () => {
     const { source, admit } = setUp(Resource.REQUESTS, 3n);
     const outcome = await codes(Array.from({ length: 5 }, () => admit()));

@@ -81,6 +81,7 @@ export class TenantSettingsClient {
       previewChars: previewsEnabled ? previewMaxChars : 0,
       retentionDays,
       limited,
+      unleasedRequests: response.unleasedRequests,
       ownKeys: response.providerKeys.map(({ userId, models, ...key }) => ({
         ...{ ...key, userId: userId ?? null },
         models: models.length === 0 ? null : new AllowedModels(models),

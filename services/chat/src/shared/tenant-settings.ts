@@ -11,6 +11,8 @@ export interface TenantSettings {
   retentionDays: number;
   /** The limited resources of the tenant. */
   limited: readonly Resource[];
+  /** Requests of the tenant that this replica admits at once without a lease. */
+  unleasedRequests: bigint;
   /** The tenant's own keys for providers, newest first. */
   ownKeys: readonly OwnKey[];
 }

@@ -11,6 +11,7 @@ import {
   isHeld,
   lease,
   thresholdsReached,
+  unleasedOf,
   validForMs,
   type Ask,
   type Lease,
@@ -104,7 +105,7 @@ export class LeaseSystemStore {
         const found = limits.find(
           (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
         );
-        return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now }) };
+        return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now, tenantId }) };
       });
       const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
       await updateLimitRows(db, leases);
@@ -275,10 +276,11 @@ function assertActive(status: TenantStatus | null, asks: readonly ResourceAsk[])
 }
 
 function grant(
-  { resource, limitUse, publishedPercent }: Limited,
-  { ask, replicas, now }: { ask: ResourceAsk; replicas: number; now: number },
+  { subjectId, resource, limitUse, publishedPercent }: Limited,
+  { ask, replicas, now, tenantId }: { ask: ResourceAsk; replicas: number; now: number; tenantId: string },
 ): Granted {
-  const leased = lease(resource, limitUse, ask, replicas);
+  const unleased = subjectId === tenantId ? unleasedOf(resource, limitUse.limit, replicas) : 0n;
+  const leased = lease(resource, { ...limitUse, limit: limitUse.limit - unleased }, ask, replicas);
   const { window } = leased;
   return {
     resource,

@@ -112,6 +112,8 @@ const smallLimit = 600n;
 const fewRequests = 4n;
 /** All replicas together hold at most an eighth of the remainder in advance. */
 const sliceOf = 8n;
+/** Each replica has a 64th of a large limit of requests at once without a lease. */
+const unleasedShare = 64n;
 
 /** Grants the needs that fit, and a slice in advance for later requests. */
 export function lease(resource: Resource, limitUse: LimitUse, ask: Ask, replicas: number): Lease {
@@ -172,6 +174,19 @@ export type Threshold = (typeof thresholds)[number];
 export function thresholdsReached(used: bigint, limit: bigint, published: number): Threshold[] {
   if (limit <= 0n) return [];
   return thresholds.filter((percent) => percent > published && used * 100n >= limit * BigInt(percent));
+}
+
+/**
+ * Requests of a tenant that each replica admits at once without a lease, under a large limit: so the many tenants with few
+ * requests at a time cost no leases.
+ */
+export function unleasedRequests(maxConcurrent: bigint | null): bigint {
+  return maxConcurrent !== null && maxConcurrent > smallLimit ? maxConcurrent / unleasedShare : 0n;
+}
+
+/** The part of a tenant's limit that replicas have without leases, as far as they are known. */
+export function unleasedOf(resource: Resource, limit: bigint, replicas: number): bigint {
+  return resource === 'concurrency' ? unleasedRequests(limit) * BigInt(Math.max(1, replicas)) : 0n;
 }
 
 function whatFits(room: bigint, needs: readonly bigint[]): bigint {

@@ -2,6 +2,7 @@ import type { Rpc } from '@gatehouse/grpc/rpc';
 import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { GetTenantSettingsRequest, GetTenantSettingsResponse } from '@gatehouse/proto/tenant/v1/tenant';
+import { limitOf, unleasedRequests } from '../limits/leases.ts';
 import { memoryLimitsOf } from '../limits/memory-limits.ts';
 import type { UsableProviderKey } from '../provider-keys/provider-key-system-store.ts';
 import { limitedOf } from '../limits/wire-resources.ts';
@@ -52,6 +53,7 @@ export function getTenantSettings({
         someKeyLimited: found.someKeyLimited,
         status,
         timezone,
+        unleasedRequests: unleasedRequests(limitOf({ limits, budget }, 'concurrency')),
         memoryLimits: {
           documents: BigInt(memory.documents),
           bytes: BigInt(memory.bytes),

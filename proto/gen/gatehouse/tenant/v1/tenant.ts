@@ -182,6 +182,8 @@ export interface GetTenantSettingsResponse {
   providerKeys: ProviderKey[];
   /** The IANA time zone of the tenant's days and months. Empty if sent by the previous release. */
   timezone: string;
+  /** Requests of the tenant that each replica may admit at once without a lease. 0 if sent by the previous release. */
+  unleasedRequests: bigint;
 }
 
 export interface ProviderKey {
@@ -909,6 +911,7 @@ function createBaseGetTenantSettingsResponse(): GetTenantSettingsResponse {
     memoryLimits: undefined,
     providerKeys: [],
     timezone: "",
+    unleasedRequests: 0n,
   };
 }
 
@@ -950,6 +953,12 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
     }
     if (message.timezone !== "") {
       writer.uint32(90).string(message.timezone);
+    }
+    if (message.unleasedRequests !== 0n) {
+      if (BigInt.asIntN(64, message.unleasedRequests) !== message.unleasedRequests) {
+        throw new globalThis.Error("value provided for field message.unleasedRequests of type int64 too large");
+      }
+      writer.uint32(96).int64(message.unleasedRequests);
     }
     return writer;
   },
@@ -1063,6 +1072,14 @@ export const GetTenantSettingsResponse: MessageFns<GetTenantSettingsResponse> = 
             }
 
             message.timezone = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 96) {
+              break;
+            }
+
+            message.unleasedRequests = reader.int64() as bigint;
             continue;
           }
         }
