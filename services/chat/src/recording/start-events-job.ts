@@ -1,8 +1,10 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Logger } from '@gatehouse/kit/log';
+import type { Pool } from '@gatehouse/pg/pool';
 import { eventOf, type RowOwner } from './log-group-statements.ts';
 import { forgetAmong } from './logged-users-system-store.ts';
 import type { LoggedRun } from './logged-run.ts';
-import type { RunLogOptions } from './run-log-job.ts';
+import type { RunPublisher } from './run-publisher-job.ts';
 
 /** Start events that are published at once. */
 const most = 256;
@@ -12,7 +14,7 @@ export async function announceStarts(
   owner: RowOwner,
   open: Iterable<LoggedRun>,
   until: number,
-  { publisher, pool, log }: Pick<RunLogOptions, 'publisher' | 'pool' | 'log'>,
+  { publisher, pool, log }: { publisher: Pick<RunPublisher, 'isOpen' | 'push'>; pool: Pool; log: Logger },
 ): Promise<void> {
   const due: LoggedRun[] = [];
   for (const run of open) {

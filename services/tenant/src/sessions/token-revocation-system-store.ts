@@ -1,12 +1,5 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Login } from './login.ts';
-
-/** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
-export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
-  id: string;
-  loginId: string;
-  refreshToken: Buffer;
-}
+import type { WaitingRevocation } from './token-revocations.ts';
 
 /** The most that wait for an issuer, the longest pause between two attempts, and the end of them. */
 export const waitingRevocations = { most: 1_000, pauseMinutes: 180, hours: 24 } as const;

@@ -8,10 +8,24 @@ import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
 import type { Login, LoginSecrets } from './login.ts';
-import type { TokenRevocationSystemStore, WaitingRevocation } from './token-revocation-system-store.ts';
 
 /** A login that nothing needs any more; without a refresh token where that is not to be revoked. */
 export type DroppedLogin = Pick<Login, 'id' | 'issuer' | 'iss' | 'sub'> & { refreshToken: Buffer | null };
+
+/** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
+export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
+  id: string;
+  loginId: string;
+  refreshToken: Buffer;
+}
+
+interface WaitingRevocations {
+  /** Returns false if too many wait for the issuer. */
+  add(revocation: WaitingRevocation): Promise<boolean>;
+  /** Claims up to `limit` of an issuer that are due. */
+  claim(issuer: string, limit: number): Promise<WaitingRevocation[]>;
+  remove(id: string): Promise<void>;
+}
 
 export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
@@ -21,7 +35,7 @@ export interface TokenRevocationsDependencies {
   /** Whether any login of a person is looked at. */
   isLookedAt: (person: Person) => Promise<boolean>;
   /** Revocations that have failed. */
-  waiting: Pick<TokenRevocationSystemStore, 'add' | 'claim' | 'remove'>;
+  waiting: WaitingRevocations;
   count: (issuer: string, outcome: RevocationOutcome) => void;
   log: Logger;
 }
