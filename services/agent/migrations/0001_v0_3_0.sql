@@ -25,6 +25,10 @@ grant execute on function agent.current_transfer() to agent_app;
 grant usage on schema agent to agent_app, agent_system;
 grant select on agent.migrations to agent_app, agent_system;
 
+-- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
+create function agent.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+
 --
 -- Agents, and cookies for them.
 --
@@ -115,6 +119,8 @@ create table agent.cookies (
 create index cookies_agent_id_idx on agent.cookies (agent_id);
 create index cookies_user_id_idx on agent.cookies (tenant_id, user_id, id);
 create index cookies_kept_until_idx on agent.cookies (kept_until);
+-- Few keys have values: an index has one entry for each list of them.
+create index cookies_value_sealed_by_idx on agent.cookies (agent.sealed_by(value));
 
 alter table agent.cookies enable row level security;
 alter table agent.cookies force row level security;
@@ -192,10 +198,15 @@ create table agent.mcp_servers (
   arriving_in uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  -- The issuer of the client in auth (RFC 8414); null until it is found, and for other ways to authenticate.
+  client_issuer text,
+  -- Another issuer that the server named later. Nothing is authenticated until an admin sends auth again.
+  other_issuer text,
   constraint mcp_servers_tenant_id_name_key unique (tenant_id, name)
 );
 create index mcp_servers_tenant_id_idx on agent.mcp_servers (tenant_id, id);
 create index mcp_servers_arriving_in_idx on agent.mcp_servers (arriving_in) where arriving_in is not null;
+create index mcp_servers_secrets_sealed_by_idx on agent.mcp_servers (agent.sealed_by(secrets)) where secrets is not null;
 create trigger mcp_servers_new_tools_revision before insert on agent.mcp_servers
   for each row execute function agent.set_tools_revision();
 -- An unchanged list needs no other texts.
@@ -226,6 +237,7 @@ grant select, insert, delete on agent.mcp_servers to agent_app;
 grant update (name, url, transport, auth, secrets, tool_filter, timeout_ms, enabled, status, status_reason,
   connection_id, protocol_version, tools, tools_updated_at, tools_expire_at, failures, retry_at, updated_at, locked_by,
   arriving_in, trust, accepted) on agent.mcp_servers to agent_app;
+grant update (client_issuer, other_issuer) on agent.mcp_servers to agent_app;
 -- Finds secrets that another key has encrypted.
 grant select (id, tenant_id, secrets) on agent.mcp_servers to agent_system;
 
@@ -261,6 +273,7 @@ create table agent.mcp_logins (
   constraint mcp_logins_owner_key unique (server_id, user_id)
 );
 create index mcp_logins_tenant_id_user_id_idx on agent.mcp_logins (tenant_id, user_id);
+create index mcp_logins_secrets_sealed_by_idx on agent.mcp_logins (agent.sealed_by(secrets));
 create trigger mcp_logins_new_tools_revision before insert on agent.mcp_logins
   for each row execute function agent.set_tools_revision();
 create trigger mcp_logins_tools_revision before update of tools, accepted on agent.mcp_logins

@@ -18,9 +18,13 @@ end
 $$;
 revoke execute on function memory.current_tenant() from public;
 grant execute on function memory.current_tenant() to memory_app;
-
 grant usage on schema memory to memory_app, memory_system;
 grant select on memory.migrations to memory_app, memory_system;
+
+-- A deletion of a user's data removes what requests before it have written, and nothing that the user does after it: the
+-- time when the request began that writes, if its transaction has said so.
+create function memory.acted_at() returns timestamptz language sql stable parallel safe
+return coalesce(nullif(current_setting('gatehouse.acted_at', true), '')::timestamptz, now());
 
 --
 -- Agents and tenants.
@@ -154,6 +158,8 @@ create table memory.documents (
   embedded_by text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  -- The time of the request that has written the row, of the first one where later ones have changed it.
+  acted_at timestamptz default memory.acted_at(),
   constraint documents_pkey primary key (id, tenant_id),
   constraint documents_path_key unique nulls not distinct (tenant_id, scope_id, path, replaced_by)
 );
@@ -183,6 +189,7 @@ create policy documents_app_delete on memory.documents for delete to memory_app
 grant select, insert, delete on memory.documents to memory_app;
 grant update (scope_id, title, metadata, source_kind, run_id, session_id, text, bytes, chunks, embedded_by, updated_at,
   replaced_by, created_at, extra) on memory.documents to memory_app;
+grant update (acted_at) on memory.documents to memory_app;
 
 -- Notes passages with the words of the first tokeniser, which are indexed again by a job. Names of later analysers end
 -- with the number of their tokeniser.
@@ -222,7 +229,6 @@ alter table memory.chunks
   alter terms set statistics 0;
 -- The foreign key looks for passages by the document alone.
 create index chunks_document_idx on memory.chunks (document_id, tenant_id);
-
 create trigger chunks_first_tokeniser after insert or update of analyser on memory.chunks
   for each row when (new.analyser in ('english', 'simple')) execute function memory.note_first_tokeniser();
 
@@ -388,6 +394,7 @@ create table memory.entities (
   run_id uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  acted_at timestamptz default memory.acted_at(),
   constraint entities_pkey primary key (id, tenant_id)
 );
 alter table memory.entities
@@ -436,6 +443,7 @@ create table memory.relations (
   run_id uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
+  acted_at timestamptz default memory.acted_at(),
   constraint relations_pkey primary key (id, tenant_id),
   constraint relations_source_id_fkey foreign key (source_id, tenant_id) references memory.entities,
   constraint relations_target_id_fkey foreign key (target_id, tenant_id) references memory.entities,

@@ -18,6 +18,10 @@ grant execute on function tenant.current_tenant() to tenant_app;
 grant usage on schema tenant to tenant_app, tenant_system;
 grant select on tenant.migrations to tenant_app, tenant_system;
 
+-- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
+create function tenant.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+
 --
 -- Tenants and keys.
 --
@@ -53,10 +57,15 @@ alter table tenant.tenants enable row level security;
 alter table tenant.tenants force row level security;
 create policy tenants_app_select on tenant.tenants for select to tenant_app
   using (id = tenant.current_tenant());
+-- Admins of a tenant change some of its settings.
+create policy tenants_app_update on tenant.tenants for update to tenant_app
+  using (id = tenant.current_tenant()) with check (id = tenant.current_tenant());
 create policy tenants_system_select on tenant.tenants for select to tenant_system using (true);
 create policy tenants_system_insert on tenant.tenants for insert to tenant_system with check (true);
 create policy tenants_system_update on tenant.tenants for update to tenant_system using (true) with check (true);
 grant select on tenant.tenants to tenant_app;
+grant update (timezone, previews_enabled, previews_max_chars, user_keys_enabled, user_keys_max, user_keys_max_days,
+  updated_at) on tenant.tenants to tenant_app;
 grant select, insert on tenant.tenants to tenant_system;
 grant update (slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
   previews_max_chars, memory_limits, updated_at, user_keys_enabled, user_keys_max, user_keys_max_days) on tenant.tenants
@@ -100,12 +109,17 @@ create table tenant.api_keys (
   confirmed_secret_sha256 bytea,
   -- Whether a person made it for themselves: it ends with the key of their session, as keys of programs do.
   is_own boolean not null default false,
+  -- Whether the present secret was used since the last renewal: then its client has it, and needs the one before no more.
+  secret_used boolean not null default true,
+  -- Hashes of the secrets that renewals have replaced, the newest last.
+  replaced_sha256 bytea[] not null default '{}',
   constraint api_keys_tenant_check check ((role = 'owner') = (tenant_id is null)),
   constraint api_keys_previous_check check ((previous_secret_sha256 is null) = (previous_valid_until is null)),
   constraint api_keys_person_check check ((iss is null) = (sub is null)),
   constraint api_keys_confirmed_check check ((confirmed_by is null) = (confirmed_secret_sha256 is null)),
   constraint api_keys_confirmed_end_check check (confirmed_by is null or expires_at is not null),
-  constraint api_keys_own_check check (not is_own or (confirmed_by is not null and user_id is not null))
+  constraint api_keys_own_check check (not is_own or (confirmed_by is not null and user_id is not null)),
+  constraint api_keys_replaced_check check (cardinality(replaced_sha256) <= 100)
 );
 create index api_keys_tenant_id_idx on tenant.api_keys (tenant_id, id);
 -- For revocation of owner keys, which searches for other active ones.
@@ -149,6 +163,7 @@ grant update (last_used_at, revoked_at, expiry_alert_for) on tenant.api_keys to 
 grant update (expires_at, secret_sha256, previous_secret_sha256, previous_valid_until) on tenant.api_keys
   to tenant_system;
 grant delete on tenant.api_keys to tenant_system;
+grant update (secret_used, replaced_sha256) on tenant.api_keys to tenant_system;
 
 -- Defines the status of a key by the database clock, because the clocks of replicas may differ.
 create function tenant.api_key_status(key tenant.api_keys) returns text language sql stable as $$
@@ -240,6 +255,9 @@ create table tenant.limit_holds (
   amount numeric not null constraint limit_holds_amount_check check (amount >= 0),
   -- The sequence of the call that wrote this row; a delayed copy of an earlier call has no effect.
   sequence bigint not null,
+  -- The part of `amount` that a replica leased in advance, for requests that have not come. The rest is reserved.
+  spare numeric not null default 0
+    constraint limit_holds_spare_check check (spare >= 0),
   constraint limit_holds_pkey primary key (subject_id, resource, holder_id)
 ) with (fillfactor = 50);
 create index limit_holds_holder_id_idx on tenant.limit_holds (holder_id);
@@ -380,6 +398,7 @@ grant select, insert on tenant.audit_log to tenant_app, tenant_system;
 
 -- Entries of months without a partition: no change fails for want of one.
 create table tenant.audit_log_strays partition of tenant.audit_log default;
+
 alter table tenant.audit_log_strays enable row level security;
 alter table tenant.audit_log_strays force row level security;
 
@@ -781,6 +800,8 @@ create table tenant.provider_keys (
   last_used_at timestamptz
 );
 create index provider_keys_tenant_id_idx on tenant.provider_keys (tenant_id, id);
+-- Few keys have values: an index has one entry for each list of them.
+create index provider_keys_key_sealed_by_idx on tenant.provider_keys (tenant.sealed_by(key));
 
 alter table tenant.provider_keys enable row level security;
 alter table tenant.provider_keys force row level security;
@@ -876,6 +897,9 @@ create index logins_looked_at_idx on tenant.logins (issuer, looked_at) where ref
 -- For logouts of people, and of their sessions at the issuer.
 create index logins_person_idx on tenant.logins (iss, sub);
 create index logins_sid_idx on tenant.logins (iss, sid) where sid is not null;
+create index logins_id_token_sealed_by_idx on tenant.logins (tenant.sealed_by(id_token));
+create index logins_refresh_token_sealed_by_idx on tenant.logins (tenant.sealed_by(refresh_token))
+  where refresh_token is not null;
 
 alter table tenant.logins enable row level security;
 alter table tenant.logins force row level security;
@@ -1156,3 +1180,32 @@ create policy login_networks_system_update on tenant.login_networks for update t
 create policy login_networks_system_delete on tenant.login_networks for delete to tenant_system using (true);
 grant select, insert, delete on tenant.login_networks to tenant_system;
 grant update (last_login_at) on tenant.login_networks to tenant_system;
+
+-- Refresh tokens of ended logins that their issuers have not revoked yet: asked again for a day.
+create table tenant.token_revocations (
+  id uuid constraint token_revocations_pkey primary key,
+  -- The name of the issuer in the settings.
+  issuer text not null,
+  login_id uuid not null,
+  -- The person: who has logged in again meanwhile keeps the tokens.
+  iss text not null,
+  sub text not null,
+  -- Encrypted, as that of the login was.
+  refresh_token bytea not null,
+  attempts integer not null default 0,
+  next_at timestamptz not null,
+  created_at timestamptz not null default now()
+);
+create index token_revocations_issuer_idx on tenant.token_revocations (issuer, next_at);
+-- For the deletion of old ones.
+create index token_revocations_created_at_idx on tenant.token_revocations (created_at);
+
+alter table tenant.token_revocations enable row level security;
+alter table tenant.token_revocations force row level security;
+create policy token_revocations_system_select on tenant.token_revocations for select to tenant_system using (true);
+create policy token_revocations_system_insert on tenant.token_revocations for insert to tenant_system with check (true);
+create policy token_revocations_system_update on tenant.token_revocations for update to tenant_system
+  using (true) with check (true);
+create policy token_revocations_system_delete on tenant.token_revocations for delete to tenant_system using (true);
+grant select, insert, delete on tenant.token_revocations to tenant_system;
+grant update (attempts, next_at) on tenant.token_revocations to tenant_system;

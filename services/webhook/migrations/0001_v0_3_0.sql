@@ -18,6 +18,10 @@ grant execute on function webhook.current_tenant() to webhook_app;
 grant usage on schema webhook to webhook_app, webhook_system;
 grant select on webhook.migrations to webhook_app, webhook_system;
 
+-- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
+create function webhook.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+
 --
 -- Transfers of endpoints and channels between tenants. A move changes the tenant of their rows: the policies whose
 -- names end with _move.
@@ -139,6 +143,13 @@ create index endpoints_previous_secret_expires_at_idx on webhook.endpoints (prev
   where previous_secret_expires_at is not null;
 create index endpoints_previous_callback_secret_expires_at_idx
   on webhook.endpoints (previous_callback_secret_expires_at) where previous_callback_secret_expires_at is not null;
+-- Few keys have values: an index has one entry for each list of them.
+create index endpoints_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(secret));
+create index endpoints_previous_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(previous_secret))
+  where previous_secret is not null;
+create index endpoints_callback_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(callback_secret));
+create index endpoints_previous_callback_secret_sealed_by_idx on webhook.endpoints (webhook.sealed_by(previous_callback_secret))
+  where previous_callback_secret is not null;
 
 alter table webhook.endpoints enable row level security;
 alter table webhook.endpoints force row level security;
@@ -202,6 +213,8 @@ create index calls_user_id_idx on webhook.calls (tenant_id, user_id) where user_
 create index calls_queued_idx on webhook.calls (tenant_id) where status = 'queued';
 -- For prolonging claims.
 create index calls_claim_id_idx on webhook.calls (claim_id) where status = 'running';
+create index calls_request_sealed_by_idx on webhook.calls (webhook.sealed_by(request)) where request is not null;
+create index calls_result_sealed_by_idx on webhook.calls (webhook.sealed_by(result)) where result is not null;
 
 alter table webhook.calls enable row level security;
 alter table webhook.calls force row level security;
@@ -327,6 +340,9 @@ create index subscriptions_tenant_id_idx on webhook.subscriptions (tenant_id, id
 -- Finds secrets that are over.
 create index subscriptions_previous_secret_expires_at_idx on webhook.subscriptions (previous_secret_expires_at)
   where previous_secret_expires_at is not null;
+create index subscriptions_secret_sealed_by_idx on webhook.subscriptions (webhook.sealed_by(secret));
+create index subscriptions_previous_secret_sealed_by_idx on webhook.subscriptions (webhook.sealed_by(previous_secret))
+  where previous_secret is not null;
 
 alter table webhook.subscriptions enable row level security;
 alter table webhook.subscriptions force row level security;
@@ -581,6 +597,13 @@ create index channel_instances_refresh_due_at_idx on webhook.channel_instances (
 -- Finds credentials that are over.
 create index channel_instances_previous_credentials_expire_at_idx
   on webhook.channel_instances (previous_credentials_expire_at) where previous_credentials_expire_at is not null;
+create index channel_instances_credentials_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(credentials));
+create index channel_instances_previous_credentials_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(previous_credentials))
+  where previous_credentials is not null;
+create index channel_instances_access_token_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(access_token))
+  where access_token is not null;
+create index channel_instances_refresh_token_sealed_by_idx on webhook.channel_instances (webhook.sealed_by(refresh_token))
+  where refresh_token is not null;
 
 alter table webhook.channel_instances enable row level security;
 alter table webhook.channel_instances force row level security;
@@ -673,6 +696,8 @@ create table webhook.channel_turns (
   created_at timestamptz not null default now(),
   constraint channel_turns_conversation_id_key unique (conversation_id)
 );
+create index channel_turns_request_sealed_by_idx on webhook.channel_turns (webhook.sealed_by(request))
+  where request is not null;
 
 alter table webhook.channel_turns enable row level security;
 alter table webhook.channel_turns force row level security;
@@ -689,8 +714,11 @@ create policy channel_turns_system_move_select on webhook.channel_turns for sele
   using (tenant_id in ((select webhook.moving_from()), (select webhook.moving_to())));
 create policy channel_turns_system_move on webhook.channel_turns for update to webhook_system
   using (tenant_id = (select webhook.moving_from())) with check (tenant_id = (select webhook.moving_to()));
+create policy channel_turns_system_select on webhook.channel_turns for select to webhook_system using (true);
 grant select, insert, delete on webhook.channel_turns to webhook_app;
 grant update (agent_id) on webhook.channel_turns to webhook_app;
+-- The data keys of sealed values are wrapped again by the first key of the ring.
+grant update (request) on webhook.channel_turns to webhook_app;
 grant select on webhook.channel_turns to webhook_system;
 grant update (tenant_id, request) on webhook.channel_turns to webhook_system;
 
@@ -744,6 +772,8 @@ create index channel_messages_user_id_idx on webhook.channel_messages (tenant_id
 create index channel_messages_expires_at_idx on webhook.channel_messages (expires_at);
 -- The order in which a move brings messages to the target.
 create index channel_messages_instance_sequence_idx on webhook.channel_messages (instance_id, sequence);
+create index channel_messages_text_sealed_by_idx on webhook.channel_messages (webhook.sealed_by(text))
+  where text is not null;
 
 alter table webhook.channel_messages enable row level security;
 alter table webhook.channel_messages force row level security;
@@ -765,6 +795,7 @@ create policy channel_messages_system_move on webhook.channel_messages for updat
 grant select, insert, delete on webhook.channel_messages to webhook_app;
 grant update (external_id, status, turn_id, run_id, attempts, due_at, conversation_id)
   on webhook.channel_messages to webhook_app;
+grant update (text) on webhook.channel_messages to webhook_app;
 grant select, delete on webhook.channel_messages to webhook_system;
 grant update (tenant_id, text) on webhook.channel_messages to webhook_system;
 
