@@ -50,6 +50,7 @@ lint-structure:
 	$(WITH_TOOLS) node lint/workspaces.ts
 	$(WITH_TOOLS) node lint/joined-arrays.ts
 	$(WITH_TOOLS) node lint/links.ts
+	$(WITH_TOOLS) node lint/kept-migrations.ts
 	$(WITH_TOOLS) depcruise packages services deploy charts lint test proto/gen
 	$(WITH_TOOLS) knip
 	cd proto && $(WITH_TOOLS) buf lint

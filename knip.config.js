@@ -11,7 +11,7 @@ export default {
       entry: [
         'deploy/production-only.ts',
         'charts/{readme,services}.ts',
-        'lint/{words,workspaces,joined-arrays,links}.ts',
+        'lint/{words,workspaces,joined-arrays,links,kept-migrations}.ts',
         'jest.fast.config.js',
       ],
       ignoreDependencies: [
@@ -60,6 +60,7 @@ export default {
         'support/*.{ts,js}',
         'support/provider-simulator/main.ts',
         'cluster/run.ts',
+        'releases/keep.ts',
         'hostile/attacker.ts',
         'statements/audit.ts',
         'bench/{run,pass-through,provider,dialects,streams,api-provider,analytics,graph,retrieval,recall,search,vectors,webhooks,channels,tools,transfers,pages,neighbours,soak,growth,tenants}.ts',

@@ -6,42 +6,14 @@ import { migrateService } from '@gatehouse/shell/migrate';
 import { eventually } from '@gatehouse/test/eventually';
 import { TestGateway } from '@gatehouse/test/gateway';
 import { PlainOwnerServer } from '@gatehouse/test/plain-owner';
-import { query } from '@gatehouse/test/query';
 import { tablesWithoutPolicies } from '@gatehouse/test/rls-audit';
 import { lostRows, readRows, seedRows, type SchemaRows } from '@gatehouse/test/schema-rows';
 import { Client } from 'pg';
+import { emptyQueues } from '../releases/kept-version.ts';
 
 const servicesFolder = path.join(import.meta.dirname, '../../services');
 const services = ['tenant', 'agent', 'memory', 'chat', 'webhook', 'analytics'] as const;
 type Service = (typeof services)[number];
-
-/** Values that don't follow from a column's type and check. `{n}` is the number of the row, in six digits. */
-const values: Readonly<Record<string, string | null>> = {
-  'tenants.timezone': 'UTC',
-  'tenants.limits': '{}',
-  'api_keys.key_id': 'ABCDEFGHIJ{n}',
-  'api_keys.role': 'user',
-  'api_keys.scopes': '{}',
-  'sessions.role': 'user',
-  'sessions.scopes': '{}',
-  'agents.visibility': 'tenant',
-  'relations.valid_to': null,
-  'transfer_previews.target_tenant_id': '00000000-0000-7000-8000-000000000000',
-  // The user id is deleted with the completion.
-  'user_deletions.completed_at': null,
-  'deliveries.status': 'pending',
-  'deliveries.event_id': null,
-  'deliveries.subscription_id': null,
-  // A run that has an end.
-  'traces.status': 'ok',
-  'usage_users.users': '01'.repeat(512),
-};
-
-/** Statements before rows are added, as the service runs them. */
-const preparations: Partial<Record<Service, string>> = {
-  // The month in the ids of the rows.
-  analytics: `select analytics.ensure_partition('2027-06-01')`,
-};
 
 let server: PlainOwnerServer;
 beforeAll(async () => {
@@ -107,9 +79,7 @@ class StepwiseMigration {
 
   /** Adds rows to every table, as the release of this schema would. */
   async seed(): Promise<void> {
-    const preparation = preparations[this.#service];
-    if (preparation !== undefined) await this.#client.query(preparation);
-    await seedRows(this.#client, { schema: this.#service, round: this.#round, values });
+    await seedRows(this.#client, { schema: this.#service, round: this.#round });
     this.#round += 1;
   }
 }
@@ -215,20 +185,10 @@ async function asSystem(database: string, sql: string): Promise<object[]> {
   }
 }
 
-/** Rows of the seed are no entries that a service could publish or settle. */
-const queuesOf: Readonly<Record<string, string>> = {
-  tenant: 'tenant.audit_outbox',
-  agent: 'agent.audit_outbox',
-  memory: 'memory.audit_outbox',
-  webhook: 'webhook.audit_outbox',
-  chat: 'chat.outbox, chat.run_log, chat.open_runs, chat.run_costs, chat.settlements',
-};
-
 describe('a gateway on databases that such an owner has migrated', () => {
   let gateway: TestGateway;
   beforeAll(async () => {
-    for (const [service, queues] of Object.entries(queuesOf))
-      await query(server.superuserUrl(`${service}_plain`), `truncate ${queues}`);
+    await emptyQueues((service) => server.superuserUrl(`${service}_plain`));
     gateway = await TestGateway.start({
       existing: {
         database: (service) => ({

@@ -14,9 +14,31 @@ export interface SeedOptions {
   schema: string;
   /** Distinguishes the rows of one call from those of another. */
   round: number;
-  /** Values by `table.column`, for columns whose valid values are not clear from type and check. */
-  values: Readonly<Record<string, string | null>>;
+  /** Whether tables that have rows stay as they are. */
+  emptyOnly?: boolean;
 }
+
+/** Values that don't follow from a column's type and check. `{n}` is the number of the row, in six digits. */
+const columnValues: Readonly<Record<string, string | null>> = {
+  'tenants.timezone': 'UTC',
+  'tenants.limits': '{}',
+  'api_keys.key_id': 'ABCDEFGHIJ{n}',
+  'api_keys.role': 'user',
+  'api_keys.scopes': '{}',
+  'sessions.role': 'user',
+  'sessions.scopes': '{}',
+  'agents.visibility': 'tenant',
+  'relations.valid_to': null,
+  'transfer_previews.target_tenant_id': '00000000-0000-7000-8000-000000000000',
+  // The user id is deleted with the completion.
+  'user_deletions.completed_at': null,
+  'deliveries.status': 'pending',
+  'deliveries.event_id': null,
+  'deliveries.subscription_id': null,
+  // A run that has an end.
+  'traces.status': 'ok',
+  'usage_users.users': '01'.repeat(512),
+};
 
 const rowsPerRound = 2;
 
@@ -24,19 +46,22 @@ const rowsPerRound = 2;
 const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
 
 /**
- * Inserts rows into every table, with a value in every column unless `values` says null. Rows with the same number have
+ * Inserts rows into every table, with a value in every column unless `columnValues` says null. Rows with the same number have
  * the same ids, so that references are valid. `client` must be a superuser.
  */
 export async function seedRows(client: Client, options: SeedOptions): Promise<void> {
-  const { schema, round, values } = options;
+  const { schema, round } = options;
   const columns = await columnsOf(client, schema);
+  // The month in the ids of the rows.
+  if (schema === 'analytics') await client.query(`select analytics.ensure_partition('2027-06-01')`);
   // References are valid by construction; triggers of foreign keys would require an order of the tables.
   await client.query('set session_replication_role = replica');
   for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
+    if (options.emptyOnly === true && (await hasRows(client, `${schema}.${table}`))) continue;
     for (let n = 0; n < rowsPerRound; n += 1) {
       const number = round * rowsPerRound + n;
       const row = own.map((column) => {
-        const given = values[`${table}.${column.name}`];
+        const given = columnValues[`${table}.${column.name}`];
         return given === undefined ? valueOf(column, number) : given;
       });
       await client.query(
@@ -47,6 +72,10 @@ export async function seedRows(client: Client, options: SeedOptions): Promise<vo
     }
   }
   await client.query('set session_replication_role = origin');
+}
+
+async function hasRows(client: Client, table: string): Promise<boolean> {
+  return (await client.query(`select from ${table} limit 1`)).rowCount !== 0;
 }
 
 async function columnsOf(client: Client, schema: string): Promise<Column[]> {
