@@ -17,7 +17,7 @@ const log = createLogger('chat', 'info', {
 
 let harness: ChatHarness;
 beforeAll(async () => {
-  harness = await ChatHarness.start({ log, catalogueEveryMs: 200 });
+  harness = await ChatHarness.start({ log, catalogueEveryMs: 200 }, {}, { KEY_1: 'one', KEY_2: 'two' });
 });
 afterAll(() => harness.stop());
 

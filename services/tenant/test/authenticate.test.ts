@@ -222,6 +222,7 @@ describe('GetTenantSettings', () => {
       providerKeys: [],
       status: 'active',
       timezone: 'UTC',
+      unleasedRequests: 0n,
     });
     const other = await tenants.makeTenant({
       timezone: 'Asia/Kathmandu',
@@ -241,6 +242,7 @@ describe('GetTenantSettings', () => {
       providerKeys: [],
       status: 'active',
       timezone: 'Asia/Kathmandu',
+      unleasedRequests: 0n,
     });
   });
 
