@@ -61,7 +61,7 @@ describe('a body budget', () => {
     first.copied(120_000);
     first.copied(110_000);
     expect(budget.inUse.bytes).toBe(200_000);
-    expect(() => budget.open('b', 1)).toThrow(perProcessFull);
+    expect(() => budget.open('b', 70_000)).toThrow(perProcessFull);
     const waiting = budget.open('b', null);
     let mayRead = false;
     const turn = waiting.enter(70_000)?.then(() => (mayRead = true));
@@ -75,6 +75,27 @@ describe('a body budget', () => {
     first.copied(50_000);
     waiting.release();
     expect(budget.inUse).toEqual({ bytes: 0, tenants: 0 });
+  });
+
+  it('lets small bodies come while copies exceed its limits, as far as bodies leave room', () => {
+    const MiB = 1024 * 1024;
+    const budget = new BodyBudget({ perTenant: 48 * MiB, perProcess: 96 * MiB });
+    for (const tenantId of ['a', 'b']) {
+      const share = budget.open(tenantId, 31 * MiB);
+      share.grow(31 * MiB);
+      share.copied(31 * MiB);
+    }
+    expect(budget.inUse.bytes).toBeGreaterThan(96 * MiB);
+    for (const tenantId of ['a', 'b', 'c']) {
+      expect(budget.open(tenantId, null).enter(500)).toBeUndefined();
+      const chunked = budget.open(tenantId, null);
+      for (let piece = 0; piece < 4; piece += 1) chunked.grow(16 * 1024);
+      // From here on it is no small one.
+      expect(() => chunked.grow(1)).toThrow(tenantId === 'c' ? perProcessFull : perTenantFull);
+    }
+    const others = Array.from({ length: 2_000 }, (_, n) => budget.open(`d${n % 4}`, null));
+    expect(() => others.forEach((share) => share.grow(64 * 1024))).toThrow(perProcessFull);
+    expect(budget.inUse.bytes).toBeLessThanOrEqual((96 + 62) * MiB);
   });
 
   it('gets everything back once, and charges a released share nothing more', () => {

@@ -28,7 +28,7 @@ export interface TenantShare extends BodyShare {
   shrink(bytes: number): void;
   /**
    * Sets how many bytes of copies of the body are in memory. They count against both limits and exceed none of them, since
-   * the body has begun: others wait until they are gone.
+   * the body has begun: larger bodies of others wait until they are gone.
    */
   copied(bytes: number): void;
   /**
@@ -42,7 +42,7 @@ export interface TenantShare extends BodyShare {
 const defaultWaitMs = 30_000;
 const defaultArrivalMs = 10_000;
 
-/** Bodies up to this size do not wait behind larger ones. */
+/** Bodies up to this size do not wait behind larger ones, nor for copies of others. */
 const smallBytes = 64 * 1024;
 
 /**
@@ -232,8 +232,10 @@ export class BodyBudget {
     const more = bytes - body.promised;
     if (more <= 0) return null;
     const { perTenant, perProcess } = this.#options;
-    const [own, ofAll] = [levelOf(body), levelOf(this.#all)];
-    const ofTenant = levelOf(this.#tenantOf(body));
+    // Copies may exceed a limit until a provider has read them: all small requests would stop for so long.
+    const level = body.bytes + bytes <= smallBytes ? levelWithoutCopies : levelOf;
+    const [own, ofAll] = [level(body), level(this.#all)];
+    const ofTenant = level(this.#tenantOf(body));
     if (ofTenant > own && ofTenant + more > perTenant) return 'rate_limit_exceeded';
     return ofAll > own && ofTenant + more > perProcess - ofAll ? 'service_unavailable' : null;
   }
@@ -262,7 +264,14 @@ export class BodyBudget {
   }
 }
 
+type Level = Omit<Held, 'waiting'>;
+
 /** Bytes that count against limits. */
-function levelOf({ bytes, copies, promised }: Omit<Held, 'waiting'>): number {
+function levelOf({ bytes, copies, promised }: Level): number {
   return bytes + copies + promised;
+}
+
+/** Bytes that count against limits for a small body. */
+function levelWithoutCopies({ bytes, promised }: Level): number {
+  return bytes + promised;
 }

@@ -98,7 +98,7 @@ export class HttpAdapter implements ProviderAdapter {
     // Each part is a copy until it is sent, or shares the memory of the whole.
     call.copied?.(call.body?.length ?? 0);
     call.body = null;
-    return completeBatch(
+    const completed = completeBatch(
       batch,
       { provider: this.#name, call: { ...call, copied: undefined } },
       async (part) => {
@@ -109,6 +109,7 @@ export class HttpAdapter implements ProviderAdapter {
         }
       },
     );
+    return completed.finally(() => call.copied?.(0));
   }
 
   async stream(call: ProviderCall): Promise<ProviderStream> {
@@ -233,7 +234,7 @@ export class HttpAdapter implements ProviderAdapter {
     sent: ProviderCall,
     { path, headers: asked, body: bytes }: OutgoingRequest,
     proof: Record<string, string>,
-    handler: Dispatcher.DispatchHandler,
+    handler: ResponseHandler,
   ): void {
     sent.secrets = secretsIn(proof);
     sent.sentAt = monotonicMs();
@@ -250,8 +251,7 @@ export class HttpAdapter implements ProviderAdapter {
     if (isLarge) headers['content-length'] = String(bytes.length);
     // undici keeps a buffer until the response is over, and keeps nothing of an iterable once it is sent.
     // Its types name Node's streams only.
-    const sentAll = (): void => sent.copied?.(0);
-    const body = isLarge ? (inParts(bytes, sentAll) as unknown as Readable) : bytes.whole;
+    const body = isLarge ? (inParts(bytes, () => handler.dropCopies()) as unknown as Readable) : bytes.whole;
     const call = { method: 'POST', path, headers, body } as const;
     if (!this.#isRetired) {
       this.#unpacking.dispatch(call, handler);

@@ -34,7 +34,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected readonly provider: string;
   protected readonly format: CallFormat;
   protected controller: Dispatcher.DispatchController | null = null;
-  readonly #call: Pick<ProviderCall, 'secrets'>;
+  readonly #call: Pick<ProviderCall, 'secrets' | 'copied'>;
   readonly #room: CallRoom;
   #hasRoom = true;
   #workedMs = 0;
@@ -165,6 +165,12 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     setImmediate(() => void inLoopTurn(this.#room.tenantId, goOn).catch(goOn));
   }
 
+  /** Copies of the request count no longer: they are sent, or the call has ended. Later calls have no effect. */
+  dropCopies(): void {
+    this.#call.copied?.(0);
+    this.#call.copied = undefined;
+  }
+
   /** Closes the connection to the provider, or makes none, and reports `failure`. */
   stop(failure: ProviderFailure): void {
     if (this.#over) return;
@@ -204,6 +210,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #finish(report: () => void): void {
     this.#over = true;
     this.#signal.removeEventListener('abort', this.#onAbort);
+    this.dropCopies();
     report();
   }
 
