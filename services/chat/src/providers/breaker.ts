@@ -71,7 +71,7 @@ export class Breaker {
     const circuit = findings.of(call.tenantId) ?? new Circuit();
     findings.set(call.tenantId, circuit);
     circuit.count(true, now);
-    if (circuit.isOpen && findings.witnessed(call.tenantId, now)) {
+    if (circuit.isOpen && findings.witnessed(call.tenantId, now) !== null) {
       findings.shared ??= new Circuit();
       findings.shared.open(now);
     }

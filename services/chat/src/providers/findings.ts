@@ -21,8 +21,8 @@ export class Findings<Finding> {
   shared: Finding | null = null;
   /** Noted longest ago first. */
   readonly #tenants = new Map<string, Finding>();
-  /** Tenants whose finding counts towards one for all, and since when. */
-  readonly #witnesses = new Map<string, number>();
+  /** Tenants whose finding counts towards one for all, since when, and for how long theirs holds. */
+  readonly #witnesses = new Map<string, { at: number; holdsMs: number }>();
 
   of(tenantId: string): Finding | null {
     return this.#tenants.get(tenantId) ?? null;
@@ -38,13 +38,17 @@ export class Findings<Finding> {
     dropOldest(this.#tenants, maxTenants);
   }
 
-  /** Notes that the finding of a tenant would be one for all. Returns whether it is now, since enough tenants have it. */
-  witnessed(tenantId: string, now: number): boolean {
-    this.#witnesses.set(tenantId, now);
-    for (const [id, at] of this.#witnesses) if (now - at >= togetherMs) this.#witnesses.delete(id);
-    if (this.#witnesses.size < tenantsForAll) return false;
+  /**
+   * Notes that the finding of a tenant would be one for all, which holds for so long. Once enough tenants have it, returns
+   * the shortest of their times, so that no single tenant decides for all; null before.
+   */
+  witnessed(tenantId: string, now: number, holdsMs = Infinity): number | null {
+    this.#witnesses.set(tenantId, { at: now, holdsMs });
+    for (const [id, { at }] of this.#witnesses) if (now - at >= togetherMs) this.#witnesses.delete(id);
+    if (this.#witnesses.size < tenantsForAll) return null;
+    const shortest = Math.min(...[...this.#witnesses.values()].map((witness) => witness.holdsMs));
     this.#witnesses.clear();
-    return true;
+    return shortest;
   }
 
   forget(tenantId: string): void {

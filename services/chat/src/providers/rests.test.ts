@@ -96,6 +96,41 @@ describe.each<RestReason>(['limited', 'refused'])('a key that is %s', (reason) =
   });
 });
 
+describe('a key that three tenants are refused', () => {
+  const refused = (tenantId: string, reason: RestReason, retryAfterMs?: number): void =>
+    rests.refused({ ...call, tenantId }, reason, retryAfterMs);
+  const other = { ...call, tenantId: 'd' };
+
+  it('rests for all as long as the shortest of their rests, whichever came last', () => {
+    refused('a', 'limited', second);
+    refused('b', 'limited', 2 * second);
+    refused('c', 'limited', hour);
+    expect([pause(other), pause({ ...call, tenantId: 'c' })]).toEqual([second, hour]);
+    now += minute;
+    refused('a', 'limited', hour);
+    refused('b', 'limited', 3 * second);
+    refused('c', 'limited');
+    expect(pause(other)).toBe(3 * second);
+  });
+
+  it('rests for none but them where they are refused for different reasons', () => {
+    refused('a', 'limited', second);
+    refused('b', 'limited', second);
+    refused('c', 'refused');
+    expect([pause(other), pause({ ...call, tenantId: 'c' })]).toEqual([0, minute]);
+    refused('e', 'limited', 2 * second);
+    expect(rests.of(other)).toMatchObject({ reason: 'limited', until: now + second });
+  });
+
+  it('rests for as long as a tenant’s refusal says, whatever its limits are', () => {
+    refused('a', 'refused');
+    refused('a', 'limited', second);
+    expect(rests.of(call)).toMatchObject({ reason: 'refused', until: now + minute });
+    refused('a', 'limited', hour);
+    expect(rests.of(call)).toMatchObject({ reason: 'limited', until: now + hour });
+  });
+});
+
 it('never rests for longer than an hour, and keeps a bounded number of models and tenants', () => {
   const reasons = fc.constantFrom<RestReason>('limited', 'refused');
   const waits = fc.option(fc.nat({ max: 10 * hour }), { nil: undefined });
