@@ -122,6 +122,21 @@ describe('a pool of keys', () => {
     ]);
   });
 
+  it('reports a key that is refused for one operation once, though it is accepted for others meanwhile', async () => {
+    const pool = poolOf(keysOf(1));
+    const [of, other] = [
+      { ...call, operation: 'embeddings' },
+      { ...call, operation: 'embeddings', tenantId: 'u' },
+    ];
+    refusals.set(1, { status: 403 });
+    await send(pool, of);
+    refusals.clear();
+    expect((await send(pool)).failure).toBeNull();
+    refusals.set(1, { status: 403 });
+    await send(pool, other);
+    expect(failing).toEqual([[1, 403]]);
+  });
+
   it('passes on failures that say nothing of keys', async () => {
     const pool = poolOf(keysOf(1, 1));
     for (const status of [400, 500, 529]) {

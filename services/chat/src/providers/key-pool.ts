@@ -105,7 +105,8 @@ export class KeyPool {
   accepted(key: PoolKey, { affinity, ...call }: KeyedCall, wasFirst: boolean): void {
     this.#onUsed?.(key.position, 'accepted');
     key.rests.accepted(call);
-    if (key.rests.of(call) === null) this.#failing.delete(key);
+    // It may still be refused for other calls, which is reported already.
+    if (this.#failing.has(key) && key.rests.longest === null) this.#failing.delete(key);
     if (affinity !== null && this.#keys.length > 1)
       this.#choices.served(this.#group, key.name, { affinity, wasFirst });
   }
