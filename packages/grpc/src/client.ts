@@ -15,7 +15,7 @@ import {
 } from '@grpc/grpc-js';
 import { callSpan } from './call-span.ts';
 import type { Channel, StubClass } from './channel.ts';
-import { fromServiceError, type FailedStatus } from './errors.ts';
+import { fromServiceError, isStatus } from './errors.ts';
 import { GrpcChannel } from './grpc-channel.ts';
 import { LocalChannel } from './local-channel.ts';
 import type { LocalServer } from './local-server.ts';
@@ -144,9 +144,4 @@ export class Peer<Stub extends Client> {
 
 function isList(addresses: readonly string[] | LocalServer): addresses is readonly string[] {
   return Array.isArray(addresses);
-}
-
-/** Whether a channel rejected with the status of a call, and not with the reason of an aborted signal or a fault. */
-function isStatus(error: unknown): error is FailedStatus & Error {
-  return error instanceof Error && 'code' in error && 'metadata' in error;
 }

@@ -19,6 +19,11 @@ export interface FailedStatus {
   metadata: Metadata;
 }
 
+/** Whether an error is the status of a call, and not the reason of an aborted signal or a fault. */
+export function isStatus(error: unknown): error is FailedStatus & Error {
+  return error instanceof Error && 'code' in error && 'metadata' in error;
+}
+
 /** Converts a thrown error to the status that the server sends. The text of unexpected errors stays in this process. */
 export function toStatus(caught: unknown): FailedStatus {
   const error = toAppError(caught);
@@ -74,6 +79,12 @@ export function isLost(error: FailedStatus): boolean {
 /** Whether a peer has sent this status, after it has read the call. */
 export function isAnswer({ metadata }: FailedStatus): boolean {
   return metadata.get(detailKey).length > 0;
+}
+
+/** Whether a call failed because there was no connection to the peer, which no request can cause. */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof AppError) || !isStatus(error.cause)) return false;
+  return error.cause.code === status.UNAVAILABLE && !isAnswer(error.cause) && !isLost(error.cause);
 }
 
 /** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */

@@ -2,6 +2,7 @@ import type { Recall } from '@gatehouse/events/run-event';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
+import { isUnreachable } from '@gatehouse/grpc/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
@@ -137,8 +138,8 @@ export class RecallStep {
       },
       (error: unknown) => {
         const isLate = error instanceof AppError && error.code === 'service_timeout';
-        // Any failure may be due to the text of the search, or to one tenant's memory.
-        this.#breaker.failed({ operation, tenantId }, 'tenant');
+        // Any other failure may be due to the text of the search, or to one tenant's memory.
+        this.#breaker.failed({ operation, tenantId }, isUnreachable(error) ? 'all' : 'tenant');
         found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
       },
     );
