@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
 import { monotonicMs, sleep } from './clock.ts';
 import { FairQueue } from './fair-queue.ts';
@@ -15,6 +16,19 @@ const share = 0.25;
  * a process that was stopped in a piece goes on soon.
  */
 const savedMs = 200;
+
+/** Work whose pieces have turns of their own. */
+export interface OwnTurns {
+  /** The key in place of that of each piece; undefined while they have none of their own. */
+  readonly key: string | undefined;
+}
+
+const ownTurns = new AsyncLocalStorage<OwnTurns>();
+
+/** Runs work that others wait for: under a key of its own, its pieces do not wait behind all those of its tenant. */
+export function withOwnTurns<Result>(own: OwnTurns, work: () => Promise<Result>): Promise<Result> {
+  return ownTurns.run(own, work);
+}
 
 let leftMs = savedMs;
 let countedAt = monotonicMs();
@@ -39,7 +53,7 @@ export function inLoopTurn<Result>(
     }
     await rest();
   };
-  turns.run(key, work, signal).catch(reject);
+  turns.run(ownTurns.getStore()?.key ?? key, work, signal).catch(reject);
   return promise;
 }
 

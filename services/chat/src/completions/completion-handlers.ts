@@ -222,13 +222,11 @@ interface Body {
 
 /** The values of a large body are in memory while it is read here, and no longer. */
 async function readAccepted(dependencies: CompletionDependencies, arrival: Arrival, given: Body) {
-  const work = new LargeWork(tenantOf(arrival.call).tenantId, given.signal);
-  try {
-    await work.begin(given.body.length);
-    return await readRequest(dependencies, arrival, { ...given, work });
-  } finally {
-    work.end();
-  }
+  const { tenantId } = tenantOf(arrival.call);
+  const { body, signal } = given;
+  return LargeWork.during({ tenantId, bytes: body.length, signal }, (work) =>
+    readRequest(dependencies, arrival, { ...given, work }),
+  );
 }
 
 /** The request with everything that it names, and its models. */

@@ -121,12 +121,11 @@ async function readCounted(
   const { tenantId } = tenantOf(call);
   const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
-  const work = new LargeWork(tenantId, leaving(response));
   const sessionId = sessionOf(incoming);
-  await work.begin(body.length);
-  const { text, actor, settings, ...read } = await readNamed(dependencies, call, {
-    ...{ body, share, work, sessionId },
-  }).finally(() => work.end());
+  const large = { tenantId, bytes: body.length, signal: leaving(response) };
+  const { text, actor, settings, ...read } = await LargeWork.during(large, (work) =>
+    readNamed(dependencies, call, { body, share, work, sessionId }),
+  );
   const tools = await withTools(dependencies, { dialect, actor, ...read });
   const seals = await withSeals(dependencies, { dialect, text, target: read.target, tenantId, settings });
   return { dialect, ...read, tools, seals };

@@ -44,22 +44,17 @@ export function responseHandlers(dependencies: ResponseDependencies): {
     { signal, use }: { signal?: AbortSignal; use: (kept: KeptResponse) => Promise<Result> },
   ): Promise<Result> => {
     const reader = await readerOf(dependencies, call);
-    const work = new LargeWork(reader.tenantId, signal);
-    try {
-      const kept = await dependencies.responses.find(
-        call.params['response_id'] ?? '',
-        reader,
-        async (bytes) => {
-          await share.enter(bytes);
-          share.grow(bytes);
-          await work.begin(bytes);
-        },
-      );
+    // Its size is known once it is found.
+    return LargeWork.during({ tenantId: reader.tenantId, bytes: 0, signal }, async (work) => {
+      const id = call.params['response_id'] ?? '';
+      const kept = await dependencies.responses.find(id, reader, async (bytes) => {
+        await share.enter(bytes);
+        share.grow(bytes);
+        await work.begin(bytes);
+      });
       if (kept === null) throw notFound();
-      return await use(kept);
-    } finally {
-      work.end();
-    }
+      return use(kept);
+    });
   };
   return {
     rawHandlers: {

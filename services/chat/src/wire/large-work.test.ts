@@ -1,4 +1,5 @@
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import { LargeWork } from './large-work.ts';
 
 const large = 2 * 1024 * 1024;
@@ -32,4 +33,37 @@ it('leaves its line with its client, and the next one when it fails', async () =
   const failing = LargeWork.during({ tenantId: 'c', bytes: large }, () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   await LargeWork.during({ tenantId: 'd', bytes: large }, () => Promise.resolve());
+});
+
+it('has turns at the event loop ahead of what waits there for its tenant, once its own has begun', async () => {
+  const order: string[] = [];
+  const piece = (name: string): Promise<number> => inLoopTurn('a', () => order.push(name));
+  const waiting = ['first', 'second', 'third'].map((name) => piece(name));
+  await LargeWork.during({ tenantId: 'a', bytes: 0 }, async (work) => {
+    waiting.push(piece('small'));
+    await work.begin(large);
+    await piece('large');
+    work.end();
+    await piece('later');
+  });
+  await Promise.all(waiting);
+  expect(order).toEqual(['first', 'large', 'second', 'third', 'small', 'later']);
+});
+
+it('waits for its turn for half a minute at most', async () => {
+  const first = new LargeWork('a');
+  await first.begin(large);
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'performance', 'queueMicrotask', 'setImmediate'] });
+  try {
+    const late = LargeWork.during({ tenantId: 'b', bytes: large }, () => Promise.resolve());
+    jest.advanceTimersByTime(30_000);
+    await expect(late).rejects.toMatchObject({
+      code: 'service_unavailable',
+      headers: { 'retry-after': '5' },
+    });
+  } finally {
+    jest.useRealTimers();
+    first.end();
+  }
+  expect(LargeWork.waiting).toBe(0);
 });

@@ -1,4 +1,7 @@
+import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
+import { withOwnTurns, type OwnTurns } from '@gatehouse/kit/loop-turns';
+import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 
 /** Smaller requests are not counted: many of them take less memory than one that may be large. */
 const largeBytes = 1024 * 1024;
@@ -8,13 +11,24 @@ const largeBytes = 1024 * 1024;
  * outside of Latin-1 doubles a text. One at a time, as their pieces are at the event loop anyway: six requests of 17 MiB at
  * once took no less time, and 212 MiB for 123.
  */
-const largeRequests = new FairQueue({ perKey: 1, slots: 1, maxWaiting: 1_000 });
+const largeRequests = new FairQueue({
+  ...{ perKey: 1, slots: 1, maxWaiting: 1_000 },
+  // As long as a body waits before it is read.
+  longestWait: { ms: 30_000, error: allBusy },
+});
+
+function allBusy(): AppError {
+  return new AppError('service_unavailable', 'Too many large requests are being read. Try again in 5 s.', {
+    headers: retryAfterHeaders(5_000),
+  });
+}
 
 /**
  * The turn of one request for what takes memory beside its bytes. Inside it, code waits for other services of the gateway
- * and for the database alone, never for a client, a provider or a tool.
+ * and for the database alone, never for a client, a provider or a tool, nor behind the pieces of other requests of its
+ * tenant at the event loop.
  */
-export class LargeWork {
+export class LargeWork implements OwnTurns {
   readonly #tenantId: string | null;
   readonly #signal: AbortSignal | undefined;
   #leave: (() => void) | null = null;
@@ -27,7 +41,7 @@ export class LargeWork {
 
   /**
    * Waits for the turn if the request has so many bytes that it needs one, and has none yet. Throws 429 when too many of the
-   * tenant wait, and the reason of the signal.
+   * tenant wait, 503 after half a minute, and the reason of the signal.
    */
   async begin(bytes: number): Promise<void> {
     if (bytes <= largeBytes || this.#leave !== null) return;
@@ -37,18 +51,23 @@ export class LargeWork {
     this.#leave = await begun.promise;
   }
 
-  /** Runs work in a turn of its own. */
+  /** Runs work in a turn of its own, which it may also begin later, as soon as it has more bytes. */
   static async during<Result>(
-    { tenantId, bytes, signal }: { tenantId: string | null; bytes: number; signal?: AbortSignal },
-    run: () => Promise<Result>,
+    { tenantId, bytes, signal }: { tenantId: string | null; bytes: number; signal?: AbortSignal | undefined },
+    run: (work: LargeWork) => Promise<Result>,
   ): Promise<Result> {
     const work = new LargeWork(tenantId, signal);
     await work.begin(bytes);
     try {
-      return await run();
+      return await withOwnTurns(work, () => run(work));
     } finally {
       work.end();
     }
+  }
+
+  /** The key of its pieces at the event loop. Without a turn they wait behind those of its tenant. */
+  get key(): string | undefined {
+    return this.#leave === null ? undefined : `large ${this.#tenantId ?? ''}`;
   }
 
   /** Requests that wait for their turn. */
