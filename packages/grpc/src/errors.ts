@@ -87,6 +87,11 @@ export function isUnreachable(error: unknown): boolean {
   return error.cause.code === status.UNAVAILABLE && !isAnswer(error.cause) && !isLost(error.cause);
 }
 
+/** Whether the deadline of a call passed without a status of the peer, which may still work on it, or be gone. */
+export function isUnanswered({ code, cause }: AppError): boolean {
+  return code === 'service_timeout' && isStatus(cause) && !isAnswer(cause);
+}
+
 /** Whether an error means that a peer or its database is unavailable, so that a cached value may be used. */
 export function isOutage(error: unknown): boolean {
   return error instanceof AppError && outageCodes.has(error.code);

@@ -5,6 +5,7 @@ import { addresses, parseConfig } from '@gatehouse/kit/config';
 import { databaseSettings } from '@gatehouse/pg/settings';
 import { secretsSettings } from '@gatehouse/secrets/settings';
 import { grpcSettings, publicUrlSettings, serviceSettings } from '@gatehouse/shell/settings';
+import type { ShellOverrides } from '@gatehouse/shell/shell';
 import { z } from 'zod';
 import { providerSettings } from './channels/adapters.ts';
 
@@ -28,6 +29,12 @@ const settings = z.object({
 });
 
 export type WebhookConfig = Readonly<z.output<typeof settings>>;
+
+/** Settings that a test may replace. */
+export interface WebhookOverrides extends ShellOverrides {
+  /** The deadline of one call to chat in a job. */
+  inJobMs?: number;
+}
 
 export function loadConfig(environment: Record<string, string | undefined>): WebhookConfig {
   return parseConfig(settings, environment);

@@ -2,10 +2,10 @@ import { joined } from '@gatehouse/shell/feature';
 import { participant } from '@gatehouse/shell/participant';
 import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
-import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
+import { Shell } from '@gatehouse/shell/shell';
 import { createCalls } from './calls/create-calls.ts';
 import { createChannels } from './channels/create-channels.ts';
-import { migrations, type WebhookConfig } from './config.ts';
+import { migrations, type WebhookConfig, type WebhookOverrides } from './config.ts';
 import { createConversations } from './conversations/create-conversations.ts';
 import { createDeliveries } from './deliveries/create-deliveries.ts';
 import { createEndpoints } from './endpoints/create-endpoints.ts';
@@ -19,7 +19,10 @@ import { createSubscriptions } from './subscriptions/create-subscriptions.ts';
 import { createTransfers } from './transfers/create-transfers.ts';
 
 /** The webhook service: what triggers agents from outside, webhooks and channels. Opens nothing before `start`. */
-export async function createService(config: WebhookConfig, overrides: ShellOverrides = {}): Promise<Service> {
+export async function createService(
+  config: WebhookConfig,
+  { inJobMs, ...overrides }: WebhookOverrides = {},
+): Promise<Service> {
   const shell = await Shell.create('webhook', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing, WEBHOOK_ALLOW_TOKEN } = config;
   const pools = createPools(shell, {
@@ -34,7 +37,7 @@ export async function createService(config: WebhookConfig, overrides: ShellOverr
   });
   const { app, system, gate } = pools;
   const jobs = createJobs(shell, system);
-  const peers = createPeers(shell, { config, app, system });
+  const peers = createPeers(shell, { config, app, system, inJobMs });
   const guards = createGuards(shell, config, gate);
   const sealing = createSecrets(shell, { app, system, keyRing });
   const common = { ...pools, ...peers, config, keyRing, jobs, guards, secrets: sealing.secrets };

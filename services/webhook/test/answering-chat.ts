@@ -9,6 +9,12 @@ import type { Delegation } from '@gatehouse/identity/principal';
 import type { TestIdentity } from '@gatehouse/test/identity';
 import { StandIn } from '@gatehouse/test/stand-in';
 
+/**
+ * The end of a run: a failure, or a provider's answer as JSON. With a promise, the replica is gone: its claim of the call
+ * ends at once, and the call has no answer until the promise resolves.
+ */
+type Outcome = AppError | string | Promise<unknown>;
+
 /** Stands in for chat: answers each call id once, as chat does, with an echo of the prompt. */
 export class AnsweringChat {
   /** Every run that was begun. */
@@ -17,7 +23,7 @@ export class AnsweringChat {
   gate: Promise<unknown> = Promise.resolve();
   readonly #answers = new Map<string, CompleteResponse | null>();
   /** Keyed by the text that is asked, so that no run of another call takes one. */
-  readonly #outcomes = new Map<string, (AppError | string)[]>();
+  readonly #outcomes = new Map<string, Outcome[]>();
   #server: StandIn | undefined;
 
   static async start(identity: TestIdentity): Promise<AnsweringChat> {
@@ -45,8 +51,8 @@ export class AnsweringChat {
     return this.runs.filter(({ request }) => request.requestJson.includes(JSON.stringify(text)));
   }
 
-  /** Prepares the outcomes of the next runs that are asked this: failures, or a provider's answers as JSON. */
-  prepare(asked: string, ...outcomes: readonly (AppError | string)[]): void {
+  /** Prepares the outcomes of the next runs that are asked this. */
+  prepare(asked: string, ...outcomes: readonly Outcome[]): void {
     this.#outcomes.set(asked, [...outcomes]);
   }
 
@@ -64,6 +70,11 @@ export class AnsweringChat {
     if (outcome instanceof AppError) {
       this.#answers.delete(callId);
       throw outcome;
+    }
+    if (outcome instanceof Promise) {
+      this.#answers.delete(callId);
+      await outcome;
+      throw new AppError('internal', 'The replica is gone.');
     }
     const content = `echo: ${asked}`;
     const answer = {

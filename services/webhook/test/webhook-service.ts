@@ -13,7 +13,7 @@ import { AgentDirectory } from '@gatehouse/test/agent-directory';
 import { AuditTaker } from '@gatehouse/test/audit-taker';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest, type Answer, type As } from '@gatehouse/test/service-under-test';
-import { loadConfig } from '../src/config.ts';
+import { loadConfig, type WebhookOverrides } from '../src/config.ts';
 import { createService } from '../src/service.ts';
 import { AnsweringChat } from './answering-chat.ts';
 import { signed, type Signing } from '@gatehouse/test/webhook-senders';
@@ -55,6 +55,7 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
   readonly tenant: AuditTaker;
   readonly chat: AnsweringChat;
   readonly #settings: Record<string, string> = {};
+  #overrides: WebhookOverrides = {};
 
   private constructor(
     ground: ServiceGround,
@@ -70,19 +71,23 @@ export class WebhookServiceUnderTest extends ServiceUnderTest<Peer<ParticipantSe
   }
 
   /** `settings`: those that differ from the defaults. */
-  static async start(settings: Record<string, string> = {}): Promise<WebhookServiceUnderTest> {
+  static async start(
+    settings: Record<string, string> = {},
+    overrides: WebhookOverrides = {},
+  ): Promise<WebhookServiceUnderTest> {
     const ground = await ServiceGround.prepare('webhook');
     const agents = await AgentDirectory.start(ground.identity);
     const tenant = await AuditTaker.start(ground.identity);
     const chat = await AnsweringChat.start(ground.identity);
     const started = new WebhookServiceUnderTest(ground, { agents, tenant, chat });
     Object.assign(started.#settings, settings);
+    started.#overrides = overrides;
     await started.run();
     return started;
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createService(loadConfig(environment));
+    return createService(loadConfig(environment), this.#overrides);
   }
 
   override environment(): Record<string, string> {

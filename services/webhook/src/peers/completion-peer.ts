@@ -1,5 +1,6 @@
 import type { Peer } from '@gatehouse/grpc/client';
-import { sleep } from '@gatehouse/kit/clock';
+import { isUnanswered } from '@gatehouse/grpc/errors';
+import { monotonicMs, sleep } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
 import type { RequestContext } from '@gatehouse/http/request-context';
 import type { Delegation } from '@gatehouse/identity/principal';
@@ -9,21 +10,30 @@ import { longestRunMs, readCompletion, type Answer, type Question } from './comp
 
 /** The most that one attempt of a job may take: chat reports its limit before. */
 const longestAttemptMs = longestRunMs + 30_000;
+/** The deadline of one call in a job: the replica of chat that has it may be gone without closing its connection. */
+const callInJobMs = 60_000;
 const jobPollMs = 1_000;
+/** With less time left, no call is made. */
+const leastMs = 100;
 
 /** Asks agents through chat. */
 export class CompletionClient {
   readonly #peer: Peer<ChatServiceClient>;
   readonly #signer: Signer;
+  readonly #callInJobMs: number;
 
-  constructor(peer: Peer<ChatServiceClient>, signer: Signer) {
+  constructor(
+    peer: Peer<ChatServiceClient>,
+    { signer, inJobMs = callInJobMs }: { signer: Signer; inJobMs?: number | undefined },
+  ) {
     this.#peer = peer;
     this.#signer = signer;
+    this.#callInJobMs = inJobMs;
   }
 
   /**
-   * Asks until there is an answer: an earlier attempt for the call may still be under way. `deadlineMs` is called before
-   * each attempt, and may throw.
+   * Asks until there is an answer: an earlier call with the id may still be under way, or the replica that has this one
+   * be gone. `deadlineMs` is called before each call, and may throw.
    */
   async askPatiently(
     delegation: Delegation,
@@ -39,20 +49,26 @@ export class CompletionClient {
       try {
         return await this.#ask(delegation, question, attempt);
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'idempotency_in_progress') throw error;
+        if (!(error instanceof AppError)) throw error;
+        // It took all of its time. A repeat gets the answer, or takes over from a replica that died.
+        if (isUnanswered(error)) continue;
+        if (error.code !== 'idempotency_in_progress') throw error;
         await sleep(pollMs);
       }
     }
   }
 
   /**
-   * Asks from a job, however long it takes. An attempt that was interrupted is repeated by the same call id, so that
-   * chat's stored answer counts if there is one.
+   * Asks from a job, as long as a run may take. A call that was interrupted, or that has no answer after a minute, is
+   * repeated by the same call id, so that chat's stored answer counts if there is one.
    */
   askInJob(delegation: Delegation, question: Question, signal: AbortSignal): Promise<Answer> {
+    const until = monotonicMs() + longestAttemptMs;
     const deadlineMs = (): number => {
       signal.throwIfAborted();
-      return longestAttemptMs;
+      const leftMs = until - monotonicMs();
+      if (leftMs < leastMs) throw new AppError('service_timeout', 'The agent did not answer in time.');
+      return Math.min(this.#callInJobMs, leftMs);
     };
     return this.askPatiently(delegation, question, { deadlineMs, pollMs: jobPollMs });
   }

@@ -17,10 +17,12 @@ export function createPeers(
     config,
     app,
     system,
+    inJobMs,
   }: {
     config: WebhookConfig;
     app: Pool;
     system: Pool;
+    inJobMs: number | undefined;
   },
 ) {
   const agent = shell.peer('agent', config.AGENT_GRPC, AgentServiceClient);
@@ -30,7 +32,7 @@ export function createPeers(
   return {
     parts: [changes.idempotency],
     agents: new AgentClient(agent),
-    completions: new CompletionClient(chat, shell.signer),
+    completions: new CompletionClient(chat, { signer: shell.signer, inJobMs }),
     tenants: new TenantClient(tenant, followTenants(shell, tenant)),
     changes,
   };
