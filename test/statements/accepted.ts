@@ -13,7 +13,7 @@ const waiting = 'has a row for each run of a process that died, and an index on 
 /** Statements that rightly read a whole table, or compare all with all of few. An entry that no longer applies fails. */
 export const accepted: readonly Accepted[] = [
   {
-    file: 'services/tenant/src/limits/lease-system-store.ts',
+    file: 'services/tenant/src/limits/limit-system-store.ts',
     begins: 'select id, timezone from tenant.tenants',
     problem: 'until its limit reads all of tenant.tenants',
     reason: 'once an hour, checks the time zones of all tenants',

@@ -21,7 +21,9 @@ export interface PoolOptions {
   max: number;
   /** Connections that one tenant may have at a time. Default: all but one, where there are three or more. */
   perTenant?: number;
-  /** Connections that it shares with other pools. Default: it has `max` by itself. */
+  /** Whether tenants take turns at it: `query`, which names no tenant, throws. */
+  inTurns?: boolean;
+  /** Connections that it shares with other pools, in turns. Default: it has `max` by itself. */
   shared?: SharedConnections | undefined;
   log: Logger;
   /** The name of its sessions at the server. Default: `gatehouse <role>`. */
@@ -77,8 +79,9 @@ export function createPool(options: PoolOptions): Pool {
   pool.on('error', (error) => options.log.warn({ err: error }, 'lost an idle database connection'));
   // A connection in use: its statement fails too, and the caller handles that.
   pool.on('connect', (client) => client.on('error', () => undefined));
-  wrapQueryErrors(pool);
-  if (options.shared !== undefined) share(pool, options.shared);
+  if (options.inTurns === true || options.shared !== undefined) refuseQueries(pool);
+  else wrapQueryErrors(pool);
+  if (options.shared !== undefined) sharedByPools.set(pool, options.shared);
   if (options.perTenant !== undefined) queuesOfPools.set(pool, queueFor(options.max, options.perTenant));
   return pool;
 }
@@ -119,12 +122,11 @@ function wrapQueryErrors(pool: Pool): void {
   pool.query = patient as unknown as Pool['query'];
 }
 
-/** Statements without a transaction take a shared connection like those of a tenant of their own. */
-function share(pool: Pool, shared: SharedConnections): void {
-  sharedByPools.set(pool, shared);
-  const query = pool.query.bind(pool) as (...input: unknown[]) => Promise<unknown>;
-  const inTurnOf = (...input: unknown[]): Promise<unknown> => shared.run(pool, '', () => query(...input));
-  pool.query = inTurnOf as unknown as Pool['query'];
+/** A statement for many tenants would wait among those of one, or pass all of them: it needs a pool without turns. */
+function refuseQueries(pool: Pool): void {
+  const refuse = (): Promise<never> =>
+    Promise.reject(new Error('a pool at which tenants take turns runs no statement without a tenant'));
+  pool.query = refuse;
 }
 
 function isSelect(statement: unknown): boolean {

@@ -12,7 +12,7 @@ export interface DatabaseOptions<Name extends string> {
   url: string;
   /** Folder of the migrations `NNNN_*.sql`. The service starts only when they have been applied. */
   migrations: string;
-  /** Pools by their name in metrics. The first one checks the schema. */
+  /** Pools by their name in metrics. The first one that waits for `all` checks the schema and reads the state. */
   pools: Readonly<Record<Name, PoolSettings>>;
   /** The role whose connection decides whether the service is ready. Default: that of the first pool. */
   readyAs?: string;
@@ -40,7 +40,7 @@ export interface PoolSettings extends Omit<PoolOptions, 'url' | 'log'> {
 /** The options of a pool. Throws if a role that sees one tenant at a time would work without turns by tenant. */
 export function poolOptions({ waits, ...options }: PoolSettings): Omit<PoolOptions, 'url' | 'log'> {
   const { role, max, perTenant } = options;
-  if (waits === 'tenants') return { ...options, max: Math.max(leastForTenants, max) };
+  if (waits === 'tenants') return { ...options, max: Math.max(leastForTenants, max), inTurns: true };
   if (role.endsWith('_app') || perTenant !== undefined)
     throw new Error(`a pool of ${role} for one tenant at a time must wait for 'tenants', not '${waits}'`);
   return options;
@@ -68,24 +68,25 @@ export function createPools<Name extends string>(
   const { name: service, log, registry } = shell;
   const { connections } = shell;
   const named = Object.entries<PoolSettings>(wanted).map(([name, settings]) => {
-    const shared = settings.waits === 'tenants' ? sharedIn(connections) : undefined;
+    const { role, waits } = settings;
+    const shared = waits === 'tenants' ? sharedIn(connections) : undefined;
     const pool = createPool({ url, log, shared, ...poolOptions(settings) });
     shell.add({ stop: () => pool.end() });
     connections.add(url, pool.options.max, { isShared: shared !== undefined });
-    return [name, pool, settings.role] as const;
+    return { name, pool, role, waits };
   });
   const [first] = named;
-  if (first === undefined) throw new Error(`${service} must have at least one pool`);
-  const [, pool, role] = first;
-  const check = new DatabaseCheck({ url, role: readyAs ?? role, service, log });
+  const system = named.find(({ waits }) => waits === 'all')?.pool;
+  if (first === undefined || system === undefined)
+    throw new Error(`${service} must have a pool that waits for 'all'`);
+  const check = new DatabaseCheck({ url, role: readyAs ?? first.role, service, log });
   shell.add({ stop: () => check.stop() });
   connections.add(url, 1);
   shell.require('database', () => check.answers());
-  shell.add(schemaCheck({ pool, service, directory, log }));
-  shell.add({ start: () => checkConnections(connections, { db: pool, url, log }) });
-  const pools = Object.fromEntries(named.map(([name, made]) => [name, made])) as Record<Name, Pool>;
-  const [, system] = named.find(([, , roleOf]) => roleOf === `${service}_system`) ?? [];
-  if (system !== undefined) shell.serve(systemState(service, { pool: system, usageLagSeconds }));
+  shell.add(schemaCheck({ pool: system, service, directory, log }));
+  shell.add({ start: () => checkConnections(connections, { db: system, url, log }) });
+  const pools = Object.fromEntries(named.map(({ name, pool }) => [name, pool])) as Record<Name, Pool>;
+  shell.serve(systemState(service, { pool: system, usageLagSeconds }));
   observePools(registry, pools);
   return pools;
 }

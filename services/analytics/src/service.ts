@@ -53,7 +53,7 @@ export async function createService(
   const traces = createTraces(shell, { app, system });
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
-  const usage = createUsage(shell, { app, summaries, exports });
+  const usage = createUsage(shell, { system, summaries, exports });
   const settling = createSettling(shell, { config, system, times: overrides.settlingTimes });
   createIngest(shell, { config, system });
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);

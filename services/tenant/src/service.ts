@@ -33,7 +33,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
       settings: { role: 'tenant_system', waits: 'tenants', max: half },
       lease: { role: 'tenant_system', waits: 'tenants', max: half },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
-      // Keys, sessions and changes, each with one statement at a time, and keys and sessions that may be made up.
+      // Statements for all tenants: keys, sessions, changes, settings, heartbeats; keys and sessions that may be made up.
       known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
@@ -43,15 +43,15 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { changes, recordChange } = audit;
   const jobs = createJobs(shell, system);
   const lookups = { known, unknown };
-  const providerKeys = createProviderKeys({ app, system, settings, keyRing, chat, changes, raise });
-  const tenants = createTenants({ settings, app, system, changes, findProviderKeys: providerKeys.findKeys });
+  const providerKeys = createProviderKeys({ app, system, known, keyRing, chat, changes, raise });
+  const tenants = createTenants({ known, settings, app, system, changes, providerKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
   const ofLogins = { config, system, logins, recordChange };
   const sessions = createSessions(shell, { ...ofLogins, app, lookups, changes, raise });
   const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...ofLogins });
-  const limits = createLimits(shell, { app, system, lease, memory, recordChange, raise });
+  const limits = createLimits(shell, { app, system, lease, known, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {
     ...{ app, system, jobs, participants, chat, findTenant, changes, recordChange, raise },

@@ -4,10 +4,9 @@ import { createLogger } from '@gatehouse/kit/log';
 import { picoOf, usdOf } from '@gatehouse/kit/money';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Grant } from '@gatehouse/proto/tenant/v1/tenant';
-import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
+import { LimitSystemStore } from '../src/limits/limit-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
-import { noRecords } from './no-records.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -300,7 +299,7 @@ it('forgets what was spent 35 days ago, batch by batch', async () => {
     );
   const log = createLogger('test', 'silent');
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const store = new LeaseSystemStore(pool, noRecords);
+  const store = new LimitSystemStore({ known: pool, system: pool });
   const left = async () =>
     (
       await service.rows<{ count: number }>(

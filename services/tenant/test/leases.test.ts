@@ -5,10 +5,9 @@ import { createPool } from '@gatehouse/pg/pool';
 import { Resource, type Settlement } from '@gatehouse/proto/tenant/v1/tenant';
 import { eventually } from '@gatehouse/test/eventually';
 import { openPool } from '@gatehouse/test/query';
-import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
+import { LimitSystemStore } from '../src/limits/limit-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
-import { noRecords } from './no-records.ts';
 
 let service: TenantServiceUnderTest;
 beforeAll(async () => {
@@ -367,7 +366,7 @@ it('settlements are deleted after a week, and replicas that were not released af
      values ($1, now() - interval '41 days'), ($2, now() - interval '39 days')`,
     [old, young],
   );
-  await new LeaseSystemStore(pool, noRecords).deleteOld();
+  await new LimitSystemStore({ known: pool, system: pool }).deleteOld();
   await pool.end();
   const ids = [[old, young]];
   expect(await service.rows('select id from tenant.settlements where id = any($1)', ids)).toEqual([

@@ -10,6 +10,7 @@ import {
   type GetTenantSettingsResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Service } from '@gatehouse/shell/service';
+import type { ShellOverrides } from '@gatehouse/shell/shell';
 import { ServiceGround } from '@gatehouse/test/service-ground';
 import {
   ServiceUnderTest,
@@ -46,11 +47,17 @@ export interface TestTenant {
   admin: As;
 }
 
+interface StartOptions extends RunOptions {
+  settings?: Record<string, string>;
+  overrides?: ShellOverrides;
+}
+
 /** The tenant service, and the means to call it and look into it. */
 export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceClient>, AnswerBody> {
   /** Stand in for the services that tenant calls. */
   readonly others: UserDataServices;
   readonly #settings: Record<string, string> = {};
+  #overrides: ShellOverrides = {};
 
   private constructor(ground: ServiceGround, others: UserDataServices) {
     super('tenant', ground);
@@ -61,11 +68,13 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
   /** `settings`: those that differ from the defaults. */
   static async start({
     settings = {},
+    overrides = {},
     ...options
-  }: RunOptions & { settings?: Record<string, string> } = {}): Promise<TenantServiceUnderTest> {
+  }: StartOptions = {}): Promise<TenantServiceUnderTest> {
     const ground = await ServiceGround.prepare('tenant');
     const started = new TenantServiceUnderTest(ground, await UserDataServices.start(ground.identity));
     Object.assign(started.#settings, settings);
+    started.#overrides = overrides;
     await started.run(options);
     return started;
   }
@@ -83,7 +92,7 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
   }
 
   create(environment: Record<string, string>): Promise<Service> {
-    return createService(loadConfig(environment));
+    return createService(loadConfig(environment), this.#overrides);
   }
 
   protected connect(address: string, signer: Signer): Peer<TenantServiceClient> {

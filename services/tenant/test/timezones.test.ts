@@ -3,10 +3,9 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { inLanes, timezoneNames } from '@gatehouse/test/timezones';
-import { LeaseSystemStore } from '../src/limits/lease-system-store.ts';
+import { LimitSystemStore } from '../src/limits/limit-system-store.ts';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
-import { noRecords } from './no-records.ts';
 
 const log = createLogger('tenant', 'silent');
 
@@ -69,7 +68,7 @@ it('limits of a tenant with a stored time zone that the database has lost go by 
   expect(grant.windowStart).toBe((await lease(utc.id)).windowStart);
   expect(await replica.settlePartially([settlementOf(lost, replica, grant, 5n)])).toEqual([]);
   const pool = createPool({ url: service.database.url, role: 'tenant_system', max: 1, log });
-  const unknown = await new LeaseSystemStore(pool, noRecords).findUnknownTimezones();
+  const unknown = await new LimitSystemStore({ known: pool, system: pool }).findUnknownTimezones();
   expect(unknown).toContainEqual({ id: lost.id, timezone: 'US/Pacific-New' });
   expect(unknown).not.toContainEqual(expect.objectContaining({ id: utc.id }));
   await pool.end();

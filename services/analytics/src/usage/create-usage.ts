@@ -9,11 +9,11 @@ import { UsageStore } from './usage-store.ts';
 /** Summaries and exports of usage and costs, and how stale answers are. */
 export function createUsage(
   { registry }: Shell,
-  { app, summaries, exports }: { app: Pool; summaries: Pool; exports: Pool },
+  { system, summaries, exports }: { system: Pool; summaries: Pool; exports: Pool },
 ) {
   return {
     handlers: summaryHandlers(new UsageStore(summaries)),
     rawHandlers: exportHandlers(new CostExportStore(exports)),
-    parts: [new Freshness(app, registry)],
+    parts: [new Freshness(system, registry)],
   };
 }

@@ -9,6 +9,7 @@ import { LeaseSystemStore } from './lease-system-store.ts';
 import { limitCleanup } from './limit-cleanup.ts';
 import { limitHandlers } from './limit-handlers.ts';
 import { LimitStore } from './limit-store.ts';
+import { LimitSystemStore } from './limit-system-store.ts';
 import { MemoryUsageClient } from './memory-usage-peer.ts';
 import { settle } from './settle-rpc.ts';
 
@@ -17,6 +18,8 @@ export interface LimitsOptions {
   system: Pool;
   /** For leases: a slow list must not delay completions, which wait for them. */
   lease: Pool;
+  /** For heartbeats of replicas. */
+  known: Pool;
   memory: Peer<MemoryServiceClient>;
   recordChange: RecordChange;
   raise: RaiseAlert;
@@ -24,11 +27,12 @@ export interface LimitsOptions {
 
 /** Limits and budgets: leases to replicas of chat, and what is left. */
 export function createLimits({ log }: Shell, options: LimitsOptions) {
-  const leases = new LeaseSystemStore(options.lease, options);
-  const ofAll = new LeaseSystemStore(options.system, options);
+  const ofAll = new LimitSystemStore(options);
+  const touchHolder = (id: string): Promise<void> => ofAll.touchHolder(id);
+  const leases = new LeaseSystemStore(options.lease, { ...options, touchHolder });
   return {
     handlers: limitHandlers(new LimitStore(options.app), new MemoryUsageClient(options.memory)),
-    rpcs: { lease: lease(leases), settle: settle(leases) },
+    rpcs: { lease: lease(leases), settle: settle(leases, ofAll) },
     parts: limitCleanup({
       deleteOld: () => ofAll.deleteOld(),
       findUnknownTimezones: () => ofAll.findUnknownTimezones(),

@@ -20,16 +20,11 @@ import {
   type Threshold,
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
-import { chargeBudgets, chargeHolds, deleteOldSpend, updatePublished } from './budget-spend-statements.ts';
+import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-statements.ts';
 import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
 
-/** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
-const touchEveryMs = 1_000;
-const maxTouched = 1_000;
 /** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
 const settleMs = 2_000;
-/** Replicas that one round of the cleanup deletes. */
-const maxOldHolders = 10;
 
 export interface ResourceAsk extends Ask {
   subjectId: string;
@@ -63,17 +58,25 @@ export interface Uncharged {
   error: unknown;
 }
 
-/** The limits of all tenants, from which replicas of chat lease. */
+export interface LeaseOptions {
+  /** Writes the heartbeat of a replica that leases or settles. */
+  touchHolder: (id: string) => Promise<void>;
+  /** These get the thresholds that a budget's use reaches. */
+  recordChange: RecordChange;
+  raise: RaiseAlert;
+}
+
+/** The limits of each tenant, from which replicas of chat lease. */
 export class LeaseSystemStore {
   readonly #pool: Pool;
+  readonly #touchHolder: LeaseOptions['touchHolder'];
   readonly #recordChange: RecordChange;
   readonly #raise: RaiseAlert;
-  /** When the heartbeat of each holder was last written, by the monotonic clock. */
-  readonly #touched = new Map<string, number>();
 
-  /** `pool` acts as `tenant_system`; `recordChange` and `raise` get the thresholds that a budget's use reaches. */
-  constructor(pool: Pool, { recordChange, raise }: { recordChange: RecordChange; raise: RaiseAlert }) {
+  /** `pool` acts as `tenant_system`, for tenants in turns. */
+  constructor(pool: Pool, { touchHolder, recordChange, raise }: LeaseOptions) {
     this.#pool = pool;
+    this.#touchHolder = touchHolder;
     this.#recordChange = recordChange;
     this.#raise = raise;
   }
@@ -139,52 +142,6 @@ export class LeaseSystemStore {
     return uncharged;
   }
 
-  /** Heartbeats of replicas that hold something, on the word of another one. Several say the same at once. */
-  async touchHolders(holderIds: readonly string[]): Promise<void> {
-    await this.#pool.query(
-      `update tenant.limit_holders set seen_at = now() where id = any (array (
-         select id from tenant.limit_holders
-         where id = any($1::uuid[]) and seen_at < now() - interval '1 second' order by id for update skip locked))`,
-      [holderIds],
-    );
-  }
-
-  /**
-   * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
-   * that used it, and finished replicas stay released when the call exceeds its deadline.
-   */
-  async releaseHolders(holderIds: readonly string[]): Promise<void> {
-    for (const id of holderIds)
-      await this.#pool.query('delete from tenant.limit_holders where id = $1', [id]);
-  }
-
-  /**
-   * Deletes settlements that are no longer repeated, buckets of spending that are older than any window, and replicas
-   * that were never released. Returns whether there may be more.
-   */
-  async deleteOld(batch = 1_000): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `delete from tenant.settlements where id = any (array(
-         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1))`,
-      [batch],
-    );
-    const { rows: oldHolders } = await this.#pool.query<{ id: string }>(
-      `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
-      [maxOldHolders],
-    );
-    await this.releaseHolders(oldHolders.map(({ id }) => id));
-    const moreSpend = await deleteOldSpend(this.#pool, batch);
-    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
-  }
-
-  /** Tenants, up to 10, whose time zone PostgreSQL does not know: their budgets use UTC. */
-  async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
-    const { rows } = await this.#pool.query<{ id: string; timezone: string }>(
-      `select id, timezone from tenant.tenants where tenant.timezone_or_utc(timezone) <> timezone order by id limit 10`,
-    );
-    return rows;
-  }
-
   async #settleTenant(db: Queryable, tenantId: string, settlements: readonly Settlement[]): Promise<void> {
     await db.query(`set local lock_timeout = '1s'`);
     const fresh = await insertSettlements(db, settlements);
@@ -211,19 +168,6 @@ export class LeaseSystemStore {
       if (highest !== undefined)
         await updatePublished(db, tenantId, { subjectId, window: limitUse.window, percent: highest });
     }
-  }
-
-  /** Writes rarely and in a transaction of its own: otherwise all calls of the holder would wait for this row. */
-  async #touchHolder(id: string): Promise<void> {
-    const now = monotonicMs();
-    const last = this.#touched.get(id);
-    if (last !== undefined && now - last < touchEveryMs) return;
-    await this.#pool.query(
-      `insert into tenant.limit_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
-      [id],
-    );
-    if (this.#touched.size > maxTouched) this.#touched.clear();
-    this.#touched.set(id, now);
   }
 }
 

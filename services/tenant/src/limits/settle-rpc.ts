@@ -3,15 +3,19 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { SettleRequest, SettleResponse } from '@gatehouse/proto/tenant/v1/tenant';
 import type { LeaseSystemStore } from './lease-system-store.ts';
+import type { LimitSystemStore } from './limit-system-store.ts';
 
 /** Charges the cost of runs, and releases what dead replicas held. */
-export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleResponse> {
+export function settle(
+  leases: LeaseSystemStore,
+  holders: LimitSystemStore,
+): Rpc<SettleRequest, SettleResponse> {
   return {
     callers: ['chat'],
     handle: async (request, { log }) => {
       const { holderId, settlements, releasedHolderIds, liveHolderIds, acceptsPartial } = request;
       assertValid(request);
-      if (liveHolderIds.length > 0) await leases.touchHolders(liveHolderIds);
+      if (liveHolderIds.length > 0) await holders.touchHolders(liveHolderIds);
       const uncharged = await leases.settle(
         holderId,
         settlements.map(({ charges, ...settlement }) => ({
@@ -31,7 +35,7 @@ export function settle(leases: LeaseSystemStore): Rpc<SettleRequest, SettleRespo
         );
         if (acceptsPartial !== true) throw error;
       }
-      if (releasedHolderIds.length > 0) await leases.releaseHolders(releasedHolderIds);
+      if (releasedHolderIds.length > 0) await holders.releaseHolders(releasedHolderIds);
       return { unchargedIds: uncharged.flatMap(({ ids }) => ids) };
     },
   };

@@ -14,8 +14,8 @@ import { ProviderKeySystemStore } from './provider-key-system-store.ts';
 export interface ProviderKeysOptions {
   app: Pool;
   system: Pool;
-  /** A pool of `tenant_system` for the settings of tenants, which completions wait for. */
-  settings: Pool;
+  /** A pool of `tenant_system` for what completions wait for, many tenants at once. */
+  known: Pool;
   keyRing: KeyRing;
   chat: Peer<ChatServiceClient>;
   changes: Changes;
@@ -26,14 +26,14 @@ export interface ProviderKeysOptions {
 export function createProviderKeys({
   app,
   system,
-  settings,
+  known,
   keyRing,
   chat,
   changes,
   raise,
 }: ProviderKeysOptions) {
   const ofAll = new ProviderKeySystemStore(system);
-  const usable = new ProviderKeySystemStore(settings);
+  const usable = new ProviderKeySystemStore(known);
   const ofTenants = new Batched(async (tenantIds: readonly string[]) => {
     const found = Map.groupBy(await usable.findUsable([...new Set(tenantIds)]), ({ tenantId }) => tenantId);
     return tenantIds.map((id) => found.get(id) ?? []);

@@ -8,18 +8,19 @@ import { SettingsSystemStore } from './settings-system-store.ts';
 import { TenantSystemStore } from './tenant-system-store.ts';
 
 export interface TenantsOptions {
-  /** For settings: a slow list must not delay completions, which wait for them. It acts as `tenant_system`. */
+  /** For settings: a slow list must not delay completions, which wait for them. Both act as `tenant_system`. */
+  known: Pool;
   settings: Pool;
   app: Pool;
   system: Pool;
   changes: Changes;
-  findProviderKeys: FindProviderKeys;
+  providerKeys: { findKeys: FindProviderKeys };
 }
 
 /** Tenants, and the settings that other services ask for. */
-export function createTenants({ settings, app, system, changes, findProviderKeys }: TenantsOptions) {
+export function createTenants({ known, settings, app, system, changes, providerKeys }: TenantsOptions) {
   const tenants = new TenantSystemStore(system);
-  const ofAll = new SettingsSystemStore(settings);
+  const ofAll = new SettingsSystemStore({ known, settings });
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...ownSettingsHandlers(app, changes) },
     rpcs: {
@@ -29,7 +30,7 @@ export function createTenants({ settings, app, system, changes, findProviderKeys
           ({ id }) => id,
         ),
         findLimitedKeys: (tenantId, keys) => ofAll.findLimitedKeys(tenantId, keys),
-        findProviderKeys,
+        findProviderKeys: providerKeys.findKeys,
       }),
     },
     findTenant: (id: string) => tenants.find(id),

@@ -13,16 +13,18 @@ export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
 
 /** The settings of tenants that other services need. */
 export class SettingsSystemStore {
-  readonly #pool: Pool;
+  readonly #known: Pool;
+  readonly #settings: Pool;
 
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
-    this.#pool = pool;
+  /** Both act as `tenant_system`: `known` for many tenants at once, `settings` for tenants in turns. */
+  constructor({ known, settings }: { known: Pool; settings: Pool }) {
+    this.#known = known;
+    this.#settings = settings;
   }
 
   /** One statement, for as many tenants as are needed at once. */
   async find(tenantIds: readonly string[]): Promise<FoundSettings[]> {
-    const { rows } = await this.#pool.query<FoundSettings>({
+    const { rows } = await this.#known.query<FoundSettings>({
       name: 'find_tenant_settings',
       text: `select ${tenantColumns}, exists (
            select from tenant.api_keys k
@@ -39,7 +41,7 @@ export class SettingsSystemStore {
     tenantId: string,
     { id, max }: { id: string | null; max: number },
   ): Promise<LimitedKey[]> {
-    return inTurn(this.#pool, tenantId, async (db) => {
+    return inTurn(this.#settings, tenantId, async (db) => {
       const { rows } = await db.query<LimitedKey>(
         `select id, limits, budget from tenant.api_keys
          where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)

@@ -1,0 +1,96 @@
+import { monotonicMs } from '@gatehouse/kit/clock';
+import type { Pool } from '@gatehouse/pg/pool';
+import { deleteOldSpend } from './budget-spend-statements.ts';
+
+/** How often a heartbeat is written, and the number of holders whose last heartbeat is remembered. */
+const touchEveryMs = 1_000;
+const maxTouched = 1_000;
+/** Replicas that one round of the cleanup deletes. */
+const maxOldHolders = 10;
+
+interface Pools {
+  /** For heartbeats, which completions wait for. Both act as `tenant_system`. */
+  known: Pool;
+  system: Pool;
+}
+
+/** Replicas that hold amounts of limits, and outdated rows: each statement is about all tenants. */
+export class LimitSystemStore {
+  readonly #known: Pool;
+  readonly #system: Pool;
+  /** The last heartbeat of each holder: when it began, by the monotonic clock, and its end. */
+  readonly #touched = new Map<string, { at: number; written: Promise<unknown> }>();
+
+  constructor({ known, system }: Pools) {
+    this.#known = known;
+    this.#system = system;
+  }
+
+  /** Writes rarely, and once for all calls of the holder that need it: they would wait for this row. */
+  async touchHolder(id: string): Promise<void> {
+    const now = monotonicMs();
+    const last = this.#touched.get(id);
+    if (last !== undefined && now - last.at < touchEveryMs) {
+      await last.written;
+      return;
+    }
+    const written = this.#known.query(
+      `insert into tenant.limit_holders (id) values ($1) on conflict (id) do update set seen_at = now()`,
+      [id],
+    );
+    if (this.#touched.size > maxTouched) this.#touched.clear();
+    this.#touched.set(id, { at: now, written });
+    try {
+      await written;
+    } catch (error) {
+      if (this.#touched.get(id)?.written === written) this.#touched.delete(id);
+      throw error;
+    }
+  }
+
+  /** Writes heartbeats of replicas that another one reports to be alive. Several report the same ones at once. */
+  async touchHolders(holderIds: readonly string[]): Promise<void> {
+    await this.#known.query(
+      `update tenant.limit_holders set seen_at = now() where id = any (array (
+         select id from tenant.limit_holders
+         where id = any($1::uuid[]) and seen_at < now() - interval '1 second' order by id for update skip locked))`,
+      [holderIds],
+    );
+  }
+
+  /**
+   * Releases everything that dead replicas held, with one statement for each: a replica has a row for every limited key
+   * that used it, and finished replicas stay released when the call exceeds its deadline.
+   */
+  async releaseHolders(holderIds: readonly string[]): Promise<void> {
+    for (const id of holderIds)
+      await this.#system.query('delete from tenant.limit_holders where id = $1', [id]);
+  }
+
+  /**
+   * Deletes settlements that are no longer repeated, buckets of spending that are older than any window, and replicas
+   * that were never released. Returns whether there may be more.
+   */
+  async deleteOld(batch = 1_000): Promise<boolean> {
+    const { rowCount } = await this.#system.query(
+      `delete from tenant.settlements where id = any (array(
+         select id from tenant.settlements where settled_at < now() - interval '7 days' limit $1))`,
+      [batch],
+    );
+    const { rows: oldHolders } = await this.#system.query<{ id: string }>(
+      `select id from tenant.limit_holders where seen_at < now() - interval '40 days' limit $1`,
+      [maxOldHolders],
+    );
+    await this.releaseHolders(oldHolders.map(({ id }) => id));
+    const moreSpend = await deleteOldSpend(this.#system, batch);
+    return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
+  }
+
+  /** Tenants, up to 10, whose time zone PostgreSQL does not know: their budgets use UTC. */
+  async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
+    const { rows } = await this.#system.query<{ id: string; timezone: string }>(
+      `select id, timezone from tenant.tenants where tenant.timezone_or_utc(timezone) <> timezone order by id limit 10`,
+    );
+    return rows;
+  }
+}
