@@ -8,9 +8,13 @@ const inThisProcess = 'in-this-process:0';
 /** Connections of each pool of a service, and three where requests of tenants use it. */
 const poolSize = '2';
 
-/** The connections that all pools which requests of tenants use have together. With the others they are 45. */
-export function sharedConnections({ DATABASE_POOL: size }: Environment): number {
-  return 8 * Number(size?.trim() || poolSize);
+/**
+ * The connections that all pools which requests of tenants use have together, by the largest `DATABASE_POOL` of the
+ * services of the process. With the others they are 48.
+ */
+export function sharedConnections(environment: Environment, names: readonly ServiceName[]): number {
+  const sizes = names.map((name) => Number(environmentOf(name, [], environment)['DATABASE_POOL']));
+  return 8 * Math.max(...sizes);
 }
 
 /**

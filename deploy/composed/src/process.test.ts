@@ -10,6 +10,7 @@ import { serviceEnvironment } from '@gatehouse/test/service-environment';
 import { sharedConnections, type Environment } from './environment.ts';
 import { createProcess } from './process.ts';
 
+const allServices = services.map(({ name }) => name);
 const databaseUrl = 'postgres://login@127.0.0.1:1/gatehouse';
 let folder: string;
 let environment: Environment;
@@ -35,16 +36,19 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** Connections that a process with all services opens at most. */
 async function most(settings: Environment): Promise<number> {
-  const connections = new ConnectionCount(sharedConnections(settings));
+  const connections = new ConnectionCount(sharedConnections(settings, allServices));
   const made = await createProcess({ ...environment, ...settings }, connections);
   await made.stop();
   return connections.of(databaseUrl);
 }
 
 it('two replicas with all services have room in the 97 connections that PostgreSQL allows by default', async () => {
-  expect(await most({})).toBe(45);
+  expect(await most({})).toBe(48);
 });
 
 it('the connections that work of tenants shares grow with the size of pools', async () => {
-  expect([sharedConnections({}), sharedConnections({ DATABASE_POOL: ' 10 ' })]).toEqual([16, 80]);
+  const of = (settings: Environment, names = allServices): number => sharedConnections(settings, names);
+  expect([of({}), of({ DATABASE_POOL: ' 10 ' })]).toEqual([16, 80]);
+  const chat = { DATABASE_POOL: '4', DATABASE_POOL_CHAT: '10' };
+  expect([of(chat), of({ DATABASE_POOL_CHAT: '10' }), of(chat, ['agent', 'memory'])]).toEqual([80, 80, 32]);
 });

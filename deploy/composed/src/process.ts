@@ -30,16 +30,14 @@ const settings = z.object({
  * Several services in one process, by default all of them: one admin port, one log, one budget for the bodies of
  * requests. Only the edge listens, unless services that run elsewhere need the others.
  */
-export async function createProcess(
-  environment: Environment,
-  connections = new ConnectionCount(sharedConnections(environment)),
-): Promise<Runnable> {
+export async function createProcess(environment: Environment, counted?: ConnectionCount): Promise<Runnable> {
   const config = parseConfig(settings, environment);
   const names = allServices.filter((name) => config.GATEHOUSE_SERVICES.includes(name));
   const destination = logDestination();
   const log = createLogger('gatehouse', config.LOG_LEVEL, destination);
   const registry = createProcessRegistry('gatehouse');
   const listen = names.length < allServices.length;
+  const connections = counted ?? new ConnectionCount(sharedConnections(environment, names));
   const neighbours = new Neighbours(names, { listen, connections });
   const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
   const created = [];

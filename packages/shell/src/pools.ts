@@ -35,10 +35,12 @@ export type Waiting = 'tenants' | 'unproved' | 'all';
 
 export interface PoolSettings extends Omit<PoolOptions, 'url' | 'log'> {
   waits: Waiting;
+  /** Whether it shares no connections in a process with several services: its work lasts as long as a client reads. */
+  apart?: true;
 }
 
 /** The options of a pool. Throws if a role that sees one tenant at a time would work without turns by tenant. */
-export function poolOptions({ waits, ...options }: PoolSettings): Omit<PoolOptions, 'url' | 'log'> {
+export function poolOptions({ waits, apart: _, ...options }: PoolSettings): Omit<PoolOptions, 'url' | 'log'> {
   const { role, max, perTenant } = options;
   if (waits === 'tenants') return { ...options, max: Math.max(leastForTenants, max), inTurns: true };
   if (role.endsWith('_app') || perTenant !== undefined)
@@ -68,8 +70,8 @@ export function createPools<Name extends string>(
   const { name: service, log, registry } = shell;
   const { connections } = shell;
   const named = Object.entries<PoolSettings>(wanted).map(([name, settings]) => {
-    const { role, waits } = settings;
-    const shared = waits === 'tenants' ? sharedIn(connections) : undefined;
+    const { role, waits, apart } = settings;
+    const shared = waits === 'tenants' && apart !== true ? sharedIn(connections) : undefined;
     const pool = createPool({ url, log, shared, ...poolOptions(settings) });
     shell.add({ stop: () => pool.end() });
     connections.add(url, pool.options.max, { isShared: shared !== undefined });

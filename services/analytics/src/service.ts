@@ -43,9 +43,9 @@ export async function createService(
       app: { role: 'analytics_app', waits: 'tenants', max: half },
       // A separate pool: summaries may take seconds, and other reads must not wait for them. One of a tenant at a time.
       summaries: { role: 'analytics_app', waits: 'tenants', max: half, perTenant: 1 },
-      // The server ends the statement of a client that has left.
+      // An export holds its connection until its client has read it. The server ends the statement of one that has left.
       exports: {
-        ...{ role: 'analytics_app', waits: 'tenants', max: exportConnections },
+        ...{ role: 'analytics_app', waits: 'tenants', max: exportConnections, apart: true as const },
         settings: { client_connection_check_interval: '1s' },
       },
     },
