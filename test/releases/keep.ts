@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { version } from '@gatehouse/kit/version';
@@ -137,6 +138,12 @@ async function makeRows(server: PlainOwnerServer): Promise<KeptAnswers> {
   }
 }
 
+if (existsSync(folder)) {
+  process.stderr.write(
+    `The version ${version} is kept already: ${path.relative(root, folder)} never changes.\n`,
+  );
+  process.exit(1);
+}
 const server = await PlainOwnerServer.start();
 try {
   await server.createDatabase(database);
