@@ -84,6 +84,12 @@ const searcher = { type: 'web_search_20250305', name: 'web_search' };
 describe('a tool of the provider that a request is for', () => {
   it.each<[string, string, string, Fields]>([
     ['a search by name', '/v1/responses', 'responses', { ...asked, tools: [search], tool_choice: search }],
+    [
+      'a search that must be called',
+      '/v1/responses',
+      'responses',
+      { ...asked, input: 'x', tools: [search], tool_choice: 'required' },
+    ],
     ['a search of files', '/v1/responses', 'responses', { ...asked, tools: [{ type: 'file_search' }] }],
     ['a tool that is new', '/v1/responses', 'responses', { ...asked, tools: [{ type: 'teleport' }] }],
     [
@@ -119,6 +125,22 @@ describe('a tool of the provider that a request is for', () => {
     expect(response.status).toBe(403);
     expect(text).toContain('has no price for the tool');
     expect(provider.received).toEqual([]);
+  });
+
+  it.each<Fields>([{ search_parameters: { mode: 'off' } }, { plugins: [{ id: 'web', enabled: false }] }])(
+    'passes where it is off: %j',
+    async (fields) => {
+      provider.answer(whole(answers['gpt']));
+      const response = await ask('/v1/chat/completions', { model: 'chat', messages, ...fields }, 'chat');
+      expect(response.status).toBe(200);
+    },
+  );
+
+  it('is left out where another must be called', async () => {
+    provider.answer(whole(answerOf([messageItem('Done.')])));
+    const body = { ...asked, input: 'x', tools: [search, shell], tool_choice: 'required' };
+    expect((await ask('/v1/responses', body, 'responses')).status).toBe(200);
+    expect(sent()).toMatchObject({ tools: [shell], tool_choice: 'required' });
   });
 
   it('passes where it costs its tokens alone', async () => {

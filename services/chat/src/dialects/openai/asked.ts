@@ -42,9 +42,11 @@ function* toolsIn(fields: Fields, defaults: Fields): Generator {
   yield* listOf(fields['tools']);
   const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
   if (isObject(askedValue(fields, defaults, 'web_search_options'))) yield search;
-  if (isObject(askedValue(fields, defaults, 'search_parameters'))) yield { type: 'web_search' };
+  const parameters = askedValue(fields, defaults, 'search_parameters');
+  if (isObject(parameters) && parameters['mode'] !== 'off') yield { type: 'web_search' };
   for (const plugin of listOf(askedValue(fields, defaults, 'plugins')))
-    if (isObject(plugin) && plugin['id'] === 'web') yield { type: 'web_search' };
+    if (isObject(plugin) && plugin['id'] === 'web' && plugin['enabled'] !== false)
+      yield { type: 'web_search' };
 }
 
 /** More than any provider gives. */

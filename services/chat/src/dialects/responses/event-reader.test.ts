@@ -132,6 +132,19 @@ describe('a stream of events', () => {
     if (fields.type === 'response.failed') expect(reader.usage).toMatchObject({ outputTokens: 7 });
   });
 
+  it('counts calls of its provider that have begun, if it was cut, and each once', () => {
+    const search = { type: 'web_search_call', id: 'ws_1', status: 'in_progress' };
+    const code = { type: 'code_interpreter_call', id: 'ci_1', code: 'x' };
+    const frames = [created(), added(search), added(code, 1), delta('code_interpreter_call_code', 'x', 1)];
+    const cut = reading(...frames).reader;
+    expect(cut.usage?.toolCalls).toEqual({ web_search: 1, code_interpreter: 1 });
+
+    const opened = { ...search, status: 'completed', action: { type: 'open_page', url: 'x' } };
+    const ended = [done(opened), done(code, 1), end({ output: [opened, code] })];
+    const { reader } = reading(...frames, ...ended);
+    expect(reader.usage?.toolCalls).toEqual({ code_interpreter: 1 });
+  });
+
   it('ends incomplete as well', () => {
     const last = end({ status: 'incomplete' }, 'response.incomplete');
     const { reader, kinds } = reading(created(), text('x'), last);

@@ -76,7 +76,7 @@ export class EventReader implements StreamReader {
   }
 
   get usage(): Usage | null {
-    return withToolCalls(this.#usage, this.#hosted.counted);
+    return withToolCalls(this.#usage, this.complete ? this.#hosted.counted : this.#hosted.startedCalls);
   }
 
   get answer(): TextSample {
@@ -118,6 +118,7 @@ export class EventReader implements StreamReader {
     this.begun ||= type.startsWith('response.');
     if (type === 'response.output_item.added') {
       this.#text.add(isFields(item) ? textOf(item['name']) : '');
+      if (isFields(item) && index !== null) this.#hosted.begin(item, index);
     } else if (type === 'response.output_item.done' && index !== null) this.#readItem(index, item);
     else if (index !== null && typeof delta === 'string') {
       this.#note(index);
@@ -134,9 +135,11 @@ export class EventReader implements StreamReader {
   /** A whole item. Its text counts unless it has been read. */
   #readItem(index: number, item: unknown): void {
     this.#callsTools ||= isCall(item);
-    if (!isFields(item) || this.#read.has(index)) return;
+    if (!isFields(item)) return;
+    // Its code may have come in pieces.
+    this.#hosted.add(item, index);
+    if (this.#read.has(index)) return;
     this.#note(index);
-    this.#hosted.add(item);
     addItem(this.#text, { ...item, name: undefined });
     if (item['type'] === 'message') this.#kept?.add(spokenText(item));
   }

@@ -1,5 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { BilledTool, ToolCalls } from '../../usage/usage.ts';
+import { billedAs } from '../../usage/fee-tools.ts';
+import { maxItems } from './item-builder.ts';
 
 /** Items that are calls of the provider's own tools, with the tool that each is billed as. */
 const billedItems: ReadonlyMap<unknown, BilledTool> = new Map([
@@ -33,16 +35,46 @@ export function isOffered(type: string, choice: unknown): boolean {
   return offeredTools.has(type) && !named.some((tool) => isFields(tool) && tool['type'] === type);
 }
 
+/** Whether a tool is an offer that a budget may leave out. */
+export function isBilledOffer(tool: unknown): boolean {
+  if (!isFields(tool)) return false;
+  const { type } = tool;
+  return typeof type === 'string' && offeredTools.has(type) && billedAs(type) !== null;
+}
+
 /** Counts the calls in an output that are billed by the call. */
 export class HostedCalls {
   readonly #calls: ToolCalls = {};
+  /** Calls of an answer under way by their places. */
+  readonly #begun = new Map<number, Fields>();
+  readonly #ended = new Set<number>();
 
   get counted(): ToolCalls {
     return this.#calls;
   }
 
-  add(item: Fields): void {
+  /** Those of an answer that broke off: also calls that have only begun. */
+  get startedCalls(): ToolCalls {
+    const all = new HostedCalls();
+    Object.assign(all.#calls, this.#calls);
+    for (const item of this.#begun.values()) all.add(item);
+    return all.counted;
+  }
+
+  /** A call has begun. */
+  begin(item: Fields, place: number): void {
+    if (billedItems.has(item['type']) && !this.#ended.has(place)) this.#begun.set(place, item);
+    if (this.#begun.size > maxItems) throw new Error('the answer has too many items');
+  }
+
+  /** A call has ended. `place`: its own in an answer that repeats it. */
+  add(item: Fields, place: number | null = null): void {
     const tool = billedItems.get(item['type']);
+    if (place !== null && tool !== undefined) {
+      if (this.#ended.has(place)) return;
+      this.#ended.add(place);
+      this.#begun.delete(place);
+    }
     if (tool === undefined || item['status'] === 'failed' || isFree(item)) return;
     this.#calls[tool] = (this.#calls[tool] ?? 0) + 1;
   }

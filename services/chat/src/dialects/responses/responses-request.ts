@@ -20,7 +20,7 @@ import { addDefinitions } from '../tool-definitions.ts';
 import { AskedView } from './asked-view.ts';
 import { CompactedView } from './compacted-view.ts';
 import { asResponses } from './defaults.ts';
-import { isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
+import { isBilledOffer, isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
 import {
   addItem,
   attachmentsIn,
@@ -189,12 +189,12 @@ export class ResponsesRequest implements CompletionRequest {
 
   get #feeTools(): FeeTool[] {
     const { tool_choice: choice, max_tool_calls: most } = this.#fields;
-    const tools = feeToolsIn(
-      this.#tools.flatMap((tool) => toolsIn(tool)),
-      {
-        ...{ counted: 'in its items', isHint: (type) => isOffered(type, choice) },
-      },
-    );
+    const offers = this.#tools.flatMap((tool) => toolsIn(tool));
+    // Providers refuse a request that must call a tool and has none left.
+    const needsThem = choice === 'required' && offers.every(isBilledOffer);
+    const tools = feeToolsIn(offers, {
+      ...{ counted: 'in its items', isHint: (type) => !needsThem && isOffered(type, choice) },
+    });
     return tools.map((tool) => ({ ...tool, most: callsOf(most) }));
   }
 
