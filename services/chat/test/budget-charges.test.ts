@@ -22,6 +22,7 @@ beforeAll(async () => {
     { id: 'gpt', provider: 'simulator', api: 'responses', reasoning: false, price: free },
     { id: 'searcher', provider: 'simulator', price: free },
     { id: 'claude', provider: 'quick', price: free },
+    { id: 'gemini', provider: 'wrongkey', price: free },
   ]);
 });
 afterAll(async () => {
@@ -150,6 +151,19 @@ describe.each(ways)('a call that ends in the way: %s', (way) => {
       await leave(way, '/v1/messages', { model: 'claude', max_tokens: 9, messages, tools }, 'messages'),
       'messages',
     );
+
+    const usageMetadata = { promptTokenCount: 6, candidatesTokenCount: 5, totalTokenCount: 11 };
+    const part = { index: 0, content: { role: 'model', parts: [{ text: 'Found.' }] } };
+    const grounded = { ...part, finishReason: 'STOP', groundingMetadata: { webSearchQueries: ['a'] } };
+    // Each chunk has usage, and the last one the searches.
+    const chunksOfGoogle = [part, grounded].map(
+      (candidate) => `data: ${JSON.stringify({ candidates: [candidate], usageMetadata })}\n\n`,
+    );
+    provider.answer(scriptOf(way, { candidates: [grounded], usageMetadata }, chunksOfGoogle));
+    const method = way === 'whole' ? 'generateContent' : 'streamGenerateContent?alt=sse';
+    const contents = [{ role: 'user', parts: [{ text: 'x' }] }];
+    const searching = { contents, tools: [{ google_search: {} }] };
+    tenants.set(await leave(way, `/v1beta/models/gemini:${method}`, searching, 'gemini'), 'gemini');
 
     const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
     const head = { id: 'c1', created: 7, model: 'x', usage };

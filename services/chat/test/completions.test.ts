@@ -270,8 +270,9 @@ describe('a client that leaves', () => {
     expect((seen.client_closed_at ?? 0) - leftAt).toBeLessThan(1_000);
     await eventually(async () => {
       const [run] = await harness.endedRuns(`data::json ->> 'input_preview' = 'never mind'`);
-      expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true, output_tokens: 0 });
+      expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true });
       expect(run?.input_tokens).toBeGreaterThan(0);
+      expect(run?.output_tokens).toBeGreaterThan(0);
     });
   });
 });

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import type { ChatHarness } from './chat-harness.ts';
 import { eventsOf, framesOf, messageItem, thought } from './response-answers.ts';
-import { ScriptedProvider, type Script } from './scripted-provider.ts';
+import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
 import { answers, chunks, messageEvents, type Fields } from './translated-answers.ts';
 import { translatingHarness } from './translating-harness.ts';
 
@@ -22,10 +24,12 @@ afterAll(async () => {
 
 const price = { input_per_mtok: '1', output_per_mtok: '2' };
 const models = [
-  { id: 'gpt', provider: 'simulator', price },
+  { id: 'gpt', provider: 'simulator', max_output_tokens: 90_000, price },
+  { id: 'small', provider: 'simulator', max_output_tokens: 8_192, price },
+  { id: 'unlimited', provider: 'simulator', price },
   { id: 'claude', provider: 'quick', max_output_tokens: 90_000, price },
-  { id: 'gpt-responses', provider: 'simulator', api: 'responses', price },
-  { id: 'flash', provider: 'wrongkey', price },
+  { id: 'gpt-responses', provider: 'simulator', api: 'responses', max_output_tokens: 90_000, price },
+  { id: 'flash', provider: 'wrongkey', max_output_tokens: 90_000, price },
 ];
 const messages = [{ role: 'user', content: 'x' }];
 const asked: Readonly<Record<string, (model: string) => [path: string, body: Fields]>> = {
@@ -93,6 +97,41 @@ async function leave(dialect: string, model: string, fields?: Fields): Promise<s
   return response.headers.get('x-run-id') ?? '';
 }
 
+/** Lets a model answer at a pace with which time is no bound of an estimate. */
+async function answerFast(model: string): Promise<void> {
+  const answer = JSON.stringify(answers[model] ?? answers['gpt']);
+  provider.answer(
+    whole(answer.replace(/("(?:completion_tokens|output_tokens|candidatesTokenCount)"):5/, '$1:1000000')),
+  );
+  const response = await harness.post('/v1/chat/completions', { model, messages });
+  expect(await response.text()).toContain('Four.');
+}
+
+/** Leaves while the provider is silent, and resolves with the run. */
+async function leaveInSilence(dialect: string, model: string, fields: Fields): Promise<Fields> {
+  const text = newId();
+  const [path, body] = asked[dialect]?.(model) ?? ['', {}];
+  const leaving = new AbortController();
+  const arrived = Promise.withResolvers<undefined>();
+  provider.answer(() => {
+    arrived.resolve(undefined);
+  });
+  const response = harness.post(
+    path,
+    { ...body, messages: [{ role: 'user', content: text }], ...fields },
+    { headers: { 'x-gatehouse-dialect': dialect }, signal: leaving.signal },
+  );
+  await arrived.promise;
+  await sleep(100);
+  leaving.abort();
+  await expect(response).rejects.toThrow();
+  return eventually(async () => {
+    const [run] = await harness.endedRuns(`data::json ->> 'input_preview' = $1`, [text]);
+    if (run === undefined) throw new Error('the run has not ended');
+    return { ...run };
+  });
+}
+
 /** Resolves once the provider's connection of the newest call is closed. */
 async function closed(): Promise<void> {
   const call = provider.received[0]?.response;
@@ -121,6 +160,7 @@ describe('a client that leaves after the last text', () => {
   ])(
     'of %s pays the thoughts that it asked for where %s reports none',
     async (dialect, model, fields, most) => {
+      await answerFast(model);
       provider.answer(ending(model, new Promise(() => undefined)));
       const run = await harness.endedRun(await leave(dialect, model, fields));
       expect(run).toMatchObject({ status: 'cancelled', usage_estimated: true, reasoning_tokens: most });
@@ -133,6 +173,33 @@ describe('a client that leaves after the last text', () => {
     const id = await leave('chat', model);
     await closed();
     expect(await harness.endedRun(id)).toMatchObject({ status: 'cancelled', usage_estimated: true });
+  });
+});
+
+describe('a client that leaves a silent provider', () => {
+  it.each<[string, string, Fields, number]>([
+    ['chat', 'unlimited', { thinking_budget: 1e12 }, 4_096],
+    ['chat', 'small', { reasoning_effort: 'high' }, 8_192],
+    ['chat', 'gpt', { thinking_budget: 1e12, max_tokens: 5_000, n: 2 }, 10_000],
+    ['messages', 'claude', { max_tokens: 1e12, thinking: { type: 'enabled', budget_tokens: 1e11 } }, 90_000],
+  ])('pays no more thoughts of %s than are reserved for %s: %j', async (dialect, model, fields, reserved) => {
+    await answerFast(model);
+    expect(await leaveInSilence(dialect, model, fields)).toMatchObject({
+      ...{ status: 'cancelled', usage_estimated: true },
+      ...{ output_tokens: reserved, reasoning_tokens: reserved },
+    });
+  });
+
+  it.each([
+    ['unlimited', {}, 4_096],
+    ['small', {}, 8_192],
+    ['small', { max_tokens: 3_000, n: 2 }, 6_000],
+  ])('pays what %s made of a whole answer: %j', async (model, fields, reserved) => {
+    await answerFast(model);
+    expect(await leaveInSilence('chat', model, { ...fields, stream: false })).toMatchObject({
+      ...{ status: 'cancelled', usage_estimated: true },
+      ...{ output_tokens: reserved, reasoning_tokens: 0 },
+    });
   });
 });
 

@@ -2,12 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, whole, type Script } from './scripted-provider.ts';
 import { answers } from './translated-answers.ts';
 
 /** Calls of other tenants while an issuer is slow to renew credentials for one refused call. */
 
+/** Providers with credentials of their own. */
+const azures = ['azure', 'azure-stream', 'azure-whole', 'azure-refused'];
 let provider: ScriptedProvider;
 let issuer: ScriptedProvider;
 let harness: ChatHarness;
@@ -28,19 +32,20 @@ beforeAll(async () => {
   const at = { base_url: provider.url, max_retries: 0 };
   const entra = { tenant_id: 'contoso', client_id: 'gw', authority_url: issuer.url, token_file: file };
   const identity = { role_arn: 'arn:aws:iam::123:role/gw', token_file: file, sts_url: issuer.url };
+  const price = { input_per_mtok: '1', output_per_mtok: '2' };
   const google = { project: 'p', region: 'eu', credentials_file: federationFile };
   harness = await ChatHarness.start(
     {},
     {
       providers: [
-        { ...at, name: 'azure', kind: 'azure', entra },
+        ...azures.map((name) => ({ ...at, name, kind: 'azure', entra })),
         { ...at, name: 'vertex', kind: 'vertex', ...google },
         ...['bedrock', 'bedrock-2'].map((name) => ({
           ...{ ...at, name, kind: 'bedrock', region: 'eu-central-1', web_identity: identity },
         })),
       ],
       models: [
-        { id: 'azure', provider: 'azure' },
+        ...azures.map((id) => ({ id, provider: id, price })),
         { id: 'vertex', provider: 'vertex', api: 'messages' },
         { id: 'bedrock', provider: 'bedrock', api: 'messages' },
         { id: 'bedrock-2', provider: 'bedrock-2', api: 'messages' },
@@ -75,6 +80,46 @@ const awsKeys =
 const claudeAnswer = whole({
   ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', stop_reason: 'end_turn' },
   ...{ content: [{ type: 'text', text: 'Hello.' }], usage: { input_tokens: 10, output_tokens: 4 } },
+});
+
+describe('a call without credentials', () => {
+  const endOf = async (text: string): Promise<object> =>
+    eventually(async () => {
+      const [run] = await harness.endedRuns(`data::json ->> 'input_preview' = $1`, [text]);
+      if (run === undefined) throw new Error('the run has not ended');
+      return run;
+    });
+  const free = { input_tokens: 0, output_tokens: 0, usage_estimated: false, cost_pico: '0' };
+
+  it.each(['azure-stream', 'azure-whole'])(
+    'costs nothing if its client leaves meanwhile: %s',
+    async (model) => {
+      provider.answer();
+      const asked = Promise.withResolvers<undefined>();
+      issuer.answer(() => {
+        asked.resolve(undefined);
+      });
+      const text = newId();
+      const leaving = new AbortController();
+      const thinking = { stream: model === 'azure-stream', thinking_budget: 9_000 };
+      const body = { model, ...thinking, messages: [{ role: 'user', content: text }] };
+      const response = harness.post('/v1/chat/completions', body, { signal: leaving.signal });
+      await asked.promise;
+      leaving.abort();
+      await expect(response).rejects.toThrow();
+      expect(await endOf(text)).toMatchObject({ status: 'cancelled', ...free });
+      expect(provider.received).toEqual([]);
+    },
+  );
+
+  it('costs nothing if the issuer refuses it', async () => {
+    provider.answer();
+    issuer.answer(whole({ error: 'invalid_client' }, 400));
+    const text = newId();
+    const body = { model: 'azure-refused', messages: [{ role: 'user', content: text }] };
+    expect((await harness.post('/v1/chat/completions', body)).status).toBe(502);
+    expect(await endOf(text)).toMatchObject({ status: 'error', ...free });
+  });
 });
 
 describe('credentials that a provider refuses to one tenant', () => {

@@ -36,10 +36,27 @@ export function mostTokens(
   const asked = request.asked(target.defaults);
   const { choices, classes, serviceTier, feeTools } = asked;
   const input = mostInputTokens(request, target, asked);
+  const outputOf = mostOutput(request, target.defaults, headers);
   return target.chain.map((model) => {
-    const output = request.operation === 'embeddings' ? 0 : mostOutputTokens(asked, model, headers);
-    return { model, choices, input, output, classes, serviceTier, feeTools };
+    return { model, choices, input, output: outputOf(model, null), classes, serviceTier, feeTools };
   });
+}
+
+/**
+ * Tokens of all answers at most, by the model and the tokens of one answer to which a budget has lowered the limit, if it
+ * has. The function does not keep the request.
+ */
+export function mostOutput(
+  request: AcceptedRequest,
+  defaults: Target['defaults'],
+  headers: Readonly<Record<string, string>>,
+): (model: Model, lowered: number | null) => number {
+  if (request.operation === 'embeddings') return () => 0;
+  const { choices, maxTokens } = request.asked(defaults);
+  return (model, lowered) => {
+    const most = mostOutputTokens({ choices, maxTokens }, model, headers);
+    return lowered === null ? most : Math.min(most, Math.ceil(choices * lowered));
+  };
 }
 
 /** A call is not worth less. */
@@ -67,7 +84,7 @@ function mostInputTokens({ bytes }: AcceptedRequest, target: Target, { attachmen
  * then the limit of the request counts alone.
  */
 function mostOutputTokens(
-  { choices, maxTokens }: Asked,
+  { choices, maxTokens }: Pick<Asked, 'choices' | 'maxTokens'>,
   { max_output_tokens: ofModel }: Model,
   { 'anthropic-beta': betas }: Readonly<Record<string, string>>,
 ): number {

@@ -1,48 +1,58 @@
 import type { Model } from '../catalogue/catalogue.ts';
+import type { Target } from '../catalogue/target.ts';
 import { budgetOfEffort } from '../translation/effort.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import type { Fields } from '@gatehouse/kit/fields';
 import { toTokens } from '../usage/tokens.ts';
+import { mostOutput } from './bounds.ts';
 
-/** The thoughts that a request allows, by which those are estimated that no provider reported. */
-export interface ThoughtBounds {
-  /** Tokens of the thoughts of all answers; null where the model decides. */
+/** Bounds of an answer, by which tokens are estimated that no provider reported. */
+export interface AnswerBounds {
+  /** Tokens of the thoughts of all answers that the request names; null where the model decides. */
   thoughts: number | null;
-  /** Tokens of all answers, thoughts included; null without a limit. */
-  output: number | null;
   choices: number;
+  /** Tokens of all answers, thoughts included, that are reserved for a call of a model. */
+  outputOf: ReturnType<typeof mostOutput>;
 }
 
-/** `defaults`: an agent's parameters. */
-export function thoughtBounds(request: AcceptedRequest, defaults: Fields): ThoughtBounds {
-  const { choices, maxTokens } = request.asked(defaults);
-  const output = maxTokens === null ? null : choices * maxTokens;
-  if (request.operation === 'embeddings') return { thoughts: 0, output, choices };
+export function answerBounds(
+  request: AcceptedRequest,
+  { defaults }: Pick<Target, 'defaults'>,
+  headers: Readonly<Record<string, string>>,
+): AnswerBounds {
+  const { choices } = request.asked(defaults);
+  const outputOf = mostOutput(request, defaults, headers);
+  if (request.operation === 'embeddings') return { thoughts: 0, choices, outputOf };
   const { budgets, effort } = request.thinking(defaults);
   const named = effort === null ? null : budgetOfEffort(effort);
   const each = budgets.length > 0 ? Math.max(0, ...budgets) : named;
-  return { thoughts: each === null ? null : choices * each, output, choices };
+  return { thoughts: each === null ? null : choices * each, choices, outputOf };
 }
 
 /** The effort of a model where the request names none. */
 const usualEffort = 'medium';
 
+/** Tokens of an answer that the client has not seen: no more than the call has reserved, and than its time allows. */
+export interface Unseen {
+  /** Tokens that were seen. */
+  text: number;
+  /** Tokens that the deployment makes in the time of the call. */
+  generated: number;
+  /** Tokens that are reserved for the answer. */
+  reservedTokens: number;
+}
+
 /**
- * An estimate of the thoughts behind an answer that the client has not seen: no more than the request allows, and than the
- * deployment makes in the time of the call. `text`: the tokens that were seen. `generated`: tokens that the deployment makes
- * in that time, null where that is not known: then the request's own bound counts, or the usual one of a model that thinks
- * in any case.
+ * An estimate of the thoughts behind an answer that the client has not seen: no more than the request allows, or than is
+ * usual for a model that thinks unasked. A model of an unknown kind thinks where the request says so.
  */
 export function hiddenTokens(
   { reasoning, api }: Pick<Model, 'reasoning' | 'api'>,
-  { thoughts, output, choices }: ThoughtBounds,
-  { text, generated }: { text: number; generated: number | null },
+  { thoughts, choices }: Pick<AnswerBounds, 'thoughts' | 'choices'>,
+  { text, generated, reservedTokens }: Unseen,
 ): number {
+  if (reasoning === false) return 0;
   // Models of these APIs think where they are asked to.
-  const isAsked = api !== 'messages' && api !== 'converse';
-  const unasked = isAsked ? choices * (budgetOfEffort(usualEffort) ?? 0) : 0;
-  const allowed = reasoning === false ? 0 : (thoughts ?? unasked);
-  const isKnown = thoughts !== null || reasoning === true;
-  const inTime = generated === null ? (isKnown ? allowed : 0) : generated - text;
-  return toTokens(Math.min(allowed, inTime, (output ?? Infinity) - text));
+  const thinksUnasked = reasoning === true && api !== 'messages' && api !== 'converse';
+  const usual = thinksUnasked ? choices * (budgetOfEffort(usualEffort) ?? 0) : 0;
+  return toTokens(Math.min(thoughts ?? usual, generated - text, reservedTokens - text));
 }

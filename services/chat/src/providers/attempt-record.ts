@@ -19,16 +19,19 @@ export interface AttemptOutcome {
   serviceTier?: string | null;
   /** The text that was answered so far, for estimating. */
   answer?: TextSample | undefined;
-  /** Tokens that the deployment makes in the time of the call; null where that is not known. */
-  generated?: number | null;
+  /** Tokens that the deployment makes in the time of the call. Default: none. */
+  generated?: number;
 }
 
 /** Records each provider call before it is made and when it ends. */
 export interface AttemptRecord {
   /** A model whose API can't express the request was passed over. It counts once another one is called. */
   passOver(model: Model, refusal: AppError): void;
-  /** Commits a provider call, which may only be made afterwards, within the returned span. */
-  startAttempt(model: Model, bodyBytes: number): Promise<TraceContext>;
+  /**
+   * Commits a provider call, which may only be made afterwards, within the returned span. `maxTokens`: those of an answer,
+   * where a budget has lowered their limit.
+   */
+  startAttempt(model: Model, request: { bodyBytes: number; maxTokens: number | null }): Promise<TraceContext>;
   /** The provider's success headers arrived. */
   noteAccepted(): void;
   /** The first piece of the answer arrived. */
@@ -38,6 +41,6 @@ export interface AttemptRecord {
   failAttempt(
     failure: ProviderFailure,
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
-    generated: number | null,
+    generated: number,
   ): Promise<void>;
 }

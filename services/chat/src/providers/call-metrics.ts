@@ -86,7 +86,7 @@ export class DeploymentCalls {
   /** Null once the deployment has left the catalogue, while calls of it are under way. */
   #metrics: CallMetrics | null;
   readonly #outcomes = new Set<string>();
-  /** The pace of its answers, of which the fastest of late counts most; null until one was long enough. */
+  /** The pace of one answer, of which the fastest of late counts most; null until one was long enough. */
   tokensPerMs: number | null = null;
 
   /** `model`: the deployment in the catalogue. */
@@ -95,9 +95,11 @@ export class DeploymentCalls {
     this.#metrics = metrics;
   }
 
-  ended(call: EndedCall): void {
+  /** `choices`: the answers that the call asked for. */
+  ended(call: EndedCall, choices: number): void {
     this.window.ended(call);
-    this.#notePace(call);
+    // A provider may make fewer than a client asks for.
+    if (choices === 1) this.#notePace(call);
     if (this.#metrics === null) return;
     const outcome = call.error ?? (call.isCancelled ? 'cancelled' : 'ok');
     this.#outcomes.add(outcome);

@@ -26,7 +26,7 @@ export async function completeBatch(
   const failures: ProviderFailure[] = [];
   let sent = 0;
   const sendOne = async ({ body, texts }: BatchPart, index: number, share: CallRoom): Promise<void> => {
-    if (signal.aborted) throw ProviderFailure.aborted(provider, signal);
+    if (signal.aborted) throw ProviderFailure.aborted(provider, signal).asUnsent;
     const response = await complete({ ...call, body, signal, room: share });
     const part = await batch.read({ ...response, texts, tenantId });
     if (part.vectors.length !== texts) throw new Error('the answer has not one vector for each text');
@@ -48,16 +48,19 @@ export async function completeBatch(
   await Promise.all(Array.from({ length: atOnce }, sendMore));
   call.signal.removeEventListener('abort', leave);
   const [failure] = failures;
-  if (failure !== undefined) throw withUsage(failure, answered);
+  const isUnsent = answered.length === 0 && failures.every(({ details }) => details.isUnsent === true);
+  if (failure !== undefined) throw ofAll(failure, { answered, isUnsent });
   return batch.join?.(answered) ?? joined(answered);
 }
 
-/** Tokens of answers that are lost with those that failed are to be paid for. */
-function withUsage(failure: ProviderFailure, answered: readonly PartVectors[]): ProviderFailure {
+/** Tokens of answers that are lost with those that failed are to be paid for. `isUnsent`: whether no request was sent. */
+function ofAll(
+  { kind, provider, details }: ProviderFailure,
+  { answered, isUnsent }: { answered: readonly PartVectors[]; isUnsent: boolean },
+): ProviderFailure {
   const tokens = answered.reduce((sum, part) => sum + (part.inputTokens ?? 0), 0);
-  if (tokens === 0) return failure;
-  const { kind, provider, details } = failure;
-  return new ProviderFailure(kind, provider, { ...details, usage: { ...noUsage, inputTokens: tokens } });
+  const usage = tokens > 0 && { usage: { ...noUsage, inputTokens: tokens } };
+  return new ProviderFailure(kind, provider, { ...details, ...usage, isUnsent });
 }
 
 function joined(answered: readonly PartVectors[]): Buffer {

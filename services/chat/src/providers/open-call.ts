@@ -8,13 +8,17 @@ import type { EndedCall } from './call-window.ts';
 import type { CallScope } from './findings.ts';
 import { ProviderFailure } from './provider-failure.ts';
 
+/** Those of one answer of a deployment that has answered none at length yet: faster than nearly all. */
+const unknownTokensPerMs = 1;
+
+type CallHead = Pick<CallScope, 'operation' | 'tenantId'> & { choices: number };
 type BegunAnswer = Omit<MeteredAnswer, 'responseModel'>;
 
 const nothing = { beginning: '', chars: 0 };
 
 /** A provider call under way. Its outcome counts for its deployment and the breaker of that, and is recorded. */
 export class OpenCall {
-  readonly #call: Pick<CallScope, 'operation' | 'tenantId'>;
+  readonly #call: CallHead;
   readonly #breaker: Breaker;
   readonly #calls: DeploymentCalls;
   readonly #record: AttemptRecord;
@@ -23,7 +27,7 @@ export class OpenCall {
   #firstByteMs: number | null = null;
 
   constructor(
-    call: Pick<CallScope, 'operation' | 'tenantId'>,
+    call: CallHead,
     { breaker, calls }: { breaker: Breaker; calls: DeploymentCalls },
     record: AttemptRecord,
     /** The secrets that the call was sent with. */
@@ -71,13 +75,14 @@ export class OpenCall {
     return error;
   }
 
-  get #generated(): number | null {
-    const { tokensPerMs } = this.#calls;
-    return tokensPerMs === null ? null : toTokens(tokensPerMs * (monotonicMs() - this.#startedAt));
+  /** Tokens that the deployment makes in the time of the call, for all of its answers. */
+  get #generated(): number {
+    const pace = this.#calls.tokensPerMs ?? unknownTokensPerMs;
+    return toTokens(this.#call.choices * pace * (monotonicMs() - this.#startedAt));
   }
 
   #ended(end: Pick<EndedCall, 'error' | 'isCancelled' | 'outputTokens'>): void {
     const durationMs = monotonicMs() - this.#startedAt;
-    this.#calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs });
+    this.#calls.ended({ ...end, durationMs, firstByteMs: this.#firstByteMs }, this.#call.choices);
   }
 }

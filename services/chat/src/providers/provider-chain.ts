@@ -188,7 +188,8 @@ export class ProviderChain {
     const dropped = adapter.leftOut({ api: model.api, headers, model: model.upstreamModel });
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
-    const trace = await record.startAttempt(model, prepared.body.length);
+    const bodyBytes = prepared.body.length;
+    const trace = await record.startAttempt(model, { bodyBytes, maxTokens: this.#options.maxTokens });
     if (this.#isAborted()) {
       await record.endAttempt({ status: 'not_sent', usage: noUsage });
       return ProviderFailure.aborted(model.provider.name, receiver.signal);
@@ -243,7 +244,7 @@ export class ProviderChain {
   async #call(model: Model, calling: Calling, credentials: Credentials | undefined): Promise<ProviderCall> {
     const { request, source, receiver, headers } = this.#options;
     const { operation, translation, rotation, trace } = calling;
-    if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal);
+    if (this.#isAborted()) throw ProviderFailure.aborted(model.provider.name, receiver.signal).asUnsent;
     // Nothing keeps a request that is sent: for another key it is written again.
     const prepared =
       calling.body === null ? await this.#prepared(model, translation, rotation) : { body: calling.body };
@@ -353,8 +354,8 @@ export class ProviderChain {
   }
 
   #openCall(model: Model, calling: Calling): OpenCall {
-    const { tenantId, providers, record } = this.#options;
-    const call = { operation: calling.operation, tenantId };
+    const { tenantId, providers, record, request } = this.#options;
+    const call = { operation: calling.operation, tenantId, choices: request.choices };
     return new OpenCall(call, providers.get(model), record, () => calling.sent?.secrets ?? []);
   }
 

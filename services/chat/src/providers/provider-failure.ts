@@ -53,6 +53,8 @@ export interface FailureDetails {
   isStale?: boolean;
   /** Tokens that the provider has charged for before it failed, where it said so. */
   usage?: Usage;
+  /** Whether nothing was sent: the call ended before it had a connection. */
+  isUnsent?: boolean;
   /** Whether all keys for the call rest, so that another call would have none either. */
   isResting?: boolean;
   cause?: unknown;
@@ -81,6 +83,11 @@ export class ProviderFailure extends Error {
   /** The failure of a call whose signal is aborted. */
   static aborted(provider: string, { reason }: AbortSignal): ProviderFailure {
     return new ProviderFailure(reason instanceof Interruption ? 'interrupted' : 'aborted', provider);
+  }
+
+  /** The same failure of a call of which nothing was sent. */
+  get asUnsent(): ProviderFailure {
+    return new ProviderFailure(this.kind, this.provider, { ...this.details, isUnsent: true });
   }
 
   /** The failure of an answer that its provider broke off with this error. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { newId } from '@gatehouse/kit/ids';
 import { collect, failureOf, ProviderFixture, streamCall, unaryCall } from '../../test/provider-fixture.ts';
 
@@ -152,7 +153,9 @@ describe('a client that leaves', () => {
       await fixture.simulator.waitForRequest((request) => request.id === id);
       await new Promise((resolve) => setTimeout(resolve, 30));
       expect(await fixture.closedAfter(id, () => gone.abort())).toBeLessThan(1_000);
-      expect(await work).toMatchObject({ kind: 'aborted', retryable: false, fallbackHelps: false });
+      const failure = await work;
+      expect(failure).toMatchObject({ kind: 'aborted', retryable: false, fallbackHelps: false });
+      expect(failure.details.isUnsent).toBeUndefined();
     }
   });
 
@@ -169,10 +172,31 @@ describe('a client that leaves', () => {
 
   it('before the call means no call', async () => {
     const asked = streamCall({}, { signal: AbortSignal.abort() });
-    expect(await failureOf(fixture.adapter().stream(asked))).toMatchObject({ kind: 'aborted' });
-    expect(await failureOf(fixture.adapter().complete(asked))).toMatchObject({ kind: 'aborted' });
+    const unsent = { kind: 'aborted', details: { isUnsent: true } };
+    expect(await failureOf(fixture.adapter().stream(asked))).toMatchObject(unsent);
+    expect(await failureOf(fixture.adapter().complete(asked))).toMatchObject(unsent);
     expect(fixture.simulator.requests).toEqual([]);
   });
+
+  it.each(['stream', 'complete'] as const)(
+    'while %s waits for a connection sends nothing',
+    async (method) => {
+      // A handshake of TLS gets no answer there.
+      const silent = createServer().listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const connected = once(silent, 'connection');
+      const adapter = fixture.adapter({
+        base_url: `https://127.0.0.1:${(silent.address() as AddressInfo).port}/v1`,
+      });
+      const gone = new AbortController();
+      const failed = failureOf(adapter[method]({ ...unaryCall(), signal: gone.signal }));
+      const [socket] = (await connected) as [Socket];
+      gone.abort();
+      expect(await failed).toMatchObject({ kind: 'aborted', details: { isUnsent: true } });
+      socket.destroy();
+      silent.close();
+    },
+  );
 
   it('after the answer changes nothing', async () => {
     const gone = new AbortController();

@@ -67,11 +67,13 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   protected abstract fail(failure: ProviderFailure): void;
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-    if (!this.#signal.aborted) return;
+    if (!this.#signal.aborted) {
+      this.controller = controller;
+      return;
+    }
     // An abort while the request waited for its connection was reported then.
-    if (this.#over) controller.abort(new Error('aborted'));
-    else this.#abort();
+    if (!this.#over) this.#abort();
+    controller.abort(new Error('aborted'));
   }
 
   onResponseStart(
@@ -174,7 +176,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   /** Closes the connection to the provider, or makes none, and reports `failure`. */
   stop(failure: ProviderFailure): void {
     if (this.#over) return;
-    this.#finish(() => this.fail(failure));
+    // undici starts a request once it has a connection for it.
+    this.#finish(() => this.fail(this.controller === null ? failure.asUnsent : failure));
     this.controller?.abort(failure);
   }
 

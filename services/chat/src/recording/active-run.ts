@@ -8,7 +8,8 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
 import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import type { ProviderFailure } from '../providers/provider-failure.ts';
+import type { FailureKind, ProviderFailure } from '../providers/provider-failure.ts';
+import { completedUsage } from './completed-usage.ts';
 import { interruption } from './interrupted.ts';
 import { chargeFor, chargeOf, sumCharges } from '../runs/charge.ts';
 import { startedRun, type StartedRun } from '../runs/run-record.ts';
@@ -24,10 +25,10 @@ import type {
 } from '../runs/run.ts';
 import type { MeteredAnswer } from '../dialects/dialect.ts';
 import { uncountedTools, type FeeTool } from '../usage/fee-tools.ts';
-import { estimateTokens, guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
+import { guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { Admission, Spent } from '../limits/admission.ts';
-import { hiddenTokens, type ThoughtBounds } from '../limits/hidden-tokens.ts';
+import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import type { EndRow, RunHandle, StartRow } from './run-rows.ts';
@@ -45,6 +46,8 @@ interface OpenAttempt {
   /** Whether the provider sent success headers, and will bill the call. */
   accepted: boolean;
   firstTokenAt: number | null;
+  /** Tokens that are reserved for its answer. */
+  reservedTokens: number;
 }
 
 /** Commits the record of runs. */
@@ -66,7 +69,7 @@ export class ActiveRun implements AttemptRecord {
   readonly #previewChars: number;
   readonly #arrivedAt: number;
   readonly #admission: Admission;
-  readonly #thoughts: ThoughtBounds;
+  readonly #bounds: AnswerBounds;
   readonly #feeTools: readonly FeeTool[];
   readonly #seals: Pick<RunSeals, 'made'> | null;
   readonly #handle: RunHandle = {};
@@ -94,8 +97,8 @@ export class ActiveRun implements AttemptRecord {
     arrivedAt: number;
     /** The amounts of the tenant's limits that are reserved for it. */
     admission: Admission;
-    /** For estimates of thoughts that no provider reported. */
-    thoughts: ThoughtBounds;
+    /** For estimates of tokens that no provider reported. */
+    bounds: AnswerBounds;
     /** Tools of the provider that a budget is charged for. */
     feeTools: readonly FeeTool[];
     /** Gets the seals that its answers bring; null where none is kept. */
@@ -112,7 +115,7 @@ export class ActiveRun implements AttemptRecord {
     this.#previewChars = options.previewChars;
     this.#arrivedAt = options.arrivedAt;
     this.#admission = options.admission;
-    this.#thoughts = options.thoughts;
+    this.#bounds = options.bounds;
     this.#feeTools = options.feeTools;
     this.#seals = options.seals;
   }
@@ -177,7 +180,10 @@ export class ActiveRun implements AttemptRecord {
       this.#attempts.push({ ...attempt, number: this.#attempts.length + 1 });
   }
 
-  async startAttempt(model: Model, bodyBytes: number): Promise<TraceContext> {
+  async startAttempt(
+    model: Model,
+    { bodyBytes, maxTokens }: { bodyBytes: number; maxTokens: number | null },
+  ): Promise<TraceContext> {
     const attempt: AttemptStart = {
       id: newId(),
       number: this.#attempts.length + 1,
@@ -196,6 +202,7 @@ export class ActiveRun implements AttemptRecord {
       startedAt: monotonicMs(),
       accepted: false,
       firstTokenAt: null,
+      reservedTokens: this.#bounds.outputOf(model, maxTokens),
     };
     try {
       await this.#recorder.startAttempt({
@@ -251,13 +258,15 @@ export class ActiveRun implements AttemptRecord {
   }
 
   /** The usage of an attempt. If it can't be estimated, the size of the request counts: the attempt is recorded in any case. */
-  async #usageOf(outcome: AttemptOutcome, { start, model }: OpenAttempt): Promise<Usage> {
+  async #usageOf(outcome: AttemptOutcome, open: OpenAttempt): Promise<Usage> {
     try {
-      return await this.#completed(outcome, model);
+      const { operation, streamed } = this.identity;
+      const request = { operation, streamed, prompt: this.#prompt, bounds: this.#bounds };
+      return await completedUsage(outcome, open, request);
     } catch (err) {
       this.#log.error({ err, run_id: this.identity.id }, 'failed to estimate the tokens of a provider call');
       return withCounted(outcome.usage ?? noUsage, {
-        input: start.inputTokensGuess,
+        input: open.start.inputTokensGuess,
         output: guessTokens(outcome.answer?.chars ?? 0),
       });
     }
@@ -267,12 +276,13 @@ export class ActiveRun implements AttemptRecord {
   #priced(
     { model, calledAt: at }: OpenAttempt,
     usage: Usage,
-    { serviceTier = null }: AttemptOutcome,
+    { serviceTier = null, status }: AttemptOutcome,
   ): Pick<Attempt, 'cost' | 'chargePico'> {
     const { reservedPico } = this.#admission;
+    const brokeOff = status !== 'ok';
     try {
       const cost = this.#pricing.costOf(model, usage, { at, serviceTier });
-      const ofTools = this.#pricing.toolsCost(model, uncountedTools(this.#feeTools, usage), at);
+      const ofTools = this.#pricing.toolsCost(model, uncountedTools(this.#feeTools, usage, { brokeOff }), at);
       if (cost !== null)
         return { cost, ...(ofTools > 0n && { chargePico: cappedPico(cost.costPico + ofTools) }) };
       const known = this.#pricing.chargeOf(model, usage, { at, serviceTier });
@@ -292,14 +302,13 @@ export class ActiveRun implements AttemptRecord {
     }
   }
 
-  /** Ends the call under way with a failure. Errors and unanswered calls cost nothing; cut and abandoned ones do. */
+  /** Ends the call under way with a failure. Errors, unsent and unanswered calls cost nothing; cut and abandoned ones do. */
   async failAttempt(
     failure: ProviderFailure,
     answer: Omit<MeteredAnswer, 'responseModel'> | null,
-    generated: number | null,
+    generated: number,
   ): Promise<void> {
-    const unsent = failure.kind === 'unreachable' || failure.kind === 'status';
-    const free = unsent || (failure.kind === 'connection' && this.#open?.accepted !== true);
+    const free = isFree(failure) || (failure.kind === 'connection' && this.#open?.accepted !== true);
     await this.endAttempt({
       status: attemptStatusOf(failure),
       httpStatus: failure.details.status ?? null,
@@ -366,35 +375,18 @@ export class ActiveRun implements AttemptRecord {
   release(): void {
     if (!this.#finished) this.#admission.release({ tokens: 0, costPico: 0n });
   }
-
-  /**
-   * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered,
-   * estimates the thoughts behind it, and marks the usage as estimated.
-   */
-  async #completed(
-    { usage, status, answer, generated = null }: AttemptOutcome,
-    model: Model,
-  ): Promise<Usage> {
-    const said = answer?.chars ?? 0;
-    const reported = usage ?? noUsage;
-    const isAnswered = said > 0 || (status === 'ok' && this.identity.operation === 'embeddings');
-    const lacksInput =
-      reported.inputTokens === 0 && (usage === null || isAnswered || reported.outputTokens > 0);
-    // A client that left, or that a stop cut, has stopped a model that may have thought until then.
-    const hides = reported.outputTokens === 0 && (said > 0 || stopped.has(status));
-    if (usage !== null && !lacksInput && !hides) return usage;
-    const output = hides && answer ? await estimateTokens(answer) : 0;
-    return withCounted(reported, {
-      input: lacksInput ? await estimateTokens(this.#prompt) : 0,
-      output,
-      reasoning: hides ? hiddenTokens(model, this.#thoughts, { text: output, generated }) : 0,
-    });
-  }
 }
 
-const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']);
+/** Failures of calls that a provider has not taken. */
+const untakenKinds: ReadonlySet<FailureKind> = new Set(['credentials', 'own_key', 'unreachable', 'status']);
 
-function attemptStatusOf({ kind }: ProviderFailure): AttemptStatus {
+function isFree({ kind, details }: ProviderFailure): boolean {
+  return untakenKinds.has(kind) || details.isUnsent === true;
+}
+
+function attemptStatusOf({ kind, details }: ProviderFailure): AttemptStatus {
+  const isStopped = kind === 'aborted' || kind === 'interrupted';
+  if (isStopped && details.isUnsent === true) return 'not_sent';
   if (kind === 'aborted') return 'cancelled';
   return kind === 'interrupted' ? 'interrupted' : 'error';
 }

@@ -8,7 +8,7 @@ import type { Pricing } from '../catalogue/pricing.ts';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 import type { Admission } from '../limits/admission.ts';
 import { leastTokens, mostTokens } from '../limits/bounds.ts';
-import { thoughtBounds } from '../limits/hidden-tokens.ts';
+import { answerBounds } from '../limits/hidden-tokens.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { RequestAmounts } from '../limits/request-amounts.ts';
 import type { AcceptedRequest } from '../dialects/accepted-request.ts';
@@ -193,7 +193,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     previewChars,
     arrivedAt,
     admission,
-    thoughts: thoughtBounds(request, target.defaults),
+    bounds: answerBounds(request, target, asked.headers),
     feeTools: admission.charges === null ? [] : (request.asked(target.defaults).feeTools ?? []),
     seals: asked.seals,
   });

@@ -133,7 +133,7 @@ async function setUp(
     previewChars: 0,
     arrivedAt: monotonicMs(),
     admission: new Admission(),
-    thoughts: { thoughts: 0, output: null, choices: 1 },
+    bounds: { thoughts: 0, choices: 1, outputOf: () => 0 },
     feeTools: [],
     seals: null,
   });

@@ -84,9 +84,14 @@ export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
 }
 
 /** The tools whose calls an answer has not counted: it counts none, or broke off before. */
-export function uncountedTools(tools: readonly FeeTool[], usage: Usage): readonly FeeTool[] {
+export function uncountedTools(
+  tools: readonly FeeTool[],
+  usage: Usage,
+  { brokeOff }: { brokeOff: boolean },
+): readonly FeeTool[] {
   if (usage.toolCalls !== undefined || usage.inputTokens + usage.outputTokens === 0) return [];
-  return tools.filter(({ counted }) => counted === 'never' || (counted === 'at its end' && usage.estimated));
+  const lacksEnd = brokeOff || usage.estimated;
+  return tools.filter(({ counted }) => counted === 'never' || (counted === 'at its end' && lacksEnd));
 }
 
 /** The tools of several requests together. */

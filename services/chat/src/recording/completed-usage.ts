@@ -1,0 +1,43 @@
+import type { Model } from '../catalogue/catalogue.ts';
+import { hiddenTokens, type AnswerBounds } from '../limits/hidden-tokens.ts';
+import type { AttemptOutcome } from '../providers/attempt-record.ts';
+import type { AttemptStatus, RunIdentity } from '../runs/run.ts';
+import { estimateTokens, type TextSample } from '../usage/token-estimate.ts';
+import { toTokens } from '../usage/tokens.ts';
+import { noUsage, withCounted, type Usage } from '../usage/usage.ts';
+
+const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']);
+
+/** The parts of a request by which its usage is estimated. */
+interface EstimatedRequest extends Pick<RunIdentity, 'operation' | 'streamed'> {
+  prompt: TextSample;
+  bounds: AnswerBounds;
+}
+
+/**
+ * The usage that the provider reported. The gateway counts what is missing, and zeros where something was answered,
+ * estimates the thoughts behind it, and marks the usage as estimated. `reservedTokens`: tokens for the answer.
+ */
+export async function completedUsage(
+  { usage, status, answer, generated = 0 }: AttemptOutcome,
+  { model, reservedTokens }: { model: Model; reservedTokens: number },
+  { operation, streamed, prompt, bounds }: EstimatedRequest,
+): Promise<Usage> {
+  const said = answer?.chars ?? 0;
+  const reported = usage ?? noUsage;
+  const isAnswered = said > 0 || (status === 'ok' && operation === 'embeddings');
+  // A stream may have counted calls of tools before its tokens.
+  const isBegun = isAnswered || reported.outputTokens > 0 || reported.toolCalls !== undefined;
+  const lacksInput = reported.inputTokens === 0 && (usage === null || isBegun);
+  // A client that left, or that a stop cut, has stopped a model that may have thought until then.
+  const hides = reported.outputTokens === 0 && (said > 0 || stopped.has(status));
+  if (usage !== null && !lacksInput && !hides) return usage;
+  // A whole answer comes at its end, so that nothing of one shows how much was made.
+  const isUnseen = hides && said === 0 && !streamed;
+  const text = hides && answer ? await estimateTokens(answer) : 0;
+  return withCounted(reported, {
+    input: lacksInput ? await estimateTokens(prompt) : 0,
+    output: isUnseen ? toTokens(Math.min(generated, reservedTokens)) : text,
+    reasoning: hides && !isUnseen ? hiddenTokens(model, bounds, { text, generated, reservedTokens }) : 0,
+  });
+}
