@@ -10,7 +10,7 @@ export function testRewrapping(options: Omit<RewrappingOptions, 'log' | 'registr
   const rewrapping = new Rewrapping({ ...options, log: createLogger('test', 'silent'), registry });
   return {
     rewrapAll: async (): Promise<void> => {
-      while (await rewrapping.rewrapSome());
+      while (await rewrapping.round());
     },
     /** The values that an old key has wrapped, by table; the metric of a service. */
     left: async (): Promise<Record<string, number>> => {

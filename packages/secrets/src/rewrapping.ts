@@ -21,7 +21,7 @@ export interface RewrappingOptions {
 
 const timing = { firstMs: 60_000, everyMs: 3_600_000 };
 const batch = 100;
-/** Values that can't be opened; beyond these the search ends. */
+/** Values of a column that can't be wrapped; beyond these its search ends. */
 const maxFailures = 1_000;
 
 /**
@@ -32,7 +32,8 @@ export class Rewrapping {
   readonly #options: RewrappingOptions;
   readonly #store: SealedValueSystemStore;
   readonly #gauge: Gauge<'table' | 'key_id'>;
-  readonly #failed = new Set<string>();
+  /** The ids of values that could not be wrapped, by column: searches leave them out until nothing else is found. */
+  readonly #failed = new Map<SealedColumn, Set<string>>();
 
   constructor(options: RewrappingOptions) {
     this.#options = options;
@@ -48,22 +49,32 @@ export class Rewrapping {
   /** The work of a replica: a minute after its start, and every hour. */
   get part(): PeriodicWork {
     const { log } = this.#options;
-    const round = async (): Promise<boolean> => {
-      if (await this.rewrapSome()) return true;
-      await this.count();
-      return false;
-    };
+    const round = (): Promise<boolean> => this.round();
     return new PeriodicWork({ task: 'encrypt values with the current key', log, ...timing, round });
   }
 
-  /** Wraps up to 100 values of each column. Returns whether there were any. */
-  async rewrapSome(): Promise<boolean> {
-    const { log } = this.#options;
-    let wrapped = 0;
-    for (const value of await this.#findStale()) if (await this.#rewrap(value)) wrapped += 1;
-    if (wrapped > 0) log.info({ values: wrapped }, 'encrypted values with the current key');
-    if (wrapped === 0) this.#failed.clear();
-    return wrapped > 0;
+  /** Wraps up to 100 values of each column. Returns whether there may be more, and else counts what is left. */
+  async round(): Promise<boolean> {
+    let more = false;
+    try {
+      more = await this.#rewrapSome();
+    } finally {
+      if (!more) await this.count();
+    }
+    return more;
+  }
+
+  /** Returns whether it found any value, also one that it could not wrap: others may be behind it. */
+  async #rewrapSome(): Promise<boolean> {
+    let [found, wrapped] = [0, 0];
+    for (const place of this.#options.columns)
+      for (const value of await this.#findStale(place)) {
+        found += 1;
+        if (await this.#rewrap(value)) wrapped += 1;
+      }
+    if (wrapped > 0) this.#options.log.info({ values: wrapped }, 'encrypted values with the current key');
+    if (found === 0) this.#failed.clear();
+    return found > 0;
   }
 
   /** Counts the values that each old key has wrapped. */
@@ -77,29 +88,29 @@ export class Rewrapping {
     }
   }
 
-  async #findStale(): Promise<SealedValue[]> {
-    if (this.#failed.size > maxFailures) return [];
+  async #findStale(place: SealedColumn): Promise<SealedValue[]> {
+    const except = [...(this.#failed.get(place) ?? [])];
+    if (except.length > maxFailures) return [];
     const found: SealedValue[] = [];
-    const except = [...this.#failed];
-    for (const place of this.#options.columns)
-      for (const { prefix } of this.#options.keyRing.stalePrefixes)
-        found.push(...(await this.#store.find(place, { prefix, except, limit: batch })));
+    for (const { prefix } of this.#options.keyRing.stalePrefixes)
+      found.push(...(await this.#store.find(place, { prefix, except, limit: batch })));
     return found;
   }
 
-  /** Returns false, and logs why, if the value can't be opened. */
+  /** Returns false, and logs why, if the value can't be opened or replaced. */
   async #rewrap(value: SealedValue): Promise<boolean> {
     const { keyRing, log } = this.#options;
     const { place, id, sealed } = value;
-    let rewrapped: ReturnType<KeyRing['rewrap']>;
+    let message = 'failed to decrypt a secret';
     try {
-      rewrapped = keyRing.rewrap(sealed, place.context(value));
+      const rewrapped = keyRing.rewrap(sealed, place.context(value));
+      message = 'failed to store a secret under the current key';
+      await this.#store.replaceHead(value, rewrapped);
+      return true;
     } catch (error) {
-      this.#failed.add(id);
-      log.error({ err: error, table: place.table, id }, 'failed to decrypt a secret');
+      this.#failed.set(place, (this.#failed.get(place) ?? new Set<string>()).add(id));
+      log.error({ err: error, table: place.table, column: place.column, id }, message);
       return false;
     }
-    await this.#store.replaceHead(value, rewrapped);
-    return true;
   }
 }

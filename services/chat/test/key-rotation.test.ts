@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
+import { query } from '@gatehouse/test/query';
 import { testRewrapping } from '@gatehouse/test/rewrapping';
 import { contextOfObject } from '../src/batches/sealed-object.ts';
 import { contextOfResponse } from '../src/kept-responses/response-id.ts';
@@ -9,10 +10,10 @@ import { sealedColumns } from '../src/resealing/create-resealing.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
 
 let database: SystemDatabase;
-beforeAll(async () => {
+beforeEach(async () => {
   database = await createSystemDatabase();
 });
-afterAll(() => database.drop());
+afterEach(() => database.drop());
 
 const [old, fresh] = ['old', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
 
@@ -62,4 +63,42 @@ it('wraps the keys of responses, files and batches again, so that an old key of 
       expect(after.open(found.rows[0]?.sealed ?? Buffer.alloc(0), context).equals(plain)).toBe(true);
     }
   }
+});
+
+it('passes over values that it can’t open or replace, and wraps those behind them', async () => {
+  const tenantId = newId();
+  const [before, both] = [KeyRing.parse(String(old)), KeyRing.parse(`${fresh},${old}`)];
+  const seal = (context: string): Buffer => before.seal(Buffer.from('x'), context);
+  const store = async (table: keyof typeof statements, context?: string): Promise<string> => {
+    const id = newId();
+    const right =
+      table === 'responses'
+        ? contextOfResponse(id, { tenantId, userId: 'ann' })
+        : contextOfObject({ id, tenantId });
+    await database.pool.query(statements[table], [id, tenantId, seal(context ?? right)]);
+    return id;
+  };
+  // The search of a column finds a hundred values at a time, in this order.
+  const stuck = await store('responses');
+  await store('responses');
+  for (let row = 0; row < 150; row += 1) await store('files', 'another row');
+  await store('files');
+  const batch = await store('batches', 'another row');
+  const firstId = seal(contextOfObject({ id: batch, tenantId }));
+  await database.pool.query('update chat.batches set first_id = $2 where id = $1', [batch, firstId]);
+  await query(
+    database.adminUrl,
+    `create function chat.refuse() returns trigger language plpgsql as $$ begin raise 'stuck'; end $$;
+     create trigger refuse before update on chat.responses for each row when (old.id = '${stuck}')
+       execute function chat.refuse()`,
+  );
+
+  const of = { service: 'chat', columns: sealedColumns, system: database.pool };
+  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: both });
+  expect(await left()).toEqual({ responses: 2, files: 151, batches: 2 });
+  await rewrapAll();
+  expect(await left()).toEqual({ responses: 1, files: 150, batches: 1 });
+  await query(database.adminUrl, 'drop trigger refuse on chat.responses');
+  await rewrapAll();
+  expect(await left()).toEqual({ files: 150, batches: 1 });
 });
