@@ -1,6 +1,7 @@
 /**
  * RPCs that change nothing, or nothing more when they are repeated, and that requests wait for: a call whose connection
- * is lost is sent once more. Background work repeats its calls itself. By their paths, as the generated code has them.
+ * is lost is sent once more. Searches of memory aren't among them: each embeds its query in a run that is paid for.
+ * Background work repeats its calls itself. By their paths, as the generated code has them.
  */
 export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.agent.v1.AgentService/ListTools',
@@ -9,9 +10,7 @@ export const idempotentRpcs: ReadonlySet<string> = new Set([
   '/gatehouse.chat.v1.ChatService/CheckModels',
   '/gatehouse.chat.v1.ChatService/CheckProviderKey',
   '/gatehouse.chat.v1.ChatService/CountOpenRuns',
-  '/gatehouse.memory.v1.MemoryService/CallTool',
   '/gatehouse.memory.v1.MemoryService/GetUsage',
-  '/gatehouse.memory.v1.MemoryService/Recall',
   '/gatehouse.participant.v1.ParticipantService/Describe',
   '/gatehouse.system.v1.SystemService/GetSystemState',
   '/gatehouse.tenant.v1.TenantService/Authenticate',

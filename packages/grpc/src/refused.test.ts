@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { constants, createServer, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import type { Client } from '@grpc/grpc-js';
 import { AgentServiceService } from '@gatehouse/proto/agent/v1/agent';
 import { ChatServiceService } from '@gatehouse/proto/chat/v1/chat';
-import { MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
+import { MemoryServiceClient, MemoryServiceService } from '@gatehouse/proto/memory/v1/memory';
 import { ParticipantServiceService } from '@gatehouse/proto/participant/v1/participant';
 import { SystemServiceService } from '@gatehouse/proto/system/v1/system';
 import {
@@ -14,6 +15,7 @@ import {
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { testIdentity } from '@gatehouse/test/identity';
 import { tenantSettings } from '@gatehouse/test/tenant-rpcs';
+import type { StubClass } from './channel.ts';
 import { Peer } from './client.ts';
 import { idempotentRpcs } from './idempotent.ts';
 
@@ -55,16 +57,22 @@ function answer(stream: ServerHttp2Stream): void {
   stream.end(Buffer.concat([head, message]));
 }
 
-async function peerOf(address: string): Promise<Peer<TenantServiceClient>> {
+async function peerOf<Stub extends Client>(
+  address: string,
+  peerName: string,
+  stub: StubClass<Stub>,
+): Promise<Peer<Stub>> {
   const identity = await testIdentity();
   const signer = await identity.signer('chat');
-  const peer = new Peer({ peer: 'tenant', addresses: [address], stub: TenantServiceClient, signer });
+  const peer = new Peer({ peer: peerName, addresses: [address], stub, signer });
   running.push(() => peer.close());
   return peer;
 }
 
+const tenantAt = (address: string) => peerOf(address, 'tenant', TenantServiceClient);
+
 async function call(address: string): Promise<GetTenantSettingsResponse> {
-  return (await peerOf(address)).call('getTenantSettings', { tenantId: 't' }, { deadlineMs: 5_000 });
+  return (await tenantAt(address)).call('getTenantSettings', { tenantId: 't' }, { deadlineMs: 5_000 });
 }
 
 it('a call that was refused before it was processed is repeated', async () => {
@@ -101,11 +109,23 @@ describe.each<[string, (stream: ServerHttp2Stream) => void]>([
 
   it('is 503 and not repeated if it may do something twice', async () => {
     const server = await refusingServer(1, end);
-    const peer = await peerOf(server.address);
+    const peer = await tenantAt(server.address);
     const request = { holderId: 'h', settlements: [], releasedHolderIds: [], liveHolderIds: [] };
     await expect(peer.call('settle', request, { deadlineMs: 5_000 })).rejects.toMatchObject(unavailable);
     expect(server.streams()).toBe(1);
   });
+});
+
+it('a search of memory, which embeds its query in a run that is paid for, is not repeated', async () => {
+  const of = { agentId: 'a', analyser: 'english' };
+  const server = await refusingServer(2, (stream) => stream.session?.destroy());
+  const memory = await peerOf(server.address, 'memory', MemoryServiceClient);
+  const recall = { ...of, query: 'x', limit: 1, minScore: 0 };
+  await expect(memory.call('recall', recall, { deadlineMs: 5_000 })).rejects.toMatchObject(unavailable);
+  expect(server.streams()).toBe(1);
+  const search = { ...of, tool: 'memory_search', argumentsJson: '{"query": "x"}' };
+  await expect(memory.call('callTool', search, { deadlineMs: 5_000 })).rejects.toMatchObject(unavailable);
+  expect(server.streams()).toBe(2);
 });
 
 it('only RPCs that exist are listed as idempotent', () => {
