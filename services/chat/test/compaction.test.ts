@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Principal } from '@gatehouse/identity/principal';
 import { newId } from '@gatehouse/kit/ids';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import OpenAI from 'openai';
+import { SummarySeals } from '../src/kept-responses/summary-seals.ts';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { answerOf, eventsOf, framesOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, streamed, whole, type Script } from './scripted-provider.ts';
@@ -269,7 +271,7 @@ describe('a conversation with a summary', () => {
     expect(tokens).toBeGreaterThan(30);
   });
 
-  it('is refused if it was changed, or sealed for another tenant', async () => {
+  it('is refused if it was changed, or sealed for another tenant or by a retired key', async () => {
     const item = await compacted();
     const sealed = String(item['encrypted_content']);
     const refused = async (encrypted_content: string, principal: Partial<Principal> = ann) => {
@@ -284,6 +286,9 @@ describe('a conversation with a summary', () => {
     expect(await refused(`${sealed.slice(0, -2)}${last}${sealed.at(-1)}`)).toMatchObject([400, error]);
     expect(await refused(sealed.slice(0, 40))).toMatchObject([400, error]);
     expect(await refused(sealed, { tenantId: newId(), userId: 'ann' })).toMatchObject([400, error]);
+    const retired = new SummarySeals(KeyRing.parse(newKeyRing('retired'))).seal(summary, tenantId);
+    const advice = { ...error, message: expect.stringContaining('compact the conversation again') };
+    expect(await refused(retired)).toMatchObject([400, advice]);
   });
 });
 

@@ -15,7 +15,7 @@ export class SummarySeals {
     return `${summaryMark}${sealed.toString('base64url')}`;
   }
 
-  /** Throws 400 for one that was changed, or sealed for another tenant. `param`: its place in the request. */
+  /** Throws 400 for one that was changed, sealed for another tenant, or by a key that left the ring. `param`: its place in the request. */
   open(sealed: string, { tenantId, param }: { tenantId: string; param: string }): string {
     try {
       const bytes = Buffer.from(sealed.slice(summaryMark.length), 'base64url');
@@ -23,7 +23,7 @@ export class SummarySeals {
     } catch (cause) {
       throw new AppError(
         'invalid_encrypted_content',
-        'The encrypted content of a compaction item could not be verified. Send it as it was returned.',
+        'The encrypted content of a compaction item could not be verified. Send it as it was returned, or compact the conversation again: the key that encrypted it may have been retired.',
         { param, cause },
       );
     }
