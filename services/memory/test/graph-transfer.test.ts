@@ -15,7 +15,7 @@ import {
 } from '../src/store/graph/graph-transfer-statements.ts';
 import { upsertRelations, type NewRelation } from '../src/store/graph/relation-statements.ts';
 import { indexOnly } from '../src/store/scopes/index-only.ts';
-import { GraphClient } from './graph-client.ts';
+import { GraphClient, type Fields } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
 
 let memory: MemoryServiceUnderTest;
@@ -95,6 +95,29 @@ describe('forgetting', () => {
       relations: 0,
       completed: true,
     });
+  });
+
+  it('an entity or relation goes with the earliest request that has left something in it', async () => {
+    const now = Date.now();
+    const [early, requestedAt, late] = [new Date(now - 3_000), new Date(now - 2_000), new Date(now - 1_000)];
+    const store = (at: Date, fields: { description: string; properties?: Fields }, weight?: number) =>
+      withTenant(pool, tenant.id, async (db) => {
+        const write = { userId: 'ann', at, limits: noLimits };
+        const of = { type: 't', properties: undefined };
+        const entity = { externalId: 'x', name: 'x', ...of, ...fields };
+        await upsertEntities(db, keyOf(tenant), write, [entity, { ...entity, externalId: 'y', name: 'y' }]);
+        const times = { validFrom: undefined, validTo: undefined };
+        await upsertRelations(db, keyOf(tenant), write, [
+          { ...of, ...times, weight, properties: fields.properties, source: 'x', target: 'y' },
+        ]);
+      });
+    const user = { tenantId: tenant.id, userId: 'ann', requestedAt };
+    await store(late, { description: 'later', properties: { a: 1 } }, 2);
+    expect(await forgetting.forgetUser(user)).toMatchObject({ entities: 0, relations: 0 });
+    // A request that began before the deletion, and comes after the other one.
+    await store(early, { description: 'earlier' }, 3);
+    await store(late, { description: 'later' });
+    expect(await forgetting.forgetUser(user)).toMatchObject({ entities: 2, relations: 1 });
   });
 
   it('one user of one agent leaves the graph usable', async () => {

@@ -227,24 +227,38 @@ describe('ForgetUser', () => {
     await memory.put(own, 'again', 'Of before.', ann);
     expect((await entity('old', 'Zanzibar')).status).toBe(200);
     expect((await entity('changed', 'Timbuktu')).status).toBe(200);
+    expect((await entity('same', 'Samarkand')).status).toBe(200);
+    const mixed = { external_id: 'mixed', name: 'mixed', type: 'place' };
+    await graph.entities({ ...mixed, properties: { seat: '12A' } });
+    await graph.link('changed>same:2', 'same>changed:2');
+    await memory.rows('update memory.entities set run_id = $2 where tenant_id = $1', [own.id, newId()]);
     await setTimeout(2);
     const requestedAt = Date.now();
     await setTimeout(2);
     await memory.put(own, 'again', 'Kumquats later.', ann);
     await memory.put(own, 'after', 'Kumquats later.', ann);
     expect((await entity('new', 'Samarkand')).status).toBe(200);
-    // It still has what the first request has left.
     expect((await entity('changed', 'Samarkand')).status).toBe(200);
+    expect((await entity('same', 'Samarkand')).status).toBe(200);
+    // These two still have properties and the weight of before.
+    expect((await graph.entities({ ...mixed, description: 'Samarkand' })).status).toBe(200);
+    await graph.relations({ source: 'changed', target: 'same', type: 'leads_to', properties: { a: 1 } });
+    await graph.link('same>changed:2');
     expect(await forgetUser(own, 'ann', requestedAt)).toEqual({
-      counts: { documents: 1n, chunks: 1n, entities: 2n, relations: 0n },
+      counts: { documents: 1n, chunks: 1n, entities: 2n, relations: 1n },
       completed: true,
     });
     expect((await memory.pathsFor(own, 'kumquats', ann)).toSorted()).toEqual(['after', 'again']);
-    const rows = await memory.rows('select external_id from memory.entities where tenant_id = $1', [own.id]);
-    expect(rows).toEqual([{ external_id: 'new' }]);
+    const rows = await memory.rows(
+      'select external_id, run_id from memory.entities where tenant_id = $1 order by external_id',
+      [own.id],
+    );
+    expect(rows).toEqual(['changed', 'new', 'same'].map((external_id) => ({ external_id, run_id: null })));
+    expect(await graph.reach({ start: ['same'] })).toBe('same0 changed1');
     expect((await forgetUser(own, 'ann', Date.now() + 1)).counts).toMatchObject({
       documents: 2n,
-      entities: 1n,
+      entities: 3n,
+      relations: 1n,
     });
     expect(
       await memory.rows(`select from memory.graphs where tenant_id = $1 and user_id = 'ann'`, [own.id]),

@@ -43,7 +43,9 @@ describe('a relation', () => {
   it('replaces the one that is valid, and keeps what is omitted', () => {
     const plan = planRelations([version('1', 100, null)], [input({ weight: 2 })], now);
     expect(plan).toMatchObject({ inserted: [], replaced: 1, ids: ['1'] });
-    expect(plan.updated).toEqual([{ ...version('1', 100, null), weight: 2, properties: undefined }]);
+    expect(plan.updated).toEqual([
+      { ...version('1', 100, null), weight: 2, properties: undefined, isReplaced: true },
+    ]);
     expect(after([version('1', 100, 5_000)], input())).toBe('100-5000');
     expect(after([version('1', 100, 5_000)], input({ validTo: null }))).toBe('100-');
     expect(after([version('1', 100, null)], input({ validTo: 900 }))).toBe('100-900');

@@ -35,9 +35,14 @@ export interface ChangedVersion extends KnownVersion {
   properties: Record<string, unknown> | undefined;
 }
 
+export interface UpdatedVersion extends ChangedVersion {
+  /** False for one that an input has only closed. */
+  isReplaced: boolean;
+}
+
 export interface RelationPlan {
   inserted: ChangedVersion[];
-  updated: ChangedVersion[];
+  updated: UpdatedVersion[];
   /** Ids of versions beyond the newest `maxVersions`. */
   removed: string[];
   /** For each input the id of its version. */
@@ -143,7 +148,7 @@ class History {
     }
     for (const { index, isNew, isChanged, ...version } of this.#versions) {
       if (isNew) plan.inserted.push(version);
-      else if (isChanged) plan.updated.push(version);
+      else if (isChanged) plan.updated.push({ ...version, isReplaced: index !== undefined });
       if (index !== undefined && !isNew) plan.replaced += 1;
     }
   }

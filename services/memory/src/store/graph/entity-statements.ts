@@ -9,7 +9,7 @@ import {
   type PlannedEntity,
   type StoredEntity,
 } from '../../graph/entity.ts';
-import type { MemoryKey } from '../../shared/memory-key.ts';
+import { ofAgent, type MemoryKey } from '../../shared/memory-key.ts';
 import { bytesOf, growGraph, lockGraph, type Graph, type GraphLimits } from './graph-statements.ts';
 
 /** The graph to write, and its limit. */
@@ -52,7 +52,7 @@ export async function upsertEntities(
   const changed = plan.filter(({ isNew }) => !isNew);
   const before = await bytesOf(db, 'entities', { tenantId, ids: idsOf(changed) });
   await insertEntities(db, { tenantId, graphId: graph.id, runId }, inserted);
-  await updateEntities(db, tenantId, changed);
+  await updateEntities(db, { tenantId, userId, runId }, changed);
   const rows = await selectInOrder(db, tenantId, graph, plan);
   const bytes = (await bytesOf(db, 'entities', { tenantId, ids: idsOf(plan) })) - before;
   await growGraph(
@@ -132,45 +132,66 @@ async function insertEntities(
 }
 
 /**
- * Leaves entities alone that have the values already, as after a repeated import. They are there, so each is found by
- * its key: an update that joins them to `unnest` would compare each with every input.
+ * Leaves entities of the agent alone that have the values already, as after a repeated import. One of a user of which
+ * nothing is older than this request becomes its own: a deletion of what the user did before leaves it. They are there,
+ * so each is found by its key: an update that joins them to `unnest` would compare each with every input.
  */
 async function updateEntities(
   db: Queryable,
-  tenantId: string,
+  { tenantId, userId, runId }: { tenantId: string; userId: string; runId: string | null },
   planned: readonly PlannedEntity[],
 ): Promise<void> {
   if (planned.length === 0) return;
   await db.query(
     `insert into memory.entities as e
-       (tenant_id, graph_id, id, external_id, name, type, name_key, type_key, description, properties, size)
+       (tenant_id, graph_id, id, external_id, name, type, name_key, type_key, description, properties, size, run_id,
+        acted_at)
      select $1, old.graph_id, input.id, input.external_id, input.name, input.type, input.name_key, input.type_key,
-            merged.description, merged.properties, ${countedSize('merged.description', 'merged.properties')}
+            merged.description, merged.properties, ${countedSize('merged.description', 'merged.properties')},
+            ${ownedBy('merged.is_whole', '$12')}
      from unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::json[],
-       $10::boolean[])
-       as input (id, external_id, name, type, name_key, type_key, description, properties, has_description)
+       $10::boolean[], $11::boolean[])
+       as input (id, external_id, name, type, name_key, type_key, description, properties, has_description,
+                 has_external_id)
      cross join lateral (
-       select graph_id, description, properties from memory.entities where id = input.id and tenant_id = $1 limit 1
+       select graph_id, external_id is null as is_unnamed, description, properties, run_id, acted_at from memory.entities
+       where id = input.id and tenant_id = $1 limit 1
      ) as old
      cross join lateral (
        select case when input.has_description then input.description else old.description end as description,
-              coalesce(input.properties, old.properties) as properties
+              coalesce(input.properties, old.properties) as properties,
+              $13::boolean and (input.has_external_id or old.is_unnamed)
+                and (input.has_description or old.description is null)
+                and (input.properties is not null or old.properties::text = '{}') as is_whole
      ) as merged
      on conflict (id, tenant_id) do update
        set external_id = excluded.external_id, name = excluded.name, type = excluded.type,
            name_key = excluded.name_key, type_key = excluded.type_key, description = excluded.description,
-           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp()
-       where (e.external_id, e.name, e.type, e.description, e.properties::text)
+           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp(),
+           run_id = excluded.run_id, acted_at = excluded.acted_at
+       where (e.external_id, e.name, e.type, e.description, e.properties::text, e.acted_at)
          is distinct from (excluded.external_id, excluded.name, excluded.type, excluded.description,
-                           excluded.properties::text)`,
+                           excluded.properties::text, excluded.acted_at)`,
     [
       tenantId,
       ...labelsOf(planned),
       planned.map(({ input }) => input.description ?? null),
       planned.map(({ input }) => (input.properties === undefined ? null : JSON.stringify(input.properties))),
       planned.map(({ input }) => input.description !== undefined),
+      planned.map(({ input }) => input.externalId !== null),
+      runId,
+      userId !== ofAgent,
     ],
   );
+}
+
+/**
+ * SQL expressions for the run and the time of a row that a request changes, `old` as stored: those of the request if
+ * nothing else is left in it. The time is never later than that of anything in the row.
+ */
+export function ownedBy(isWhole: string, runId: string): string {
+  return `case when ${isWhole} then ${runId}::uuid else old.run_id end,
+    case when ${isWhole} or old.acted_at > memory.acted_at() then memory.acted_at() else old.acted_at end`;
 }
 
 /** Columns of planned entities: id, external id, name, type, and the keys of name and type. */

@@ -11,9 +11,10 @@ import {
   type KnownVersion,
   type RelationInput,
   type StoredRelation,
+  type UpdatedVersion,
 } from '../../graph/relation.ts';
-import type { MemoryKey } from '../../shared/memory-key.ts';
-import { assertShown, type GraphWrite, type Upserted } from './entity-statements.ts';
+import { ofAgent, type MemoryKey } from '../../shared/memory-key.ts';
+import { assertShown, ownedBy, type GraphWrite, type Upserted } from './entity-statements.ts';
 import { bytesOf, growGraph, lockGraph, type Graph } from './graph-statements.ts';
 
 /** A relation whose source and target are ids or external ids. */
@@ -44,7 +45,7 @@ export async function upsertRelations(
   const before = await bytesOf(db, 'relations', { tenantId, ids: [...plan.removed, ...changed] });
   await deleteVersions(db, tenantId, plan.removed);
   // Before the new versions: two may not begin at the same time.
-  await updateVersions(db, tenantId, plan.updated);
+  await updateVersions(db, { tenantId, userId, runId }, plan.updated);
   await insertVersions(db, { tenantId, graphId: graph.id, runId }, plan.inserted);
   const rows = await selectInOrder(db, tenantId, plan.ids);
   const relations = plan.inserted.length - plan.removed.length;
@@ -165,29 +166,46 @@ async function deleteVersions(db: Queryable, tenantId: string, ids: readonly str
   ]);
 }
 
-/** As `updateEntities`: each version is there, and found by its key. */
+/**
+ * As `updateEntities`: each version is there, and found by its key. One of a user that the input gives as a whole, but
+ * for its beginning, becomes that of this request.
+ */
 async function updateVersions(
   db: Queryable,
-  tenantId: string,
-  versions: readonly ChangedVersion[],
+  { tenantId, userId, runId }: { tenantId: string; userId: string; runId: string | null },
+  versions: readonly UpdatedVersion[],
 ): Promise<void> {
   if (versions.length === 0) return;
   await db.query(
     `insert into memory.relations
-       (tenant_id, graph_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties, size)
+       (tenant_id, graph_id, id, source_id, target_id, type, valid_from, valid_to, weight, properties, size, run_id,
+        acted_at)
      select $1, old.graph_id, input.id, old.source_id, old.target_id, old.type, input.valid_from, input.valid_to,
-            coalesce(input.weight, old.weight), coalesce(input.properties, old.properties),
-            ${countedSize('old.type', 'coalesce(input.properties, old.properties)')}
-     from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::float8[], $6::json[])
-       as input (id, valid_from, valid_to, weight, properties)
+            merged.weight, merged.properties, ${countedSize('old.type', 'merged.properties')},
+            ${ownedBy('merged.is_whole', '$8')}
+     from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::float8[], $6::json[], $7::boolean[])
+       as input (id, valid_from, valid_to, weight, properties, is_replaced)
      cross join lateral (
-       select graph_id, source_id, target_id, type, weight, properties from memory.relations
+       select graph_id, source_id, target_id, type, weight, properties, run_id, acted_at from memory.relations
        where id = input.id and tenant_id = $1 limit 1
      ) as old
+     cross join lateral (
+       select coalesce(input.weight, old.weight) as weight, coalesce(input.properties, old.properties) as properties,
+              $9::boolean and input.is_replaced and (input.weight is not null or old.weight = 1)
+                and (input.properties is not null or old.properties::text = '{}') as is_whole
+     ) as merged
      on conflict (id, tenant_id) do update
        set valid_from = excluded.valid_from, valid_to = excluded.valid_to, weight = excluded.weight,
-           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp()`,
-    [tenantId, versions.map(({ id }) => id), ...valuesOf(versions)],
+           properties = excluded.properties, size = excluded.size, updated_at = clock_timestamp(),
+           run_id = excluded.run_id, acted_at = excluded.acted_at`,
+    [
+      tenantId,
+      versions.map(({ id }) => id),
+      ...valuesOf(versions),
+      versions.map(({ isReplaced }) => isReplaced),
+      runId,
+      userId !== ofAgent,
+    ],
   );
 }
 
