@@ -278,6 +278,41 @@ describe('ForgetUser', () => {
   });
 });
 
+it('a transfer brings along nothing that a deletion meanwhile covers, and what the user did after it', async () => {
+  const [own, target] = [memory.makeTenant(), memory.makeTenant()];
+  const ann = own.acting('ann');
+  const graph = new GraphClient(memory, own, ann);
+  await memory.put(own, 'before', 'Of before.', ann);
+  await graph.things('before');
+  await setTimeout(2);
+  const requestedAt = Date.now();
+  await setTimeout(2);
+  await memory.put(own, 'after', 'Later.', ann);
+  await graph.things('after', 'end');
+  await graph.link('after>end');
+  const peer = await memory.participant('tenant');
+  const agent = { ref: { type: 'agent', id: own.agentId }, name: 'a', revision: '', action: 'copy' };
+  const transfer = {
+    ...{ id: newId(), mode: 'copy', sourceTenantId: own.id, targetTenantId: target.id, withSecrets: false },
+    ...{ includeMemory: true, includeKnowledgeGraph: true },
+    items: [{ ...agent, targetId: target.agentId, targetName: 'a' }],
+  };
+  const complete = async (step: string): Promise<void> => {
+    while (!(await peer.call('runStep', { transfer, step }, deadline)).completed);
+  };
+  await complete('lock');
+  await complete('copy');
+  await expect(forgetUser(own, 'ann', requestedAt)).rejects.toMatchObject({ code: 'resource_locked' });
+  await complete('commit');
+  const of = async (columns: string): Promise<unknown[]> =>
+    memory.rows(`select ${columns} where tenant_id = $1 order by 1`, [target.id]);
+  expect(await of('path from memory.documents')).toEqual([{ path: 'after' }]);
+  const kept = [{ external_id: 'after' }, { external_id: 'end' }];
+  expect(await of('external_id from memory.entities')).toEqual(kept);
+  expect(await of('type from memory.relations')).toHaveLength(1);
+  expect(await of('user_id from memory.scopes')).toEqual([{ user_id: 'ann' }]);
+});
+
 it('GetUsage returns what a tenant uses', async () => {
   const own = memory.makeTenant();
   const usage = async () => (await memory.peer('tenant')).call('getUsage', { tenantId: own.id }, deadline);

@@ -22,6 +22,7 @@ import {
   unlockMemory,
   usersDeletedSince,
   waitsForEmbeddings,
+  type DeletedUser,
   type Grown,
   type Part,
   type Progress,
@@ -167,8 +168,8 @@ async function copyUnits(
 }
 
 /**
- * Removes from the target what users have whose data were to be deleted in the source meanwhile, where the transfer kept
- * it. Returns false when more is to be removed.
+ * Removes from the target what deletions of users' data cover that were to remove it from the source meanwhile, where the
+ * transfer kept it. Returns false when more is to be removed.
  */
 async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<boolean> {
   const until = monotonicMs() + budgetMs;
@@ -184,18 +185,17 @@ async function forgetDeletedUsers(db: Queryable, transfer: Transfer): Promise<bo
 async function forgetUsers(
   db: Queryable,
   key: { tenantId: string; agentId: string },
-  { users, until }: { users: readonly string[]; until: number },
+  { users, until }: { users: readonly DeletedUser[]; until: number },
 ): Promise<boolean> {
   const { tenantId, agentId } = key;
-  for (let isDone = users.length === 0; !isDone;) {
-    if (monotonicMs() > until) return false;
-    isDone = (await forgetDocuments(db, key, everything(users), { staged: true })).done;
+  for (const { userId, requestedAt } of users) {
+    const documents = everything([userId], requestedAt);
+    while (!(await forgetDocuments(db, key, documents, { staged: true })).done)
+      if (monotonicMs() > until) return false;
+    const graph = { agentId, userId, runId: null, until: requestedAt, ofDeleted: false };
+    while ((await removeGraphBatch(db, tenantId, graph)) !== null) if (monotonicMs() > until) return false;
+    await deleteScopes(db, key, [userId]);
   }
-  for (const userId of users) {
-    const part = { agentId, userId, runId: null, until: null, ofDeleted: false };
-    while ((await removeGraphBatch(db, tenantId, part)) !== null) if (monotonicMs() > until) return false;
-  }
-  await deleteScopes(db, key, users);
   return true;
 }
 

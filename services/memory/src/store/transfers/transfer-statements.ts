@@ -4,7 +4,7 @@ import { only } from '@gatehouse/pg/rows';
 import { inTarget } from '@gatehouse/transfers/store/transfer-state';
 import type { Transfer, TransferItem } from '@gatehouse/transfers/transfer';
 import { growGraphAlone, growTenantGraph } from '../graph/graph-statements.ts';
-import { hashedUser } from '../scopes/deleted-user-statements.ts';
+import { hashedUser, type UserDeletion } from '../scopes/deleted-user-statements.ts';
 import {
   closeAgent,
   growScope,
@@ -221,24 +221,27 @@ export async function growTarget(
   });
 }
 
+/** A user whose data are to be deleted, as far as they were written until the deletion was requested. */
+export type DeletedUser = Omit<UserDeletion, 'tenantId'>;
+
 /** Users whose data were to be deleted in the source since the transfer began, and who have something with an agent there. */
 export async function usersDeletedSince(
   db: Queryable,
   { id, sourceTenantId }: Transfer,
   agentId: string,
-): Promise<string[]> {
-  const { rows } = await db.query<{ userId: string }>(
-    `select distinct p.user_id as "userId" from (
+): Promise<DeletedUser[]> {
+  const { rows } = await db.query<DeletedUser>(
+    `select distinct p.user_id as "userId", d.requested_at as "requestedAt" from (
        select user_id from memory.scopes where agent_id = $2
        union all select user_id from memory.graphs where agent_id = $2) as p
      cross join lateral (
-       select noted_at from memory.deleted_users
+       select noted_at, requested_at from memory.deleted_users
        where tenant_id = $3 and user_hash = ${hashedUser('$3', 'p.user_id')} limit 1) as d
      join memory.transfers as t on t.id = $1 and d.noted_at >= t.created_at
      where p.user_id <> ''`,
     [id, agentId, sourceTenantId],
   );
-  return rows.map(({ userId }) => userId);
+  return rows;
 }
 
 interface ReadRows {
