@@ -114,7 +114,7 @@ export class CompletionServer {
       }),
       agents: { resolve: (_actor: unknown, key: string) => Promise.resolve(this.agents.get(key) ?? null) },
       settings: { getForKey: () => Promise.resolve(open) },
-      recall: new RecallStep({ memory: { recall }, telemetry }),
+      recall: new RecallStep({ memory: { recall, isUnreachable: () => false }, telemetry }),
       remember: { add: () => undefined },
       tools: {
         list: (_actor: unknown, _agent: unknown, format: Parameters<typeof ToolSet.of>[1]) =>

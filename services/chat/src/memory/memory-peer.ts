@@ -1,4 +1,5 @@
 import type { Peer } from '@gatehouse/grpc/client';
+import { isUnreachable } from '@gatehouse/grpc/errors';
 import type { RecallContext } from './recall.ts';
 import type {
   MemoryServiceClient,
@@ -20,6 +21,10 @@ export class MemoryClient {
   /** The passages that fit a text best. Sees what belongs to the agent and to the acting user of the assertion. */
   recall(request: RecallRequest, context: RecallContext): Promise<RecallResponse> {
     return this.#peer.call('recall', { ...request, query: storable(request.query) }, context);
+  }
+
+  isUnreachable(error: unknown): boolean {
+    return isUnreachable(error);
   }
 
   /** Stores a finished turn once. Returns false if it was stored before, or if the user's data were deleted after it. */

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Peer } from '@gatehouse/grpc/client';
+import { isUnreachable } from '@gatehouse/grpc/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { freePort } from '@gatehouse/local/ports';
 import { MemoryServiceClient } from '@gatehouse/proto/memory/v1/memory';
@@ -31,7 +32,7 @@ async function searchesAfter(failures: number, recall: RecallOptions['memory']['
     searches += 1;
     return recall(request, context);
   };
-  const step = new RecallStep({ memory: { recall: counted }, telemetry, budgetMs: 10_000 });
+  const step = new RecallStep({ memory: { recall: counted, isUnreachable }, telemetry, budgetMs: 10_000 });
   for (let n = 0; n < failures; n += 1) await step.run(turnOf('a'));
   const ofFirst = searches;
   expect((await step.run(turnOf('b'))).recall?.outcome).toBe('unavailable');

@@ -2,7 +2,6 @@ import type { Recall } from '@gatehouse/events/run-event';
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, settledWithin } from '@gatehouse/kit/clock';
 import type { Assertion } from '@gatehouse/identity/local-assertion';
-import { isUnreachable } from '@gatehouse/grpc/errors';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
@@ -31,7 +30,11 @@ export interface RecallContext {
 }
 
 export interface RecallOptions {
-  memory: { recall: (request: RecallRequest, context: RecallContext) => Promise<RecallResponse> };
+  memory: {
+    recall: (request: RecallRequest, context: RecallContext) => Promise<RecallResponse>;
+    /** Whether a search failed because there was no connection to memory. */
+    isUnreachable: (error: unknown) => boolean;
+  };
   telemetry: Pick<RunTelemetry, 'within' | 'recalled'>;
   /** 150 ms by default. */
   budgetMs?: number | undefined;
@@ -139,7 +142,8 @@ export class RecallStep {
       (error: unknown) => {
         const isLate = error instanceof AppError && error.code === 'service_timeout';
         // Any other failure may be due to the text of the search, or to one tenant's memory.
-        this.#breaker.failed({ operation, tenantId }, isUnreachable(error) ? 'all' : 'tenant');
+        const blame = this.#options.memory.isUnreachable(error) ? 'all' : 'tenant';
+        this.#breaker.failed({ operation, tenantId }, blame);
         found = { outcome: isLate ? 'timeout' : 'unavailable', ...nothing };
       },
     );
