@@ -26,6 +26,14 @@ async function callerOf(browser: IssuerBrowser): Promise<As> {
   return { keyId, tenantId, tenantSlug, ...rights, ...(sessionId !== undefined && { sessionId }) };
 }
 
+/** The newest session of a key of a user, which this opens. */
+async function sessionOf(keyId: string, text: string, user: string): Promise<As> {
+  await programs.logIn(text);
+  const as: As = { ...ground.acme.admin, role: 'user', keyId, boundUser: user, userId: user };
+  const [session] = (await call(as, 'GET', 'sessions')).body.data;
+  return { ...as, sessionId: session?.id ?? '' };
+}
+
 const call = (as: As, method: string, path: string, body?: unknown) =>
   ground.tenants.call(method, `/v1/me/${path}`, { as, ...(body !== undefined && { body }) });
 
@@ -138,6 +146,21 @@ describe('the keys of a person', () => {
     });
     expect(await programs.principalOf(after.key)).toBeUndefined();
     expect((await make(bob)).body.error.code).toBe('key_revoked');
+  });
+
+  it('are not made by a session that has ended, nor once its key is rotated, whatever the edge has cached', async () => {
+    const { id, key } = await ground.tenants.makeKey(ground.acme.admin, { user_id: 'carol' });
+    const [ended, rotated] = [await sessionOf(id, key, 'carol'), await sessionOf(id, key, 'carol')];
+    const made = (await make(ended)).body.key;
+    expect(await programs.principalOf(made)).toBeDefined();
+    expect((await call(ended, 'DELETE', `sessions/${ended.sessionId ?? ''}`)).status).toBe(204);
+    expect((await make(ended)).body.error.code).toBe('key_revoked');
+    expect((await make(rotated)).status).toBe(201);
+    await ground.tenants.call('POST', `/v1/api-keys/${id}/rotate`, {
+      ...{ as: ground.acme.admin, body: { overlap_seconds: 0 } },
+    });
+    expect((await make(rotated)).body.error.code).toBe('key_revoked');
+    expect(await programs.principalOf(made)).toBeUndefined();
   });
 
   it('are not for admins, and not for owners', async () => {

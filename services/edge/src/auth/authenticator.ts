@@ -44,9 +44,9 @@ export interface AuthenticatorOptions {
 }
 
 /**
- * Authenticates API keys and sessions with the tenant service. Results are cached for 3 s, and those of keys
- * for 5 min while the watch knows that they have not changed, so that a revocation takes effect within 5 s. During an outage of the tenant service or its database, those authenticated in the last 5 min stay
- * valid and others get 503, never 401.
+ * Authenticates API keys and sessions with the tenant service. Results are cached for 3 s, and those of keys for 5 min
+ * while the watch knows that they have not changed, so that a revocation takes effect within 5 s. During an outage of
+ * the tenant service or its database, those authenticated in the last 5 min stay valid and others get 503, never 401.
  *
  * Clients can make up any number of texts of keys. So networks take turns at look-ups of what was not accepted before,
  * and a known key never waits for these.

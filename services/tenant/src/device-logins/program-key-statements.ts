@@ -2,8 +2,7 @@ import type { Role } from '@gatehouse/contract/scopes';
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
-import { apiKeyColumns, lockApiKey } from '../keys/api-key-statements.ts';
-import { hasItsKey } from '../sessions/session-statements.ts';
+import { apiKeyColumns, hasItsKey, lockApiKey } from '../keys/api-key-statements.ts';
 import {
   leastRenewalSeconds,
   longestRenewalDays,

@@ -10,6 +10,12 @@ export const apiKeyColumns = `
   tenant.api_key_status(api_keys) as status, api_keys.created_by as "createdBy", api_keys.created_at as "createdAt",
   api_keys.last_used_at as "lastUsedAt", api_keys.expires_at as "expiresAt", api_keys.revoked_at as "revokedAt"`;
 
+/** Whether the key of a session is active, and has the secret that the session was made with. */
+export const hasItsKey = `
+  tenant.api_key_status(api_keys) in ('active', 'expiring')
+  and (api_keys.secret_sha256 = sessions.key_secret_sha256
+    or (api_keys.previous_secret_sha256 = sessions.key_secret_sha256 and api_keys.previous_valid_until > now()))`;
+
 export async function insertApiKey(db: Queryable, key: NewApiKey): Promise<ApiKey> {
   const inserted = await db.query<ApiKey>(
     `insert into tenant.api_keys

@@ -1,7 +1,7 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import { apiKeyColumns } from './api-key-statements.ts';
+import { apiKeyColumns, hasItsKey } from './api-key-statements.ts';
 import type { NewApiKey } from './api-key.ts';
 import type { PersonKey, UserKeys } from './own-key.ts';
 
@@ -73,10 +73,16 @@ export async function findAllowance(
 
 /**
  * Makes a key that ends with that of the caller: with the secret that its session was made with, or else with the oldest
- * one that is valid, since it isn't known by which of them the caller has come. Null if the key of the caller has ended.
+ * one that is valid, since it isn't known by which of them the caller has come. Null if the key of the caller has ended,
+ * or the session, or the secret that the session was made with: the edge may have cached the caller for seconds.
  */
 export async function insertOwnKey(db: Queryable, key: NewOwnKey): Promise<PersonKey | null> {
   const { id, tenantId, keyId, secretSha256, name, scopes, userId, expiresAt, parentId, sessionId } = key;
+  // A statement sees what was committed before it began: a rotation, or a logout that ends sessions and bounds own keys.
+  await db.query('select from tenant.api_keys where id = $1 and tenant_id = $2 for no key update', [
+    parentId,
+    tenantId,
+  ]);
   const { rows } = await db.query<PersonKey>(
     `with parent as (
        select api_keys.id, api_keys.secret_sha256, api_keys.previous_valid_until, api_keys.expires_at,
@@ -86,7 +92,7 @@ export async function insertOwnKey(db: Queryable, key: NewOwnKey): Promise<Perso
        from tenant.api_keys left join tenant.sessions on sessions.id = $10 and sessions.key_id = api_keys.id
        where api_keys.id = $9 and api_keys.tenant_id = $2
          and tenant.api_key_status(api_keys) in ('active', 'expiring')
-       for no key update of api_keys)
+         and ($10::uuid is null or (sessions.ends_at > clock_timestamp() and ${hasItsKey})))
      insert into tenant.api_keys (id, tenant_id, key_id, secret_sha256, name, role, scopes, user_id, expires_at,
        created_by, confirmed_by, confirmed_secret_sha256, is_own)
      select $1::uuid, $2::uuid, $3::text, $4::bytea, $5::text, 'user', $6::text[], $7::text,

@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
+import { hasItsKey } from '../keys/api-key-statements.ts';
 import type { Person } from '../keys/api-key.ts';
 import { groupsHours, lookMinutes, type LoginToLookAt } from './login.ts';
-import { hasItsKey } from './session-statements.ts';
 import type { DroppedLogin } from './token-revocations.ts';
 
 /** Whether programs have valid keys of the person of a login. */

@@ -1,6 +1,7 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
+import { hasItsKey } from '../keys/api-key-statements.ts';
 import { mostSessions, sessionLife, type NewSession, type Session } from './session.ts';
 
 /**
@@ -14,12 +15,6 @@ export const sessionColumns = `
   coalesce(sessions.opened_by, case when sessions.login_id is null then 'key' else 'issuer' end) as "openedBy",
   sessions.created_at as "createdAt",
   sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
-
-/** Whether the key of a session is active, and has the secret that the session was made with. */
-export const hasItsKey = `
-  tenant.api_key_status(api_keys) in ('active', 'expiring')
-  and (api_keys.secret_sha256 = sessions.key_secret_sha256
-    or (api_keys.previous_secret_sha256 = sessions.key_secret_sha256 and api_keys.previous_valid_until > now()))`;
 
 /** Logins of one tenant, or of owners, wait for each other until the transaction ends. */
 export async function lockSessions(db: Queryable, tenantId: string | null): Promise<void> {

@@ -1,6 +1,7 @@
 import type { PageRequest } from '@gatehouse/kit/page';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
-import { hasItsKey, listSessionsOfKey, sessionColumns } from './session-statements.ts';
+import { hasItsKey } from '../keys/api-key-statements.ts';
+import { listSessionsOfKey, sessionColumns } from './session-statements.ts';
 import type { Session } from './session.ts';
 
 /** The open sessions of one tenant at a time. */

@@ -1,7 +1,8 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { PageRequest } from '@gatehouse/kit/page';
 import type { Pool } from '@gatehouse/pg/pool';
-import { hasItsKey, listSessionsOfKey, sessionColumns } from './session-statements.ts';
+import { hasItsKey } from '../keys/api-key-statements.ts';
+import { listSessionsOfKey, sessionColumns } from './session-statements.ts';
 import { sessionLife, type NamedSession, type Session } from './session.ts';
 
 /** A session as the edge needs it. */
@@ -59,7 +60,7 @@ export class SessionSystemStore {
     });
   }
 
-  /** Deletes up to `limit` sessions that ended more than two minutes ago; returns how many. */
+  /** Deletes up to `limit` sessions that ended more than an hour ago; returns how many. */
   async deleteEnded(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.sessions where id = any(array(
