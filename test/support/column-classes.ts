@@ -82,7 +82,8 @@ const tenant: Record<string, Table> = {
   settlements: { neutral: 'id settled_at' },
   tenants: {
     neutral: `id slug name status limits budget allowed_models timezone retention_days previews_enabled
-      previews_max_chars memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days`,
+      previews_max_chars memory_limits created_at updated_at user_keys_enabled user_keys_max user_keys_max_days
+      budget_timezone`,
   },
   token_revocations: {
     ...{ personal: 'issuer iss sub', brief: 'refresh_token' },

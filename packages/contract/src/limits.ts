@@ -36,7 +36,11 @@ export const limitState = z.strictObject({
 export type LimitState = z.output<typeof limitState>;
 
 export const limitList = z.strictObject({
-  timezone: z.string().describe("The tenant's IANA time zone, by whose days and months budgets are counted"),
+  timezone: z
+    .string()
+    .describe(
+      'The IANA time zone by whose days and months budgets are counted: the one that the operator has set',
+    ),
   limits: z.array(limitState),
 });
 export type LimitList = z.output<typeof limitList>;

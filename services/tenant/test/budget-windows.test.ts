@@ -258,6 +258,38 @@ describe('a budget whose window is recalculated', () => {
     expect(await published()).toEqual([50, 50, 80]);
   });
 
+  it('is moved by no order of zones that an admin sets, nor is that of a key, until the owner names one', async () => {
+    const tenant = await service.makeTenant({ timezone: zoneAtHour(20), budget: { usd, period: 'day' } });
+    // The lower one, which is then the one that is shown.
+    const key = await service.makeKey(tenant.admin, { budget: { usd: usdOf(900n), period: 'day' } });
+    const asKey = { ...tenant, admin: { ...tenant.admin, keyId: key.id } };
+    await spend(tenant, 300n, '5 hours');
+    await spend(tenant, 20n);
+    const replica = new Replica(service);
+    const grant = await replica.leaseOne(tenant.id, { ...money([400n]), subjectId: key.id });
+    const charges = [{ subjectId: key.id, windowStart: grant.windowStart }];
+    await replica.settle([{ ...settlementOf(tenant, replica, grant, 400n), charges }], [replica.id]);
+    await service.rows(
+      `update tenant.budget_spend set bucket = bucket - interval '5 hours' where subject_id = $1`,
+      [key.id],
+    );
+    const [before] = await limitsOf(service, tenant);
+    for (const hour of [2, 0, 23, 7, 1, 20, 3]) {
+      const body = { timezone: zoneAtHour(hour) };
+      const { status } = await service.call('PATCH', '/v1/tenant/settings', { as: tenant.admin, body });
+      expect(status).toBe(200);
+      await new Replica(service).lease(tenant.id, [money([]), { ...money([]), subjectId: key.id }]);
+      expect((await limitsOf(service, tenant))[0]).toEqual(before);
+      expect(await used(asKey)).toBe(400n);
+    }
+    // A change of other settings doesn't take the admin's zone over.
+    await change(tenant, { name: 'Another name' });
+    expect(await used(tenant)).toBe(320n);
+    await change(tenant, { timezone: zoneAtHour(3) });
+    expect(await used(tenant)).toBe(20n);
+    expect(await used(asKey)).toBe(0n);
+  });
+
   it('of a key follows the time zone of its tenant', async () => {
     const tenant = await service.makeTenant({ timezone: zoneAtHour(20) });
     const key = await service.makeKey(tenant.admin, { budget: { usd, period: 'day' } });

@@ -73,6 +73,7 @@ describe('the role tenant_app', () => {
     ['change what a key may do', () => inMine(`update tenant.api_keys set role = 'owner'`), '42501'],
     ['delete a key', () => inMine('delete from tenant.api_keys'), '42501'],
     ['suspend a tenant', () => inMine(`update tenant.tenants set status = 'suspended'`), '42501'],
+    ['move the days of budgets', () => inMine(`update tenant.tenants set budget_timezone = 'UTC'`), '42501'],
     ['truncate', () => inMine('truncate tenant.api_keys'), '42501'],
     [
       'switch row-level security off',

@@ -49,9 +49,15 @@ it('a time zone is either refused with a 400 or works wherever it is used', asyn
     expect(refused).not.toContain(name);
 });
 
+const loseTimezone = (id: string) =>
+  service.rows(
+    `update tenant.tenants set timezone = 'US/Pacific-New', budget_timezone = 'US/Pacific-New' where id = $1`,
+    [id],
+  );
+
 it('a tenant with a stored time zone that the database has lost can be suspended', async () => {
   const lost = await service.makeTenant();
-  await service.rows(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  await loseTimezone(lost.id);
   const answer = await service.call('PATCH', `${path}/${lost.id}`, { body: { status: 'suspended' } });
   expect(answer.status).toBe(200);
 });
@@ -60,7 +66,7 @@ it('limits of a tenant with a stored time zone that the database has lost go by 
   const fields = { limits: { requests_per_minute: 60 }, budget: { usd: '1', period: 'day' } };
   const [lost, utc] = [await service.makeTenant(fields), await service.makeTenant(fields)];
   const key = await service.makeKey(lost.admin, { budget: { usd: '1', period: 'month' } });
-  await service.rows(`update tenant.tenants set timezone = 'US/Pacific-New' where id = $1`, [lost.id]);
+  await loseTimezone(lost.id);
   expect(await limitsOf(service, { ...lost, admin: { ...lost.admin, keyId: key.id } })).toHaveLength(3);
   const replica = new Replica(service);
   const lease = (id: string) => replica.leaseOne(id, { resource: Resource.BUDGET, needs: [5n] });

@@ -6,7 +6,7 @@ const everyMs = 3_600_000;
 export interface LimitCleanupOptions {
   /** Deletes a batch of outdated rows of leases and settlements. Returns whether there are more. */
   deleteOld: () => Promise<boolean>;
-  /** Tenants whose time zone PostgreSQL does not know. */
+  /** Tenants whose zone of budgets PostgreSQL does not know. */
   findUnknownTimezones: () => Promise<readonly { id: string; timezone: string }[]>;
   log: Logger;
 }

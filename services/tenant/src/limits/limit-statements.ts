@@ -215,10 +215,10 @@ async function findSubjects(
   const { rows } = await db.query<SubjectRow>(
     `with clock as materialized (select clock_timestamp() as at),
      subjects as materialized (
-       select id, status, limits, budget, tenant.timezone_or_utc(timezone) as timezone
+       select id, status, limits, budget, tenant.timezone_or_utc(budget_timezone) as timezone
        from tenant.tenants where id = $1
        union all
-       select k.id, t.status, k.limits, k.budget, tenant.timezone_or_utc(t.timezone) from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
+       select k.id, t.status, k.limits, k.budget, tenant.timezone_or_utc(t.budget_timezone) from tenant.api_keys k join tenant.tenants t on t.id = k.tenant_id
        where k.tenant_id = $1 and k.id = any($2::uuid[])
      ), periods as (
        select id, status, limits, budget, timezone, at,

@@ -86,10 +86,11 @@ export class LimitSystemStore {
     return rowCount === batch || oldHolders.length === maxOldHolders || moreSpend;
   }
 
-  /** Tenants, up to 10, whose time zone PostgreSQL does not know: their budgets use UTC. */
+  /** Tenants, up to 10, whose zone of budgets PostgreSQL does not know: their budgets use UTC. */
   async findUnknownTimezones(): Promise<{ id: string; timezone: string }[]> {
     const { rows } = await this.#system.query<{ id: string; timezone: string }>(
-      `select id, timezone from tenant.tenants where tenant.timezone_or_utc(timezone) <> timezone order by id limit 10`,
+      `select id, budget_timezone as timezone from tenant.tenants
+       where tenant.timezone_or_utc(budget_timezone) <> budget_timezone order by id limit 10`,
     );
     return rows;
   }

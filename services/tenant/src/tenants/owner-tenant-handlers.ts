@@ -80,8 +80,9 @@ export function ownerTenantHandlers(tenants: TenantSystemStore, changes: Changes
     'owner.tenants.patch': async (call: Call<PatchTenant>) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
+        const setsTimezone = call.body.timezone !== undefined;
         const changed = found(
-          await changeTenant(db, id, (current) => patchSettings(current, call.body)),
+          await changeTenant(db, id, (current) => patchSettings(current, call.body), { setsTimezone }),
           what,
         );
         return { body: showTenant(changed.after), changes: [tenantUpdated(changed)] };

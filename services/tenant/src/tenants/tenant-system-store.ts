@@ -64,15 +64,19 @@ export async function insertTenantWithKey(
 
 /**
  * Locks the tenant and applies `change` to its current settings. Null when there is no such tenant.
- * Throws what `insertTenantWithKey` throws.
+ * `setsTimezone`: the owner names the time zone, which then is that of budgets too, also where it is that of the tenant
+ * already. Throws what `insertTenantWithKey` throws.
  */
 export async function changeTenant(
   db: Queryable,
   id: string,
   change: (current: TenantSettings) => TenantSettings,
+  { setsTimezone }: { setsTimezone: boolean },
 ): Promise<Changed<Tenant> | null> {
   return lockAndChange(db, id, change, (settings) =>
-    updateTenant(db, id, settings).catch((error: unknown) => nameSlugConflict(error, settings.slug)),
+    updateTenant(db, id, settings, setsTimezone).catch((error: unknown) =>
+      nameSlugConflict(error, settings.slug),
+    ),
   );
 }
 
@@ -96,15 +100,21 @@ async function insertTenant(db: Queryable, tenant: NewTenant): Promise<Tenant> {
   return only(inserted);
 }
 
-async function updateTenant(db: Queryable, id: string, settings: TenantSettings): Promise<Tenant> {
+async function updateTenant(
+  db: Queryable,
+  id: string,
+  settings: TenantSettings,
+  setsTimezone: boolean,
+): Promise<Tenant> {
   const updated = await db.query<Tenant>(
     `update tenant.tenants set
        slug = $2, name = $3, status = $4, limits = $5, budget = $6, allowed_models = $7, timezone = $8,
        retention_days = $9, previews_enabled = $10, previews_max_chars = $11, memory_limits = $12,
-       user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, updated_at = now()
+       user_keys_enabled = $13, user_keys_max = $14, user_keys_max_days = $15, updated_at = now(),
+       budget_timezone = case when $16 then $8 else budget_timezone end
      where id = $1
      returning ${tenantColumns}`,
-    [id, ...settingValues(settings)],
+    [id, ...settingValues(settings), setsTimezone],
   );
   return only(updated);
 }
