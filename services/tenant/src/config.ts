@@ -24,7 +24,7 @@ const settings = z.object({
   ...egressSettings,
   /** The operator's file of OpenID Connect issuers. Without it, people log in with keys alone. */
   OIDC_ISSUERS: z.string().optional(),
-  /** How long the key of a program lives that a person confirms by a code, unless it is renewed. */
+  /** How long the key of a program lives that a person confirms by a code, unless it is renewed; and own keys without a login of their person. */
   CLI_KEY_TTL: duration({ from: '15m', to: '30d' }).default(12 * 3_600),
   /** How long entries of the audit log stay, by whole months. Without it, they stay for good. */
   AUDIT_RETENTION_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),

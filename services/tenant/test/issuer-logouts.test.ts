@@ -240,7 +240,7 @@ describe('a logout that an issuer reports', () => {
       [sub],
     );
     await withSystem(async (pool) => {
-      await new LoginSystemStore(pool).deleteOld(1_000);
+      await new LoginSystemStore(pool).deleteOld(1_000, 60);
     });
     expect(await held()).toEqual([]);
   });

@@ -58,7 +58,7 @@ describe('a deletion waits for no other transaction', () => {
     const [held] = await idle(sub, 3, 1);
     await other.query('begin');
     await hold('tenant.logins', held);
-    await new LoginSystemStore(pool).deleteOld(1_000);
+    await new LoginSystemStore(pool).deleteOld(1_000, 60);
     expect(await storedOf(sub)).toEqual([held]);
   });
 

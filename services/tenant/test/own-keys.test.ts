@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createLogger } from '@gatehouse/kit/log';
+import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
+import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
 import type { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
 import { newNetwork, Programs } from './programs.ts';
@@ -170,6 +173,106 @@ describe('the keys of a person', () => {
     // Before the body is checked.
     const odd = await call({ role: 'owner' }, 'POST', 'api-keys', { no_such_field: 1 });
     expect([odd.status, odd.body.error.code]).toEqual([403, 'role_missing']);
+  });
+});
+
+/** The issuer reports a logout of a person, or of the session at the issuer. */
+async function reportLogout(named: { sub: string } | { sid: string }): Promise<void> {
+  const form = { logout_token: await ground.logoutToken(named) };
+  const path = '/login/oidc/main/backchannel-logout';
+  expect((await ground.browser().visit(path, { method: 'POST', form })).status).toBe(200);
+}
+
+/** Makes the look at a person due; the last answer and the last readable groups are so old. */
+const due = (sub: string, { minutes = 12, hours = 0 }) =>
+  ground.tenants.rows(
+    `update tenant.logins set look_at = now(), looked_at = now() - make_interval(mins => $2),
+       groups_read_at = now() - make_interval(hours => $3) where sub = $1`,
+    [sub, minutes, hours],
+  );
+
+const giveNoRefreshToken = (sub: string) =>
+  ground.tenants.rows('update tenant.logins set refresh_token = null, look_at = null where sub = $1', [sub]);
+
+async function expire(sub: string): Promise<void> {
+  await ground.tenants.rows(
+    'delete from tenant.sessions where login_id in (select id from tenant.logins where sub = $1)',
+    [sub],
+  );
+  await ground.tenants.rows(
+    `update tenant.logins set expires_at = now() - interval '1 second' where sub = $1`,
+    [sub],
+  );
+  const log = createLogger('tenant', 'silent');
+  const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
+  // The service's own round may come first.
+  await new LoginSystemStore(pool).deleteOld(1_000, 12 * 3_600);
+  await pool.end();
+}
+
+describe('an own key of a person whose last login has ended lives for 12 hours more', () => {
+  const hoursOf = async (id: string): Promise<number> => {
+    const [row] = await ground.tenants.rows<{ hours: number }>(
+      `select extract(epoch from expires_at - now())::float8 / 3600 as hours from tenant.api_keys where id = $1`,
+      [id],
+    );
+    return row?.hours ?? 0;
+  };
+
+  it.each<[string, (sub: string) => Promise<unknown>]>([
+    ['the issuer reports a logout', (sub) => reportLogout({ sub })],
+    [
+      'the issuer reports a logout, and gives no refresh tokens',
+      async (sub) => {
+        await giveNoRefreshToken(sub);
+        await reportLogout({ sub });
+      },
+    ],
+    [
+      'the issuer has given no answer for an hour',
+      (sub) => {
+        ground.issuers.main.awayFor.add(sub);
+        return due(sub, { minutes: 61 });
+      },
+    ],
+    [
+      'groups are unreadable for 72 hours',
+      (sub) => {
+        ground.issuers.main.renewals.set(sub, { groups: undefined, hasgroups: true });
+        return due(sub, { hours: 73 });
+      },
+    ],
+    [
+      'a login without a refresh token is over',
+      async (sub) => {
+        await giveNoRefreshToken(sub);
+        await expire(sub);
+      },
+    ],
+  ])('once %s', async (_name, end) => {
+    const { browser, sub } = await ground.logIn();
+    const { id, key } = (await make(await callerOf(browser))).body;
+    const short = await make(await callerOf(browser), {
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+    });
+    expect(await hoursOf(id)).toBeGreaterThan(89 * 24);
+    await end(sub);
+    await eventually(async () => expect(await hoursOf(id)).toBeLessThanOrEqual(12));
+    expect(await hoursOf(id)).toBeGreaterThan(11);
+    expect(await hoursOf(short.body.id)).toBeLessThanOrEqual(1);
+    expect(await programs.principalOf(key)).toBeDefined();
+  });
+
+  it('and as long as before while the person has another login', async () => {
+    const sid = newId();
+    const { browser, sub } = await ground.logIn({ sid });
+    const { id } = (await make(await callerOf(browser))).body;
+    await ground.logIn({ sub, sid: newId() });
+    await reportLogout({ sid });
+    expect(await browser.principal()).toBeUndefined();
+    expect(await hoursOf(id)).toBeGreaterThan(89 * 24);
+    await reportLogout({ sub });
+    expect(await hoursOf(id)).toBeLessThanOrEqual(12);
   });
 });
 

@@ -134,10 +134,10 @@ describe('the key of a program of a person at an issuer', () => {
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
     const store = new LoginSystemStore(pool);
-    await store.deleteOld(1_000);
+    await store.deleteOld(1_000, 60);
     expect(await loginsOf(sub)).toHaveLength(1);
     await ground.tenants.rows('update tenant.logins set look_at = null where id = $1', [loginId]);
-    await store.deleteOld(1_000);
+    await store.deleteOld(1_000, 60);
     await pool.end();
     expect(await loginsOf(sub)).toEqual([]);
   });

@@ -3,6 +3,7 @@ import type { TenantStatus } from '@gatehouse/contract/tenants';
 import type { Changed, Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import { apiKeyColumns, hasItsKey, lockApiKey } from '../keys/api-key-statements.ts';
+import { isLoggedIn } from '../sessions/login-statements.ts';
 import {
   leastRenewalSeconds,
   longestRenewalDays,
@@ -192,10 +193,6 @@ export async function renewProgramKey(
   const [after] = rows;
   return after === undefined ? null : { before, after };
 }
-
-/** Whether the person of the key `parent` has a login that the issuer is asked about, or that it can't be asked about. */
-const isLoggedIn = `exists (select from tenant.logins where iss = parent.iss and sub = parent.sub
-  and case when refresh_token is null then expires_at > now() else look_at is not null end)`;
 
 /** Whether the key `parent` is active and has this secret. */
 function stands(secret: string): string {

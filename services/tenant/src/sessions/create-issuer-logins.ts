@@ -31,7 +31,7 @@ import { TokenRevocations } from './token-revocations.ts';
 import { UnreadGroupsReport } from './unread-groups-system-store.ts';
 
 export interface IssuerLoginsOptions {
-  config: IssuersConfig & { SECRETS_KEYRING: KeyRing };
+  config: IssuersConfig & { SECRETS_KEYRING: KeyRing; CLI_KEY_TTL: number };
   app: Pool;
   system: Pool;
   /** For requests without a key alone. */
@@ -57,18 +57,19 @@ const finishing = { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096
 export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const { config, app, system, recordChange, raise, sessions, browsers, refusals } = options;
   const { log, registry } = shell;
-  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing } = config;
+  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: ownKeySeconds } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
   const logins = new LoginSystemStore(options.logins);
   const loginsOfJobs = new LoginSystemStore(system);
-  const looks = new LoginLookSystemStore(system);
+  const looks = new LoginLookSystemStore(system, ownKeySeconds);
   const keys = new LoginKeySystemStore(options.logins, recordChange);
   const keysOfJobs = new LoginKeySystemStore(system, recordChange);
   const sessionsOfJobs = new SessionChangeStore({
     app,
     system,
     record: recordChange,
+    ownKeySeconds,
     noteNetwork: () => undefined,
   });
   const secrets = new LoginSecrets(keyRing);
@@ -123,7 +124,10 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
         revokeKeys: (person) => keysOfJobs.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
-      ...upkeepOf({ issuers, logins: loginsOfJobs, revocations, waiting, log }),
+      ...upkeepOf({
+        ...{ issuers, revocations, waiting, log },
+        deleteOldLogins: (limit) => loginsOfJobs.deleteOld(limit, ownKeySeconds),
+      }),
     ],
   };
 }
@@ -131,13 +135,13 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
 /** Further attempts at revocations, and the deletion of what is over. */
 function upkeepOf({
   issuers,
-  logins,
+  deleteOldLogins,
   revocations,
   waiting,
   log,
 }: {
   issuers: ReadonlyMap<string, Issuer>;
-  logins: LoginSystemStore;
+  deleteOldLogins: (limit: number) => Promise<number>;
   revocations: TokenRevocations;
   waiting: TokenRevocationSystemStore;
   log: Logger;
@@ -155,7 +159,7 @@ function upkeepOf({
     }),
     new PeriodicWork({
       ...{ task: 'delete old logins', log, everyMs },
-      round: inBatches(batch, (limit) => logins.deleteOld(limit)),
+      round: inBatches(batch, deleteOldLogins),
     }),
   ];
 }

@@ -50,7 +50,7 @@ export function createSessions(
   const networks = new LoginNetworkSystemStore(system);
   const noted = new LastUse({ touch: (some) => networks.note(some), log, of: 'networks' });
   const sessions = new SessionChangeStore({
-    ...{ app, system: gate, record: recordChange },
+    ...{ app, system: gate, record: recordChange, ownKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });

@@ -1,6 +1,7 @@
-import type { Pool } from '@gatehouse/pg/pool';
+import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { hasItsKey } from '../keys/api-key-statements.ts';
 import type { Person } from '../keys/api-key.ts';
+import { boundOwnKeys } from './login-statements.ts';
 import { groupsHours, lookMinutes, type LoginToLookAt } from './login.ts';
 import type { DroppedLogin } from './token-revocations.ts';
 
@@ -22,10 +23,12 @@ const hasSession = `exists (
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
 export class LoginLookSystemStore {
   readonly #pool: Pool;
+  readonly #ownKeySeconds: number;
 
-  /** `pool` acts as `tenant_system`. */
-  constructor(pool: Pool) {
+  /** `pool` acts as `tenant_system`. Own keys of a person live for `ownKeySeconds` after the last login at most. */
+  constructor(pool: Pool, ownKeySeconds: number) {
     this.#pool = pool;
+    this.#ownKeySeconds = ownKeySeconds;
   }
 
   /** Claims logins that are due. One that is not in use is due no more. */
@@ -120,13 +123,20 @@ export class LoginLookSystemStore {
     return rows.length > 0;
   }
 
-  /** Ends the looks at logins whose sessions have ended. A look under way is void. */
+  /**
+   * Ends the looks at logins whose sessions have ended, and bounds the own keys of people who have no other login. A look
+   * under way is void.
+   */
   async endLooks(ids: readonly string[]): Promise<void> {
-    await this.#pool.query(
-      `update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
-         select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))`,
-      [ids],
-    );
+    await withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<Person>(
+        `update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
+           select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))
+         returning iss, sub`,
+        [ids],
+      );
+      await boundOwnKeys(db, rows, this.#ownKeySeconds);
+    });
   }
 
   /** One step through the index for each name, however many logins there are. */

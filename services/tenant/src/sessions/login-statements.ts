@@ -1,5 +1,6 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
+import type { Person } from '../keys/api-key.ts';
 import type { ClosedLogin } from './login.ts';
 
 /** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
@@ -35,4 +36,36 @@ export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout
     [ids],
   );
   return named.rows;
+}
+
+/**
+ * Whether the person of the key `parent` has a login that the issuer is asked about, or one without a refresh token that
+ * has not expired: such a login is never looked at, so that only a logout counts its looks.
+ */
+export const isLoggedIn = `exists (select from tenant.logins where iss = parent.iss and sub = parent.sub
+  and case when refresh_token is null then looks = 0 and expires_at > now() else look_at is not null end)`;
+
+/**
+ * Makes own keys of those people who have no login left end after so many seconds at most: no issuer is asked about
+ * these people any more. Sessions of the logins end before that, so that none makes a key after it.
+ */
+export async function boundOwnKeys(db: Queryable, people: readonly Person[], seconds: number): Promise<void> {
+  if (people.length === 0) return;
+  // Creations of own keys lock these too. The next statement sees those keys, and logins that others have ended.
+  const { rows } = await db.query<{ id: string }>(
+    `select id from tenant.api_keys where id = any(array(
+       select parent.id from unnest($1::text[], $2::text[]) as person (iss, sub)
+         cross join lateral (select id from tenant.api_keys
+           where iss = person.iss and sub = person.sub and revoked_at is null limit 1000) as parent))
+     order by id for no key update`,
+    [people.map(({ iss }) => iss), people.map(({ sub }) => sub)],
+  );
+  await db.query(
+    `update tenant.api_keys set expires_at = now() + make_interval(secs => $2) where id = any(array(
+       select own.id from tenant.api_keys parent join tenant.api_keys own on own.confirmed_by = parent.id
+       where parent.id = any($1::uuid[]) and own.is_own and own.revoked_at is null
+         and own.expires_at > now() + make_interval(secs => $2) and not ${isLoggedIn}
+       order by own.id for no key update of own))`,
+    [rows.map(({ id }) => id), seconds],
+  );
 }

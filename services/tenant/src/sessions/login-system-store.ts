@@ -6,6 +6,7 @@ import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './issuer-logout-statements.ts';
+import { boundOwnKeys } from './login-statements.ts';
 import { lookMinutes, mostLogins, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
 import { sessionLife } from './session.ts';
 
@@ -111,17 +112,22 @@ export class LoginSystemStore {
 
   /**
    * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states and logouts;
-   * returns the largest number.
+   * returns the largest number. Own keys of people without another login live for `ownKeySeconds` from then on at most.
    */
-  async deleteOld(limit: number): Promise<number> {
-    const logins = await this.#pool.query(
-      `delete from tenant.logins where id = any(array(
-         select id from tenant.logins
-         where expires_at < now() and look_at is null
-           and not exists (select from tenant.sessions where login_id = logins.id)
-         limit $1 for update skip locked))`,
-      [limit],
-    );
+  async deleteOld(limit: number, ownKeySeconds: number): Promise<number> {
+    const logins = await withTransaction(this.#pool, async (db) => {
+      const { rows } = await db.query<Person>(
+        `delete from tenant.logins where id = any(array(
+           select id from tenant.logins
+           where expires_at < now() and look_at is null
+             and not exists (select from tenant.sessions where login_id = logins.id)
+           limit $1 for update skip locked))
+         returning iss, sub`,
+        [limit],
+      );
+      await boundOwnKeys(db, rows, ownKeySeconds);
+      return rows.length;
+    });
     const states = await this.#pool.query(
       `delete from tenant.used_tokens where token_sha256 = any(array(
          select token_sha256 from tenant.used_tokens where expires_at < now() limit $1))`,
@@ -133,7 +139,7 @@ export class LoginSystemStore {
          select id from tenant.issuer_logouts where ended_at < now() - interval '1 hour' limit $1))`,
       [limit],
     );
-    return Math.max(...[logins, states, logouts].map(({ rowCount }) => rowCount ?? 0));
+    return Math.max(logins, states.rowCount ?? 0, logouts.rowCount ?? 0);
   }
 }
 

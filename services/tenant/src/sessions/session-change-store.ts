@@ -13,7 +13,7 @@ import { keyCreated } from '../keys/key-changes.ts';
 import { findLoginKeys } from '../keys/login-key-statements.ts';
 import { haveSameRights, type Rights } from '../keys/rights.ts';
 import { hasLoggedOut, holdLogouts, noteLogout } from './issuer-logout-statements.ts';
-import { closeLogins, useReport } from './login-statements.ts';
+import { boundOwnKeys, closeLogins, useReport } from './login-statements.ts';
 import type { ClosedLogin } from './login.ts';
 import {
   countNewSessions,
@@ -37,6 +37,8 @@ export interface SessionChangeOptions {
   app: Pool;
   system: Pool;
   record: RecordChange;
+  /** How long own keys of a person live after the last login at most. */
+  ownKeySeconds: number;
   /** Notes that a network has logged in with success. Returns at once. */
   noteNetwork: (network: string) => void;
 }
@@ -96,8 +98,8 @@ export class SessionChangeStore {
   }
 
   /**
-   * Ends the sessions of a logout that an issuer reports, and returns the logins that it has closed. Null for a report that
-   * was used, on whatever replica.
+   * Ends the sessions of a logout that an issuer reports, bounds the own keys of people who have no other login, and
+   * returns the logins that it has closed. Null for a report that was used, on whatever replica.
    */
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<ClosedLogin[] | null> {
     return withTransaction(this.#options.system, async (db) => {
@@ -106,6 +108,7 @@ export class SessionChangeStore {
       const closed = await closeLogins(db, logout);
       const ids = closed.map(({ id }) => id);
       await this.#recordEnds(db, await endSessionsOfLogins(db, ids), from);
+      await boundOwnKeys(db, closed, this.#options.ownKeySeconds);
       return closed;
     });
   }
