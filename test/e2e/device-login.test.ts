@@ -91,6 +91,10 @@ it(
     expect((await stat(commandLine.profiles)).mode & 0o777).toBe(0o600);
     const who = await commandLine.run(['whoami', '--json']);
     expect(JSON.parse(who.out)).toMatchObject({ role: 'user', user_id: 'ada' });
+    // It would outlive itself by a key that it makes.
+    const sibling = await gateway.call('/v1/me/api-keys', { key, body: { name: 'For 90 days' } });
+    expect([sibling.status, sibling.body]).toMatchObject([403, { error: { code: 'role_missing' } }]);
+    expect((await gateway.call('/v1/me/api-keys', { key })).status).toBe(200);
 
     expect(await commandLine.run(['login', '--refresh'])).toEqual({ code: 0, out: '', error: '' });
     expect(await commandLine.run(['key'])).toEqual({ code: 0, out: `${key}\n`, error: '' });

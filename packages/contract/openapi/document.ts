@@ -132,7 +132,10 @@ function accessText(access: Access): string {
     case 'session':
       return 'Needs a session, and no key.';
     case 'key':
-      return access.ofTenant === true ? 'Needs a key of a tenant.' : 'Needs any valid key.';
+      return [
+        access.ofTenant === true ? 'Needs a key of a tenant' : 'Needs any valid key',
+        access.notConfirmed === true ? ' that no person has made for themselves or given to a program.' : '.',
+      ].join('');
     case 'owner':
       return 'Needs a key with the role `owner`.';
     case 'admin': {

@@ -26,6 +26,7 @@ const needsScope: When = ({ access }) =>
   (access.kind === 'admin' && access.orSelf !== undefined);
 const ofOwner: When = ({ access }) => access.kind === 'owner';
 const ofTenantKeys: When = ({ access }) => access.kind === 'key' && access.ofTenant === true;
+const notConfirmed: When = ({ access }) => access.kind === 'key' && access.notConfirmed === true;
 const ofAdmin: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
@@ -129,6 +130,7 @@ const when: Record<ErrorCode, When> = {
   role_missing: either(
     ofOwner,
     ofTenantKeys,
+    notConfirmed,
     ofAdmin,
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),

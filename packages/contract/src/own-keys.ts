@@ -61,6 +61,7 @@ const sessionExample: OwnSession = {
 };
 const params = { id: keyExample.id };
 const ofKeys = { service: 'tenant', access: { kind: 'key', ofTenant: true } } as const;
+const changesKeys = { ...ofKeys, access: { ...ofKeys.access, notConfirmed: true } } as const;
 const ofSessions = { service: 'tenant', access: { kind: 'key' } } as const;
 
 export const routes: readonly Route[] = [
@@ -82,7 +83,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKeys,
+    ...changesKeys,
     id: 'me.api-keys.create',
     method: 'POST',
     path: '/v1/me/api-keys',
@@ -91,7 +92,7 @@ export const routes: readonly Route[] = [
     response: created(ownKeyWithText),
     summary: 'Create a key for oneself; its text is shown only in this response',
     description:
-      'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key.',
+      'For sessions and keys that are bound to a user, as far as the tenant allows (`user_keys`). The key has the role `user` and no scope that the caller lacks. Its requests count as those of the key that it was made with, and it ends with that key. Own keys and those of programs make none.',
     examples: {
       notebook: {
         summary: 'With fewer scopes',
@@ -101,7 +102,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKeys,
+    ...changesKeys,
     id: 'me.api-keys.rotate',
     method: 'POST',
     path: '/v1/me/api-keys/{id}/rotate',
@@ -119,7 +120,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKeys,
+    ...changesKeys,
     id: 'me.api-keys.revoke',
     method: 'POST',
     path: '/v1/me/api-keys/{id}/revoke',
@@ -153,7 +154,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofSessions,
+    ...{ service: 'tenant', access: { kind: 'key', notConfirmed: true } },
     id: 'me.sessions.delete',
     method: 'DELETE',
     path: '/v1/me/sessions/{id}',

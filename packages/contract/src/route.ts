@@ -20,8 +20,11 @@ export type Access =
   | { kind: 'ticket'; headers: readonly string[]; scope?: Scope }
   /** The session of a browser, and no key. */
   | { kind: 'session' }
-  /** Any valid key. With `ofTenant`, not those of owners, which belong to no tenant. */
-  | { kind: 'key'; ofTenant?: true }
+  /**
+   * Any valid key. With `ofTenant`, not those of owners, which belong to no tenant. With `notConfirmed`, not those that a
+   * person has made for themselves or given to a program: they end sooner than what they would make or change.
+   */
+  | { kind: 'key'; ofTenant?: true; notConfirmed?: true }
   /** With `owners`, also for owner keys, which belong to no tenant. */
   | { kind: 'scope'; scope: Scope; also?: Scope; owners?: true }
   /**

@@ -46,7 +46,7 @@ function unauthenticated(cause?: unknown): AppError {
 
 /** Throws 403 with the missing role or scope, and 401 for a key where a session is required. */
 export function checkAccess(
-  principal: Pick<Principal, 'role' | 'scopes' | 'sessionId' | 'boundUser'>,
+  principal: Pick<Principal, 'role' | 'scopes' | 'sessionId' | 'boundUser' | 'isConfirmed'>,
   access: Access,
 ): void {
   switch (access.kind) {
@@ -55,6 +55,11 @@ export function checkAccess(
       return;
     case 'key':
       if (access.ofTenant === true && principal.role === 'owner') throw keyOfTenantNeeded();
+      if (access.notConfirmed === true && principal.isConfirmed === true)
+        throw new AppError(
+          'role_missing',
+          'This endpoint is not for own keys and keys of programs: use a session, or the key that they were made with.',
+        );
       return;
     case 'session':
       if (principal.sessionId === undefined)

@@ -15,6 +15,8 @@ export interface Principal {
   userId: string | null;
   /** The session of a browser that the request came with, in place of a key. */
   sessionId?: string;
+  /** Set for a key that a person has made for themselves, or given to a program: `keyId` is the key that it was made with. */
+  isConfirmed?: true;
 }
 
 /** A principal that belongs to a tenant; every tenant route needs one. */

@@ -166,6 +166,31 @@ describe('the keys of a person', () => {
     expect(await programs.principalOf(made)).toBeUndefined();
   });
 
+  it('are listed and not changed by a key that a person has made or given to a program, nor are sessions', async () => {
+    const { browser } = await ground.logIn();
+    const ada = await callerOf(browser);
+    const { id, key } = (await make(ada)).body;
+    const { key: ofProgram } = await programs.keyOf(`__Host-gatehouse=${browser.session ?? ''}`);
+    for (const text of [key, ofProgram])
+      expect(await programs.principalOf(text)).toMatchObject({ id: ada.keyId, confirmed: true });
+    const { sessionId = '', ...rest } = ada;
+    const confirmed: As = { ...rest, isConfirmed: true };
+    expect((await call(confirmed, 'GET', 'api-keys')).body.data).toHaveLength(2);
+    for (const [method, path, body] of [
+      ['POST', 'api-keys', { name: 'For 90 days' }],
+      ['POST', `api-keys/${id}/rotate`, {}],
+      ['POST', `api-keys/${id}/revoke`, {}],
+      ['DELETE', `sessions/${sessionId}`, undefined],
+    ] as const) {
+      const answer = await call(confirmed, method, path, body);
+      expect([path, answer.status, answer.body.error.code]).toEqual([path, 403, 'role_missing']);
+    }
+    expect(await browser.principal()).toBeDefined();
+    expect((await call(ada, 'GET', 'api-keys')).body.data).toHaveLength(2);
+    const root = await ground.tenants.makeKey(ground.acme.admin, { user_id: 'dora' });
+    expect((await programs.principalOf(root.key))?.confirmed).toBeUndefined();
+  });
+
   it('are not for admins, and not for owners', async () => {
     const admin = await call(ground.acme.admin, 'GET', 'api-keys');
     expect(admin.body.error.code).toBe('acting_user_required');

@@ -56,6 +56,7 @@ function toChecked(key: AuthenticatedKey, subjects: readonly string[] | null): C
       boundUser: key.userId ?? null,
       userId: key.userId ?? null,
       ...(key.sessionId !== undefined && { sessionId: key.sessionId }),
+      ...(key.confirmed === true && { isConfirmed: true }),
     },
     tenantStatus: key.tenantId === '' ? 'active' : key.tenantStatus,
     expiresAtMs: key.expiresAt?.getTime() ?? Infinity,

@@ -58,5 +58,6 @@ function showKey(key: KeyToAuthenticate, end: Date | null) {
     scopes: [...effectiveScopes(key.role, key.scopes)],
     userId: key.userId ?? undefined,
     expiresAt: end ?? undefined,
+    ...(key.confirmedBy !== null && { confirmed: true }),
   };
 }

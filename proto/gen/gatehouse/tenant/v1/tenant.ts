@@ -126,7 +126,14 @@ export interface AuthenticatedKey {
     | Date
     | undefined;
   /** The UUID of the session, if it is one. */
-  sessionId?: string | undefined;
+  sessionId?:
+    | string
+    | undefined;
+  /**
+   * Set if a person has made the key for themselves, or given it to a program: `id` is then that of the key that it was
+   * made with.
+   */
+  confirmed?: boolean | undefined;
 }
 
 export interface GetTenantSettingsRequest {
@@ -686,6 +693,7 @@ function createBaseAuthenticatedKey(): AuthenticatedKey {
     userId: undefined,
     expiresAt: undefined,
     sessionId: undefined,
+    confirmed: undefined,
   };
 }
 
@@ -717,6 +725,9 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
     }
     if (message.sessionId !== undefined) {
       writer.uint32(74).string(message.sessionId);
+    }
+    if (message.confirmed !== undefined) {
+      writer.uint32(80).bool(message.confirmed);
     }
     return writer;
   },
@@ -804,6 +815,14 @@ export const AuthenticatedKey: MessageFns<AuthenticatedKey> = {
             }
 
             message.sessionId = reader.string();
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.confirmed = reader.bool();
             continue;
           }
         }
