@@ -27,7 +27,7 @@ grant select on agent.migrations to agent_app, agent_system;
 
 -- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
 create function agent.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
-return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(substring(sealed from 2 for 1), 0)) end;
 
 --
 -- Agents, and cookies for them.

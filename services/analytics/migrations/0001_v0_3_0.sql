@@ -16,6 +16,7 @@ end
 $$;
 revoke execute on function analytics.current_tenant() from public;
 grant execute on function analytics.current_tenant() to analytics_app;
+
 grant usage on schema analytics to analytics_app, analytics_system;
 grant select on analytics.migrations to analytics_app, analytics_system;
 

@@ -13,7 +13,7 @@ end
 $$;
 -- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
 create function chat.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
-return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(substring(sealed from 2 for 1), 0)) end;
 
 -- Statements of a tenant's request run as chat_app, in turns by tenant, and see the rows of that tenant only.
 grant usage on schema chat to chat_app, chat_system;

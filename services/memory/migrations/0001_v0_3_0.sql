@@ -18,11 +18,12 @@ end
 $$;
 revoke execute on function memory.current_tenant() from public;
 grant execute on function memory.current_tenant() to memory_app;
+
 grant usage on schema memory to memory_app, memory_system;
 grant select on memory.migrations to memory_app, memory_system;
 
--- A deletion of a user's data removes what requests before it have written, and nothing that the user does after it: the
--- time when the request began that writes, if its transaction has said so.
+-- The start of the request that writes, which its transaction sets; else the time of the transaction. A deletion of a user's
+-- data removes what requests before it have written, and nothing that the user does after it.
 create function memory.acted_at() returns timestamptz language sql stable parallel safe
 return coalesce(nullif(current_setting('gatehouse.acted_at', true), '')::timestamptz, now());
 
@@ -425,6 +426,9 @@ create policy entities_app_delete on memory.entities for delete to memory_app
 grant select, insert, delete on memory.entities to memory_app;
 grant update (external_id, name, type, name_key, type_key, description, properties, updated_at, size)
   on memory.entities to memory_app;
+-- An entity or relation that a later request of its user stores as a whole becomes that request's: a deletion of what
+-- the user did before leaves it, and it no longer names the run that stored it first.
+grant update (acted_at, run_id) on memory.entities to memory_app;
 
 -- One row for each version of a relation. Versions with the same source, target and type never overlap in time.
 create table memory.relations (
@@ -472,6 +476,7 @@ create policy relations_app_delete on memory.relations for delete to memory_app
   using (tenant_id = memory.current_tenant());
 grant select, insert, delete on memory.relations to memory_app;
 grant update (weight, properties, valid_from, valid_to, updated_at, size) on memory.relations to memory_app;
+grant update (acted_at, run_id) on memory.relations to memory_app;
 
 --
 -- Transfers of agents between tenants.

@@ -15,12 +15,22 @@ end
 $$;
 revoke execute on function tenant.current_tenant() from public;
 grant execute on function tenant.current_tenant() to tenant_app;
+
 grant usage on schema tenant to tenant_app, tenant_system;
 grant select on tenant.migrations to tenant_app, tenant_system;
 
 -- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
 create function tenant.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
-return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(substring(sealed from 2 for 1), 0)) end;
+
+-- Budgets of a new tenant count by its first zone.
+create function tenant.add_budget_timezone() returns trigger language plpgsql as $$
+begin
+  new.budget_timezone := coalesce(new.budget_timezone, new.timezone);
+  return new;
+end;
+$$;
+revoke execute on function tenant.add_budget_timezone() from public;
 
 --
 -- Tenants and keys.
@@ -50,7 +60,10 @@ create table tenant.tenants (
   -- Bounds of the keys that people make for themselves.
   user_keys_enabled boolean not null default true,
   user_keys_max integer not null default 5,
-  user_keys_max_days integer not null default 90
+  user_keys_max_days integer not null default 90,
+  -- The zone whose days and months budgets count. It is the operator's: an admin of the tenant changes `timezone` alone,
+  -- so that no order of zones begins a new day of a budget.
+  budget_timezone text not null
 );
 
 alter table tenant.tenants enable row level security;
@@ -70,6 +83,7 @@ grant select, insert on tenant.tenants to tenant_system;
 grant update (slug, name, status, limits, budget, allowed_models, timezone, retention_days, previews_enabled,
   previews_max_chars, memory_limits, updated_at, user_keys_enabled, user_keys_max, user_keys_max_days) on tenant.tenants
   to tenant_system;
+grant update (budget_timezone) on tenant.tenants to tenant_system;
 
 -- API keys of tenants, and of owners, which belong to no tenant.
 create table tenant.api_keys (
@@ -93,7 +107,7 @@ create table tenant.api_keys (
   -- The id of the key that created it, or 'bootstrap'.
   created_by text not null,
   created_at timestamptz not null default now(),
-  -- Approximate: updated at most once a minute.
+  -- Approximate: updated at most once an hour.
   last_used_at timestamptz,
   expires_at timestamptz,
   revoked_at timestamptz,
@@ -1209,3 +1223,5 @@ create policy token_revocations_system_update on tenant.token_revocations for up
 create policy token_revocations_system_delete on tenant.token_revocations for delete to tenant_system using (true);
 grant select, insert, delete on tenant.token_revocations to tenant_system;
 grant update (attempts, next_at) on tenant.token_revocations to tenant_system;
+create trigger tenants_budget_timezone before insert on tenant.tenants
+  for each row execute function tenant.add_budget_timezone();

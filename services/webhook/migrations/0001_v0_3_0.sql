@@ -15,12 +15,13 @@ end
 $$;
 revoke execute on function webhook.current_tenant() from public;
 grant execute on function webhook.current_tenant() to webhook_app;
+
 grant usage on schema webhook to webhook_app, webhook_system;
 grant select on webhook.migrations to webhook_app, webhook_system;
 
 -- How a value begins: the version, and the id of the key that has wrapped its data key. Null for none.
 create function webhook.sealed_by(sealed bytea) returns bytea language sql immutable parallel safe
-return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(sealed, 1)) end;
+return case when octet_length(sealed) > 2 then substring(sealed from 1 for 2 + get_byte(substring(sealed from 2 for 1), 0)) end;
 
 --
 -- Transfers of endpoints and channels between tenants. A move changes the tenant of their rows: the policies whose
