@@ -10,7 +10,7 @@ const clients = 40;
 const bodyBytes = 20 * 1024 * 1024;
 const longText = Buffer.alloc(bodyBytes - 63, 'x');
 /** Peak of resident memory that a service may reach. */
-const mostMemoryMiB = 500;
+const mostMemoryMiB = 600;
 
 let chaos: ChaosSystem;
 let provider: EndlessProvider;
