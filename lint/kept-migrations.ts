@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { checksumOf } from '@gatehouse/pg/migration-record';
 
 /**
  * A step of `make lint`: reports migrations of a kept version (`releases/<version>/checksums.txt`) that were changed or
@@ -16,7 +16,7 @@ for (const list of globSync('releases/*/checksums.txt', { cwd: root })) {
     const [checksum, file = ''] = line.split('  ');
     keptFiles.add(file);
     if (!existsSync(path.join(root, file))) problems.push(`${file} was removed; ${list} keeps it`);
-    else if (checksumOf(file) !== checksum)
+    else if (checksumOf(readFileSync(path.join(root, file), 'utf8')) !== checksum)
       problems.push(`${file} was changed; ${list} keeps it: make the change in a new migration`);
   }
 }
@@ -33,8 +33,3 @@ for (const file of globSync('services/*/migrations/*.sql', { cwd: root })) {
 
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.exitCode = problems.length === 0 ? 0 : 1;
-
-function checksumOf(file: string): string {
-  const text = readFileSync(path.join(root, file), 'utf8').replaceAll('\r\n', '\n');
-  return createHash('sha256').update(text).digest('hex');
-}
