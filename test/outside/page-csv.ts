@@ -57,10 +57,12 @@ async function unsaved(page: Page): Promise<string[]> {
   )) {
     await page.goto(link);
     await settle(page);
-    const buttons = (await shownIn(page, 'button')).filter((text) => text === 'Save as CSV');
-    const tables = await page.$$('table');
-    if (tables.length !== buttons.length)
-      wrong.push(`${link}: ${tables.length} tables, ${buttons.length} buttons`);
+    // At one moment: runs of traces come while the page is read.
+    const [tables, buttons] = (await page.evaluate(`[
+      document.querySelectorAll('table').length,
+      [...document.querySelectorAll('button')].filter((each) => each.innerText === 'Save as CSV').length,
+    ]`)) as [number, number];
+    if (tables !== buttons) wrong.push(`${link}: ${tables} tables, ${buttons} buttons`);
   }
   return wrong;
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
@@ -169,6 +170,23 @@ describe('the key of a program', () => {
     expect(await programs.principalOf(next)).toBeUndefined();
     expect(await programs.principalOf(repeated)).toBeDefined();
     expect((await programs.renew(next)).body.error).toBe('invalid_grant');
+  });
+
+  it('has its first use noted when its row was locked meanwhile', async () => {
+    const ada = await programs.person();
+    const { key: before } = await programs.keyOf(ada.cookie);
+    const id = await programs.idOf(before);
+    const key = String((await programs.renew(before)).body['access_token']);
+    const used = async (): Promise<number> =>
+      (await tenants.rows('select from tenant.api_keys where id = $1 and secret_used', [id])).length;
+    await tenants.rows('begin');
+    await tenants.rows('select from tenant.api_keys where id = $1 for update', [id]);
+    expect(await programs.principalOf(key)).toBeDefined();
+    // Longer than until the first write.
+    await sleep(1_500);
+    await tenants.rows('rollback');
+    expect(await used()).toBe(0);
+    await eventually(async () => expect(await used()).toBe(1));
   });
 
   it('ends when a text is renewed that was renewed before, and whose successor is used', async () => {

@@ -88,13 +88,20 @@ export class ApiKeySystemStore {
     });
   }
 
-  /** Notes that the present secrets of keys are used. */
-  async noteFirstUse(ids: readonly string[]): Promise<void> {
-    await this.#pool.query(
-      `update tenant.api_keys set secret_used = true where id = any(array(
-         select id from tenant.api_keys where id = any($1) and not secret_used for update skip locked))`,
+  /**
+   * Notes that the present secrets of keys are used. Returns those whose rows are locked, as by {@link touch} for the same
+   * request.
+   */
+  async noteFirstUse(ids: readonly string[]): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      `with changed as (
+         update tenant.api_keys set secret_used = true where id = any(array(
+           select id from tenant.api_keys where id = any($1) and not secret_used for update skip locked))
+         returning id)
+       select id from tenant.api_keys where id = any($1) and not secret_used and id not in (select id from changed)`,
       [ids],
     );
+    return rows.map(({ id }) => id);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
+import { eventually } from '@gatehouse/test/eventually';
 import { LastUse } from './last-use.ts';
 
 describe('noting the last use of keys', () => {
@@ -52,5 +53,20 @@ describe('noting the last use of keys', () => {
     failing = true;
     await note('a');
     expect(warn).toHaveBeenCalledTimes(2);
+  });
+
+  it('writes again, after a pause, what failed and what the write returned', async () => {
+    const written: (readonly string[])[] = [];
+    const touch = async (ids: readonly string[]): Promise<readonly string[]> => {
+      written.push(ids);
+      if (written.length === 1) throw new Error('away');
+      return ids.filter((id) => id === 'locked' && written.length < 3);
+    };
+    const lastUse = new LastUse({ touch, log: createLogger('test', 'silent'), pauseMs: 0 });
+    lastUse.note('a');
+    lastUse.note('locked');
+    await eventually(() => expect(written).toEqual([['a'], ['locked', 'a'], ['locked']]));
+    await lastUse.stop();
+    expect(written).toHaveLength(3);
   });
 });

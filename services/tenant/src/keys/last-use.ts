@@ -2,8 +2,11 @@ import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 
 export interface LastUseOptions {
-  /** Writes the time of use of up to `maxPerWrite` ids, unless another replica has written one lately. */
-  touch: (ids: readonly string[]) => Promise<void>;
+  /**
+   * Writes the time of use of up to `maxPerWrite` ids, unless another replica has written one lately. May return ids to
+   * write again.
+   */
+  touch: (ids: readonly string[]) => Promise<readonly string[]> | Promise<void>;
   log: Logger;
   /** As the log names them: API keys, by default. */
   of?: string;
@@ -19,8 +22,8 @@ const pauseMs = 1_000;
 
 /**
  * Records when keys are used, off the request path: at once if nothing was written lately, and else together with all
- * that are used until the next write. A lost time of use does no harm, so only the first of several failures in a row is
- * logged.
+ * that are used until the next write. A failed write is repeated; of several failures in a row only the first
+ * is logged.
  */
 export class LastUse {
   readonly #options: LastUseOptions;
@@ -40,7 +43,7 @@ export class LastUse {
     if (!this.#isRunning) this.#writing = this.#run();
   }
 
-  /** Resolves when all is written. */
+  /** Resolves when all is written, or has failed once more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -51,8 +54,9 @@ export class LastUse {
     while (this.#waiting.size > 0) {
       const ids = [...this.#waiting.values().take(maxPerWrite)];
       for (const id of ids) this.#waiting.delete(id);
-      await this.#write(ids);
-      if (this.#waiting.size < maxPerWrite) await this.#pause();
+      const left = await this.#write(ids);
+      if (!this.#stopping.signal.aborted) for (const id of left) this.note(id);
+      if (left.length > 0 || this.#waiting.size < maxPerWrite) await this.#pause();
     }
     this.#isRunning = false;
   }
@@ -62,14 +66,17 @@ export class LastUse {
     return sleep(ms, this.#stopping.signal).catch(() => undefined);
   }
 
-  async #write(ids: readonly string[]): Promise<void> {
+  /** Returns the ids that are to be written again. */
+  async #write(ids: readonly string[]): Promise<readonly string[]> {
     try {
-      await this.#options.touch(ids);
+      const left = await this.#options.touch(ids);
       this.#failing = false;
+      return left ?? [];
     } catch (error) {
       const { log, of = 'API keys' } = this.#options;
       if (!this.#failing) log.warn({ err: error }, `failed to record the last use of ${of}`);
       this.#failing = true;
+      return ids;
     }
   }
 }
