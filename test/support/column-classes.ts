@@ -54,7 +54,8 @@ const tenant: Record<string, Table> = {
   changes: { neutral: 'xid at tenant_id key_id' },
   device_logins: {
     personal: 'client_ip network wide_network',
-    neutral: 'id device_sha256 user_sha256 client_id created_at expires_at polled_at decided_at session_id',
+    neutral: `id device_sha256 user_sha256 client_id created_at expires_at polled_at decided_at session_id
+      is_known`,
   },
   issuer_logouts: { personal: 'iss sub sid', neutral: 'id ended_at' },
   limit_holders: { neutral: 'id seen_at' },

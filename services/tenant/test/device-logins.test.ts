@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { deviceGrant } from '@gatehouse/contract/device-logins';
 import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
@@ -200,47 +200,65 @@ describe('a program', () => {
     expect((await start(network)).status).toBe(200);
   });
 
-  it('waits beside 999 others of its wide network at most, from whatever network', async () => {
-    await tenants.rows(
-      `insert into tenant.device_logins
-         (id, device_sha256, user_sha256, client_id, network, wide_network, expires_at)
-       select gen_random_uuid(), sha256((n || 'wide')::bytea), sha256((n || 'wide')::bytea), 'wide',
-         'network ' || n, '2001:db8:9::/48', now() + interval '1 minute' from generate_series(1, $1::int) as n`,
-      [mostDeviceLogins.ofWideNetwork - 2],
-    );
-    const start = (network: string) => programs.send('/login/device', { client_id: 'a' }, { network });
-    const networks = ['2001:db8:9:1::1', '2001:db8:9:2::1', '2001:db8:9:3::1', '2001:db8:9:4::1'];
-    const answers = await Promise.all(networks.map(start));
-    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b);
-    expect(statuses).toEqual([200, 200, 429, 429]);
-    expect((await start('2001:db8:a:1::1')).status).toBe(200);
-    await tenants.rows(`delete from tenant.device_logins where client_id = 'wide'`);
-    expect((await start('2001:db8:9:5::1')).status).toBe(200);
-  });
+  describe('beside as many others as may wait', () => {
+    const known = ['198.18.7.1', '198.18.8.1'];
 
-  it('doesn’t start when too many wait, but from a network that has logged in', async () => {
-    const known = '198.18.7.1';
-    await programs.logIn((await tenants.makeKey(tenant.admin)).key, undefined, known);
-    await eventually(async () =>
-      expect(
-        await tenants.rows('select network from tenant.login_networks where network = $1', [known]),
-      ).toHaveLength(1),
-    );
-    const fill = `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, expires_at)
-      select gen_random_uuid(), sha256(n::text::bytea), sha256(n::text::bytea), 'many', now() + interval '1 minute'
-      from generate_series(1, $1::int) as n`;
-    await tenants.rows(fill, [mostDeviceLogins.ofUnknown]);
-    await programs.start({ network: known });
-    const full = await programs.send('/login/device', { client_id: 'a' });
-    expect(full).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } });
-    expect(full.headers.get('retry-after')).toBe('10');
-    const many = (change: string) =>
-      tenants.rows(`update tenant.device_logins set ${change} where client_id = 'many'`);
-    await many('decided_at = now()');
-    await programs.start();
-    await many('decided_at = null, expires_at = now()');
-    await programs.start();
-    await tenants.rows(`delete from tenant.device_logins where client_id = 'many'`);
+    beforeAll(async () => {
+      for (const network of known)
+        await programs.logIn((await tenants.makeKey(tenant.admin)).key, undefined, network);
+      await eventually(async () =>
+        expect(
+          await tenants.rows('select network from tenant.login_networks where network = any($1)', [known]),
+        ).toHaveLength(2),
+      );
+    });
+    beforeEach(() => tenants.rows('delete from tenant.device_logins'));
+    afterAll(() => tenants.rows('delete from tenant.device_logins'));
+
+    /** Logins of all places of one kind, of as many wide networks. */
+    const fill = (kind: { isKnown: boolean; wideNetworks: number }) =>
+      tenants.rows(
+        `insert into tenant.device_logins
+           (id, device_sha256, user_sha256, client_id, network, wide_network, is_known, expires_at)
+         select gen_random_uuid(), sha256((n || $2::boolean::text)::bytea), sha256((n || $2::text)::bytea), 'many',
+           'network ' || n, 'wide ' || n % $3, $2, now() + interval '1 minute'
+         from generate_series(1, $1::int) as n`,
+        [mostDeviceLogins[kind.isKnown ? 'ofKnown' : 'ofUnknown'], kind.isKnown, kind.wideNetworks],
+      );
+    const count = async (isKnown: boolean) => {
+      const rows = await tenants.rows('select from tenant.device_logins where is_known = $1', [isKnown]);
+      return rows.length;
+    };
+
+    it('gets a place that a wide network with more loses, also among networks that have logged in', async () => {
+      const { ofKnown, ofUnknown } = mostDeviceLogins;
+      for (const isKnown of [false, true]) await fill({ isKnown, wideNetworks: 20 });
+      const started = [await programs.start({ network: known[0] ?? '' }), await programs.start()];
+      expect([await count(true), await count(false)]).toEqual([ofKnown, ofUnknown]);
+      for (const one of started)
+        expect(await programs.poll(one)).toMatchObject({ body: { error: 'authorization_pending' } });
+      const lost = await tenants.rows<{ count: number }>(
+        `select count(*)::int as count from tenant.device_logins where client_id = 'many'
+         group by is_known, wide_network order by count limit 3`,
+      );
+      expect(lost.map(({ count: left }) => left)).toEqual([499, 499, 500]);
+    });
+
+    it('gets 503 when others have as few, and takes no place of the other kind', async () => {
+      await fill({ isKnown: false, wideNetworks: mostDeviceLogins.ofUnknown });
+      await programs.start({ network: known[0] ?? '' });
+      const full = await programs.send('/login/device', { client_id: 'a' });
+      expect(full).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } });
+      expect(full.headers.get('retry-after')).toBe('10');
+      await fill({ isKnown: true, wideNetworks: mostDeviceLogins.ofKnown });
+      const late = { network: known[1] ?? '' };
+      expect((await programs.send('/login/device', { client_id: 'a' }, late)).status).toBe(503);
+      const many = (change: string) => tenants.rows(`update tenant.device_logins set ${change}`);
+      await many('decided_at = now()');
+      await programs.start();
+      await many('decided_at = null, expires_at = now()');
+      await programs.start(late);
+    });
   });
 });
 

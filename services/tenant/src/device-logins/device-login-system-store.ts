@@ -35,19 +35,21 @@ export class DeviceLoginSystemStore {
 
   /**
    * Inserts logins together. Returns null for each, or the bound of {@link mostDeviceLogins} that it is beyond: that of
-   * all also for a code that is taken. Networks that log in with success have a share that no others can take.
+   * all also for a code that is taken. Beyond the bound of all, the networks with the most logins lose their last ones.
    */
   async insert(logins: readonly NewDeviceLogin[]): Promise<(TooManyWait | null)[]> {
-    const rows = await withTransaction(this.#pool, async (db) => {
+    return withTransaction(this.#pool, async (db) => {
       // Replicas count one after the other: each sees the logins that another one has added.
       await db.query(`select pg_advisory_xact_lock(hashtextextended('device logins', 0))`);
-      return insertWithin(db, logins);
-    });
-    const inserted = new Map(rows.map(({ id, isInserted }) => [id, isInserted]));
-    return logins.map(({ id }) => {
-      const isInserted = inserted.get(id);
-      if (isInserted === undefined) return 'ofNetwork';
-      return isInserted ? null : 'ofAll';
+      const inserted = new Map(
+        (await insertWithin(db, logins)).map(({ id, isInserted }) => [id, isInserted]),
+      );
+      const removed = new Set(await removeSurplus(db));
+      return logins.map(({ id }) => {
+        const isInserted = inserted.get(id);
+        if (isInserted === undefined) return 'ofNetwork';
+        return isInserted && !removed.has(id) ? null : 'ofAll';
+      });
     });
   }
 
@@ -117,7 +119,7 @@ async function insertWithin(
 ): Promise<{ id: string; isInserted: boolean }[]> {
   const { rows } = await db.query<{ id: string; isInserted: boolean }>(
     `with given as (
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place,
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
          row_number() over (partition by network order by place) as nth
        from unnest($1::uuid[], $2::bytea[], $3::bytea[], $4::text[], $5::text[], $6::text[], $7::text[])
          with ordinality
@@ -126,36 +128,20 @@ async function insertWithin(
        select network, counted.count, exists (
          select from tenant.login_networks
          where login_networks.network = networks.network
-           and last_login_at > now() - make_interval(days => $14)) as known
+           and last_login_at > now() - make_interval(days => $11)) as is_known
        from (select distinct network from given) as networks cross join lateral (
          select count(*) from tenant.device_logins
          where device_logins.network = networks.network and decided_at is null and expires_at > now()) as counted),
-     of_networks as (
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, place, known,
-         row_number() over (partition by wide_network, known order by place) as nth
-       from given join waiting using (network)
-       where nth + waiting.count <= case when known then $12::int else $8::int end),
-     waiting_widely as (
-       select wide_network, counted.count
-       from (select distinct wide_network from of_networks) as networks cross join lateral (
-         select count(*) from tenant.device_logins
-         where device_logins.wide_network = networks.wide_network and decided_at is null
-           and expires_at > now()) as counted),
      within as (
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, known,
-         row_number() over (order by known desc, place) as nth
-       from of_networks join waiting_widely using (wide_network)
-       where known or nth + waiting_widely.count <= $9),
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, is_known
+       from given join waiting using (network)
+       where nth + waiting.count <= case when is_known then $9::int else $8::int end),
      inserted as (
        insert into tenant.device_logins
-         (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, expires_at)
-       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network,
-         now() + make_interval(mins => $11)
-       from within
-       where nth + (
-         select count(*) from tenant.device_logins where expires_at > now() and decided_at is null)
-         <= case when known then $10::int else $13::int end
-       on conflict do nothing returning id)
+         (id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, is_known, expires_at)
+       select id, device_sha256, user_sha256, client_id, client_ip, network, wide_network, is_known,
+         now() + make_interval(mins => $10)
+       from within on conflict do nothing returning id)
      select within.id, inserted.id is not null as "isInserted" from within left join inserted using (id)`,
     [
       logins.map(({ id }) => id),
@@ -165,10 +151,32 @@ async function insertWithin(
       logins.map(({ clientIp }) => clientIp),
       logins.map(({ network }) => network),
       logins.map(({ wideNetwork }) => wideNetwork),
-      ...[mostDeviceLogins.ofNetwork, mostDeviceLogins.ofWideNetwork, mostDeviceLogins.ofAll],
-      deviceLoginLife.minutes,
-      ...[mostDeviceLogins.ofKnownNetwork, mostDeviceLogins.ofUnknown, loginNetworkDays],
+      ...[mostDeviceLogins.ofNetwork, mostDeviceLogins.ofKnownNetwork],
+      ...[deviceLoginLife.minutes, loginNetworkDays],
     ],
   );
   return rows;
+}
+
+/**
+ * Deletes the logins that are beyond the bounds of known and of unknown networks, and returns their ids: first the last
+ * ones of the wide networks with the most, so that a login of a network with few always finds a place.
+ */
+async function removeSurplus(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `with waiting as (
+       select id, created_at, is_known,
+         row_number() over (partition by is_known, wide_network order by created_at, id) as nth
+       from tenant.device_logins where expires_at > now() and decided_at is null),
+     placed as (
+       select id, is_known, row_number() over (partition by is_known order by nth, created_at, id) as place
+       from waiting)
+     delete from tenant.device_logins where id = any(array(
+       select id from tenant.device_logins where id = any(array(
+         select id from placed where place > case when is_known then $1::int else $2::int end))
+       order by id for update skip locked))
+     returning id`,
+    [mostDeviceLogins.ofKnown, mostDeviceLogins.ofUnknown],
+  );
+  return rows.map(({ id }) => id);
 }

@@ -4,13 +4,12 @@ import { randomBytes } from 'node:crypto';
 export const deviceLoginLife = { minutes: 10, intervalSeconds: 5 } as const;
 
 /**
- * The most programs that wait at once: of all networks (8 MB), of those that have not logged in with success lately, of
- * a wide network, and of one. One that has logged in has more places, which its neighbours can't take.
+ * The most programs that wait at once: of networks that have logged in with success lately, of all others (8 MB together),
+ * and of one network of each kind.
  */
 export const mostDeviceLogins = {
-  ofAll: 20_000,
-  ofUnknown: 15_000,
-  ofWideNetwork: 1_000,
+  ofKnown: 10_000,
+  ofUnknown: 10_000,
   ofKnownNetwork: 1_000,
   ofNetwork: 100,
 } as const;
@@ -38,7 +37,7 @@ export interface NewDeviceLogin {
   /** As the program calls itself. */
   clientId: string;
   clientIp: string | null;
-  /** Programs that wait are counted by both. */
+  /** Programs that wait are counted by the network, and share places by the wide one. */
   network: string;
   wideNetwork: string;
 }
