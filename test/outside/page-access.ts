@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { sleep } from '@gatehouse/kit/clock';
 import { launchBrowser } from './browser.ts';
 import {
   api,
+  choose,
   click,
   credentials,
   faults,
@@ -17,6 +19,11 @@ import { check, mustHold } from './step.ts';
 
 /** A step of `make test-outside` (32-pages.sh): keys and sessions of a person, and the way back after a logout. */
 
+interface Settings {
+  previews: { enabled: boolean };
+  user_keys: { max: number };
+}
+
 const browser = await launchBrowser();
 try {
   const page = await browser.newPage();
@@ -31,6 +38,27 @@ try {
       patience,
     );
     return mustHold((await page.$('#key')) !== null, await textOf(page, 'body'));
+  });
+
+  await check('an admin changes the settings of the tenant', async () => {
+    const before = await api<Settings>('/v1/tenant/settings', credentials.admin_key);
+    await logInAfresh(page, credentials.admin_key, '/app/settings');
+    await settle(page);
+    const wrong = await faults(page);
+    await choose(page, 'Previews of runs', before.body.previews.enabled ? 'off' : 'on');
+    await fill(page, 'Keys for each user', '0');
+    await click(page, 'Save');
+    await page.waitForFunction(`/Saved/.test(document.body.textContent)`, patience);
+    const after = await api<Settings>('/v1/tenant/settings', credentials.admin_key);
+    const { previews, user_keys: keys } = before.body;
+    await api('/v1/tenant/settings', credentials.admin_key, before.body, 'PATCH');
+    const expected = {
+      ...before.body,
+      previews: { ...previews, enabled: !previews.enabled },
+      user_keys: { ...keys, max: keys.max * 10 },
+    };
+    if (!isDeepStrictEqual(after.body, expected)) wrong.push(JSON.stringify(after.body));
+    return holdsNothing(wrong);
   });
 
   await check('a user makes and revokes a key of their own, and ends their session', async () => {

@@ -70,9 +70,10 @@ export async function api<Answer>(
   target: string,
   key: string,
   body?: unknown,
+  method = body === undefined ? 'GET' : 'POST',
 ): Promise<{ status: number; body: Answer }> {
   const response = await fetch(origin + target, {
-    method: body === undefined ? 'GET' : 'POST',
+    method,
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });

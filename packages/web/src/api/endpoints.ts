@@ -32,7 +32,13 @@ import type { OwnerModel } from '@gatehouse/contract/owner-models';
 import type { ProviderDeployment } from '@gatehouse/contract/owner-providers';
 import type { SystemState } from '@gatehouse/contract/owner-system';
 import type { CurrentSession, Session } from '@gatehouse/contract/sessions';
-import type { createTenant, PatchTenant, Tenant } from '@gatehouse/contract/tenants';
+import type {
+  createTenant,
+  OwnSettings,
+  PatchOwnSettings,
+  PatchTenant,
+  Tenant,
+} from '@gatehouse/contract/tenants';
 import type { Trace, tracePage } from '@gatehouse/contract/traces';
 import type { WireTransfer } from '@gatehouse/contract/transfers';
 import type { CostSummary, UsageSummary } from '@gatehouse/contract/usage';
@@ -111,6 +117,8 @@ export interface Endpoints {
   'POST /v1/me/api-keys/{id}/revoke': { body: object; answer: OwnKey };
   'GET /v1/me/sessions': { query: Query<Paged>; answer: List<OwnSession> };
   'DELETE /v1/me/sessions/{id}': { answer: undefined };
+  'GET /v1/tenant/settings': { answer: OwnSettings };
+  'PATCH /v1/tenant/settings': { body: PatchOwnSettings; answer: OwnSettings };
   'GET /v1/audit-log': {
     query: Query<Paged | 'actor' | 'action' | 'from' | 'to'>;
     answer: List<AuditEntry>;

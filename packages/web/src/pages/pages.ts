@@ -18,6 +18,7 @@ import { listed, pageAt, sections, type Page } from './page.ts';
 import { Playground } from './playground.tsx';
 import { Providers } from './providers.tsx';
 import { Sessions } from './sessions.tsx';
+import { Settings } from './settings.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { System } from './system.tsx';
 import { Tenants } from './tenants.tsx';
@@ -65,6 +66,7 @@ const ofTenant = [
   { path: '/app/transfers', title: 'Transfers', needs: { scope: 'transfers.write' }, component: Transfers },
   { path: '/app/sessions', title: 'Sessions', needs: admin, component: Sessions },
   { path: '/app/audit', title: 'Audit log', needs: admin, component: Audit },
+  { path: '/app/settings', title: 'Settings', needs: { scope: 'keys.write' }, component: Settings },
 ] as const;
 
 const ofPlatform = [

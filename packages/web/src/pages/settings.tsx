@@ -1,0 +1,114 @@
+import type { OwnSettings, PatchOwnSettings } from '@gatehouse/contract/tenants';
+import { useState } from 'preact/hooks';
+import { useAction } from '../api/use-action.ts';
+import { useAnswer } from '../api/use-answer.ts';
+import { ActionForm } from '../parts/action-form.tsx';
+import { Choice, TextField } from '../parts/fields.tsx';
+import { KnownAnswer } from '../parts/known-answer.tsx';
+
+const onOff = { on: 'on', off: 'off' };
+
+/** The settings of the tenant that its admins change. */
+export function Settings() {
+  const known = useAnswer('GET /v1/tenant/settings', {});
+  return <KnownAnswer known={known}>{(settings) => <SettingsForm settings={settings} />}</KnownAnswer>;
+}
+
+/** The fields as text. */
+type Draft = ReturnType<typeof draftOf>;
+
+function draftOf({ timezone, previews, user_keys: keys }: OwnSettings) {
+  return {
+    timezone,
+    previews: previews.enabled ? 'on' : 'off',
+    chars: String(previews.max_chars),
+    keys: keys.enabled ? 'on' : 'off',
+    keysEach: String(keys.max),
+    days: String(keys.max_days),
+  };
+}
+
+/** The members that the person has changed: others may have been changed elsewhere. */
+function changesOf(before: Draft, draft: Draft): PatchOwnSettings {
+  const isChanged = (name: keyof Draft): boolean => draft[name] !== before[name];
+  const { timezone, previews, chars, keys, keysEach, days } = draft;
+  return {
+    ...(isChanged('timezone') && { timezone }),
+    previews: {
+      ...(isChanged('previews') && { enabled: previews === 'on' }),
+      ...(isChanged('chars') && { max_chars: Number(chars) }),
+    },
+    user_keys: {
+      ...(isChanged('keys') && { enabled: keys === 'on' }),
+      ...(isChanged('keysEach') && { max: Number(keysEach) }),
+      ...(isChanged('days') && { max_days: Number(days) }),
+    },
+  };
+}
+
+function SettingsForm({ settings }: { settings: OwnSettings }) {
+  const [stored, setStored] = useState(() => draftOf(settings));
+  const [draft, setDraft] = useState(stored);
+  const [note, setNote] = useState('');
+  const set = (change: Partial<Draft>): void => {
+    setDraft((last) => ({ ...last, ...change }));
+    setNote('');
+  };
+  const patch = useAction('PATCH /v1/tenant/settings');
+  const submit = async (): Promise<void> => {
+    setNote('');
+    const settingsNow = await patch.run({ body: changesOf(stored, draft) });
+    if (settingsNow === null) return;
+    setStored(draftOf(settingsNow));
+    setDraft(draftOf(settingsNow));
+    setNote('Saved. Services use it within 5 seconds.');
+  };
+  return (
+    <>
+      <ActionForm label="Save" action={patch} submit={submit}>
+        <TextField
+          label="Time zone"
+          value={draft.timezone}
+          onChange={(timezone) => set({ timezone })}
+          isRequired
+          hint="As in Europe/Berlin: days of costs, budgets and pages begin there"
+        />
+        <Choice
+          label="Previews of runs"
+          value={draft.previews}
+          onChange={(previews) => set({ previews })}
+          options={onOff}
+          hint="The beginning of each prompt and answer, in traces"
+        />
+        <TextField
+          label="Characters of a preview"
+          value={draft.chars}
+          onChange={(chars) => set({ chars })}
+          isRequired
+          isWhole
+        />
+        <Choice
+          label="Keys that users make for themselves"
+          value={draft.keys}
+          onChange={(keys) => set({ keys })}
+          options={onOff}
+        />
+        <TextField
+          label="Keys for each user"
+          value={draft.keysEach}
+          onChange={(keysEach) => set({ keysEach })}
+          isRequired
+          isWhole
+        />
+        <TextField
+          label="Longest life of such a key, in days"
+          value={draft.days}
+          onChange={(days) => set({ days })}
+          isRequired
+          isWhole
+        />
+      </ActionForm>
+      <p role="status">{note}</p>
+    </>
+  );
+}
