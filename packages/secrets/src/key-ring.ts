@@ -1,4 +1,11 @@
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 /**
  * Envelope encryption with AES-256-GCM (NIST SP 800-38D). Each value gets a fresh data key; the data key is wrapped by
@@ -109,14 +116,34 @@ export class KeyRing {
    * rotation as long as its key is in the ring. `context` keeps hashes of different uses and tenants apart.
    */
   hashes(text: string, context: string): [current: string, ...older: string[]] {
-    const hash = (id: string): string => {
-      // Separate keys for hashing and encryption (NIST SP 800-57, part 1, 5.2).
-      const key = Buffer.from(hkdfSync('sha256', this.#keyOf(id), '', 'gatehouse hash', keyBytes));
-      const contextKey = createHmac('sha256', key).update(context).digest();
-      return `${id}:${createHmac('sha256', contextKey).update(text).digest('base64url')}`;
-    };
+    const hash = (id: string): string => hashBy(id, this.#hashKeyOf(id, context), text);
     const older = [...this.#keys.keys()].filter((id) => id !== this.#current);
     return [hash(this.#current), ...older.map(hash)];
+  }
+
+  /** Hashes of many texts of one context, as `hashes` returns them, and their check. Keys are derived when needed. */
+  hasher(context: string): Hasher {
+    const keys = new Map<string, Buffer>();
+    const keyOf = (id: string): Buffer => {
+      const key = keys.get(id) ?? this.#hashKeyOf(id, context);
+      keys.set(id, key);
+      return key;
+    };
+    return {
+      hash: (text) => hashBy(this.#current, keyOf(this.#current), text),
+      matches: (text, hash) => {
+        const id = hash.slice(0, Math.max(0, hash.indexOf(':')));
+        if (!this.#keys.has(id)) return null;
+        const [expected, actual] = [Buffer.from(hashBy(id, keyOf(id), text)), Buffer.from(hash)];
+        return expected.length === actual.length && timingSafeEqual(expected, actual);
+      },
+    };
+  }
+
+  /** Separate keys for hashing and encryption (NIST SP 800-57, part 1, 5.2). */
+  #hashKeyOf(id: string, context: string): Buffer {
+    const key = Buffer.from(hkdfSync('sha256', this.#keyOf(id), '', 'gatehouse hash', keyBytes));
+    return createHmac('sha256', key).update(context).digest();
   }
 
   #keyOf(id: string): Buffer {
@@ -124,6 +151,18 @@ export class KeyRing {
     if (key === undefined) throw new Error(`the key ring has no key ${id}`);
     return key;
   }
+}
+
+/** Keyed hashes of the texts of one context. */
+export interface Hasher {
+  /** By the first key of the ring. */
+  hash: (text: string) => string;
+  /** Whether a hash is that of a text, in constant time; null if its key is not in the ring. */
+  matches: (text: string, hash: string) => boolean | null;
+}
+
+function hashBy(keyId: string, key: Buffer, text: string): string {
+  return `${keyId}:${createHmac('sha256', key).update(text).digest('base64url')}`;
 }
 
 const version = 1;

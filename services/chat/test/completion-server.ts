@@ -5,6 +5,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { RouteMatcher } from '@gatehouse/contract/match';
 import { noRoute } from '@gatehouse/http/app';
 import { BodyBudget } from '@gatehouse/kit/body-budget';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { sendError } from '@gatehouse/http/reply';
 import { requestContext } from '@gatehouse/http/request-context';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
@@ -51,7 +52,10 @@ export class CompletionServer {
     const secrets = Object.fromEntries(
       known.providers.flatMap(secretsOf).map((named) => [named, 'provider-key']),
     );
-    const providers = new ProviderRegistry({ catalogue: known, secrets, metrics: registry });
+    const providers = new ProviderRegistry({
+      ...{ catalogue: known, secrets, metrics: registry },
+      keyRing: KeyRing.parse(newKeyRing('k')),
+    });
     const server = createServer();
     const made = new CompletionServer(server, providers);
     const handlers = completionHandlers(await made.#dependencies(known, registry));

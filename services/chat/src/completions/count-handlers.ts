@@ -128,7 +128,7 @@ async function readCounted(
   );
   const tools = await withTools(dependencies, { dialect, actor, ...read });
   const seals = await withSeals(dependencies, { dialect, text, target: read.target, tenantId, settings });
-  return { dialect, ...read, tools, seals };
+  return { dialect, ...read, tools, seals, macs: dependencies.providers.sealMacs(tenantId) };
 }
 
 /** The request with everything that it names, and its models. */

@@ -7,6 +7,7 @@ import type { ApiName } from '../dialects/dialects.ts';
 import { translatedFailure, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
+import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tools.ts';
 import type { Translation } from '../translation/translation.ts';
 import { LargeWork } from '../wire/large-work.ts';
@@ -24,6 +25,8 @@ export interface Counted {
   tools: TurnTools | null;
   /** The makers of the client's seals; null where there is one maker. */
   seals: RunSeals | null;
+  /** See `ProviderRegistry.sealMacs`. */
+  macs: Hasher;
 }
 
 interface CountOptions {
@@ -37,8 +40,8 @@ interface CountOptions {
 }
 
 /** Whether the providers of a model's API count tokens. */
-export function hasCounts({ dialect }: Counted, model: Model): boolean {
-  const translation = translationFor(dialect.name, model);
+export function hasCounts({ dialect, macs }: Counted, model: Model): boolean {
+  const translation = translationFor(dialect.name, model, { macs });
   return translation === null || translation.countName !== null;
 }
 
@@ -49,7 +52,8 @@ export async function countRequest(
   options: CountOptions,
 ): Promise<CountRequest | null> {
   const { counts, name } = counted.dialect;
-  const translation = translationFor(name, model, { account: () => options.account });
+  const { macs } = counted;
+  const translation = translationFor(name, model, { macs, account: () => options.account });
   const copied = (bytes: number): void => counted.source.copied(bytes);
   const write = (): Pieces => bodyFor(counted, model, { ...options, isTranslated: translation !== null });
   if (translation === null)

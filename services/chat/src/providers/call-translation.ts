@@ -5,6 +5,7 @@ import type { ApiName } from '../dialects/dialects.ts';
 import { concernsRequest } from '../dialects/error-words.ts';
 import { limitNameAt } from '../dialects/limit-names.ts';
 import type { KnownThoughts } from '../translation/sealed-thoughts.ts';
+import type { Hasher } from '@gatehouse/secrets/key-ring';
 import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
 import { LargeWork } from '../wire/large-work.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
@@ -12,6 +13,8 @@ import { ProviderFailure } from './provider-failure.ts';
 import { Pieces } from '../wire/pieces.ts';
 
 interface TranslationOptions {
+  /** See `ProviderRegistry.sealMacs`. */
+  macs: Hasher;
   sealSummary?: ((summary: string) => string) | undefined;
   summarises?: boolean;
   /** The account that alone reads the seals of the thoughts which the call brings: that of its key. */
@@ -26,13 +29,14 @@ interface TranslationOptions {
 export function translationFor(
   client: ApiName,
   model: Model,
-  { sealSummary, summarises = false, account = () => null }: TranslationOptions = {},
+  { macs, sealSummary, summarises = false, account = () => null }: TranslationOptions,
 ): Translation | null {
   if (client === model.api && !summarises) return null;
   const facts = {
     get account(): string | null {
       return account();
     },
+    macs,
     name: model.upstreamModel,
     maxOutputTokens: model.max_output_tokens ?? null,
     reasoning: model.reasoning ?? true,

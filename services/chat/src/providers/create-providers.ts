@@ -36,9 +36,10 @@ export function createProviders(
     catalogue,
     secrets: config.providerSecrets,
     metrics: registry,
+    keyRing,
     log,
     onKeyFailing: (provider, key) => alerts.providerKeyFailing(provider, key),
-    ownKeys: { keyRing, note: (id, use) => uses.note(id, use) },
+    ownKeys: { note: (id, use) => uses.note(id, use) },
   });
   const reports = new ProviderReports({ registry: providers, pool, instanceId, log });
   return {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueTrace } from '@gatehouse/kit/trace-context';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
@@ -68,6 +69,7 @@ function setUp(x_simulator: object, fields: object = {}, broken: object = {}) {
   });
   registry = new ProviderRegistry({
     ...{ catalogue, secrets: { KEY: providerKey }, metrics: createRegistry('test') },
+    keyRing: KeyRing.parse(newKeyRing('k')),
   });
   const body = { model: 'broken', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));

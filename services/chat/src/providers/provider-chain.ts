@@ -146,11 +146,11 @@ export class ProviderChain {
   }
 
   #translationFor(model: Model, rotation: KeyRotation | null): Translation | null {
-    const { api, request } = this.#options;
-    const { sealSummary } = request;
+    const { api, request, providers, tenantId } = this.#options;
+    const [{ sealSummary }, macs] = [request, providers.sealMacs(tenantId)];
     const account = (): string | null => accountOf(model, rotation?.key?.id ?? null);
     return request.operation === 'chat'
-      ? translationFor(api, model, { sealSummary, summarises: this.#summaries.has(model), account })
+      ? translationFor(api, model, { macs, sealSummary, summarises: this.#summaries.has(model), account })
       : null;
   }
 

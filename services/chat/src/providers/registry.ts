@@ -8,6 +8,7 @@ import { isPattern } from '../catalogue/model-names.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '../dialects/dialect.ts';
+import type { Hasher, KeyRing } from '@gatehouse/secrets/key-ring';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
 import type { Breaker } from './breaker.ts';
 import type { Breakers } from './breakers.ts';
@@ -57,15 +58,17 @@ export interface RegistryOptions {
   catalogue: Catalogue;
   secrets: Secrets;
   metrics: Registry;
+  keyRing: KeyRing;
   log?: Logger;
   /** Called when a provider begins to refuse a key of its pool, which is named by its position. */
   onKeyFailing?: (provider: string, position: number) => void;
   /** Absent where no call has an own key of a tenant. */
-  ownKeys?: OwnKeyPoolsOptions;
+  ownKeys?: Omit<OwnKeyPoolsOptions, 'keyRing'>;
 }
 
 /** The deployments of the catalogue: one adapter a provider, one breaker a provider and upstream model. */
 export class ProviderRegistry {
+  readonly #keyRing: KeyRing;
   readonly #metrics: CallMetrics;
   readonly #accesses: ProviderAccesses;
   /** The deployments of the catalogue, by their names. */
@@ -80,9 +83,10 @@ export class ProviderRegistry {
   /** Methods that servers were found to lack. */
   readonly missing = new Rests();
 
-  constructor({ catalogue, secrets, metrics, log, onKeyFailing, ownKeys }: RegistryOptions) {
+  constructor({ catalogue, secrets, metrics, keyRing, log, onKeyFailing, ownKeys }: RegistryOptions) {
+    this.#keyRing = keyRing;
     this.#metrics = new CallMetrics(metrics);
-    this.#ownKeys = ownKeys === undefined ? null : new OwnKeyPools(ownKeys);
+    this.#ownKeys = ownKeys === undefined ? null : new OwnKeyPools({ ...ownKeys, keyRing });
     this.#accesses = new ProviderAccesses({
       ...{ log, onKeyFailing, metrics: this.#metrics, choices: this.#choices },
     });
@@ -177,6 +181,11 @@ export class ProviderRegistry {
   dividesSeals(client: ApiName, hasOwn: boolean): boolean {
     if (this.#divided.has(client)) return true;
     return hasOwn && client === 'responses';
+  }
+
+  /** Hashes by which a tenant's clients prove that marked seals are theirs. */
+  sealMacs(tenantId: string): Hasher {
+    return this.#keyRing.hasher(JSON.stringify(['marked seal', tenantId]));
   }
 
   /** The seals of a request that go to a model with the key of a rotation. */

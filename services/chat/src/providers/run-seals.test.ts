@@ -1,4 +1,5 @@
 import { createRegistry } from '@gatehouse/kit/metrics';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
@@ -78,7 +79,9 @@ describe('the makers of seals', () => {
   ])('are noted where there are two: %s', (_name, entries, divided) => {
     const secrets = { A: 'a', B: 'b', C: 'c', D: 'd' };
     const metrics = createRegistry('test');
-    const registry = new ProviderRegistry({ catalogue: catalogueOf(entries), secrets, metrics });
+    const registry = new ProviderRegistry({
+      ...{ catalogue: catalogueOf(entries), secrets, metrics, keyRing: KeyRing.parse(newKeyRing('k')) },
+    });
     const apis = ['chat', 'responses', 'messages', 'gemini'] as const;
     expect(apis.filter((api) => registry.dividesSeals(api, false))).toEqual(divided);
     expect(registry.dividesSeals('responses', true)).toBe(true);

@@ -6,6 +6,7 @@ import type { Conversation } from './conversation.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
 import type { Steps } from '@gatehouse/kit/steps';
+import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
 
 /** An API of clients and providers: readers and writers of everything that translation passes between two of them. */
@@ -18,6 +19,8 @@ export interface ClientFormat {
   cacheHint?: string;
   /** The ids of calls that thoughts are known by where clients have no place for seals; null where they do. */
   thoughtIds: IdRule | null;
+  /** The client's name for the place of a seal; absent where there is none. */
+  sealPlace?: string;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
   /** The members of a request that its answers repeat; absent where they repeat none. */
@@ -67,6 +70,8 @@ export type SummaryFormat = Pick<ClientFormat, 'writeAnswer' | 'eventWriter'>;
 export interface ModelFacts {
   /** The account that alone reads the seals of its thoughts; null where all do that speak its API. */
   account: string | null;
+  /** Hashes of marked seals, by a key of the tenant. */
+  macs: Hasher;
   /** The provider's name of it. */
   name: string;
   /** The most tokens of an answer; null where the catalogue does not say. */

@@ -85,6 +85,8 @@ export interface Seal {
   text: string;
   /** Whether `text` is the thought itself. */
   isRedacted: boolean;
+  /** The hash in its mark, by the tenant's key; null in a mark of version 0.3.0. Absent where there is no mark. */
+  mac?: string | null;
 }
 
 export interface Tool extends CachePoint {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Fields } from '@gatehouse/kit/fields';
 import { ResponseReader } from '../dialects/gemini/response-reader.ts';
-import { facts } from './samples.ts';
+import { facts, marked } from './samples.ts';
 import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
@@ -73,7 +73,7 @@ describe('a request for a model of Gemini', () => {
   });
 
   it('has the stand-in of Gemini 3 where a signature is missing, and the signature where it is there', async () => {
-    const signed = { type: 'thinking', thinking: 'hm', signature: 'gatehouse.google.t.c2ln' };
+    const signed = { type: 'thinking', thinking: 'hm', signature: marked('google', 'c2ln') };
     const foreign = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
     const partsFor = async (block: Fields, model: object): Promise<unknown> => {
       const content = [
@@ -230,7 +230,7 @@ describe('an answer of Gemini', () => {
     ]);
     const text = Buffer.concat(written).toString();
     expect(text).toContain('{"type":"thinking_delta","thinking":"hm"}');
-    expect(text).toContain('{"type":"signature_delta","signature":"gatehouse.google.t.c2ln"}');
+    expect(text).toContain(`{"type":"signature_delta","signature":"${marked('google', 'c2ln')}"}`);
     expect(text).toContain('"partial_json":"{\\"q\\":1}"');
     expect(text).toContain('"stop_reason":"tool_use"');
     expect(text).toContain('"output_tokens":5,"output_tokens_details":{"thinking_tokens":3}');

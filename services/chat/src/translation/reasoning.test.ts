@@ -1,7 +1,7 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
-import { facts } from './samples.ts';
+import { facts, marked } from './samples.ts';
 import type { KnownThoughts } from './sealed-thoughts.ts';
 import { answerIn, ask, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
@@ -222,7 +222,7 @@ describe('encrypted thoughts of one account for a client of messages', () => {
     ['a whole answer', whole],
     ['a stream', stream],
   ])('go back to it, and to no other one: %s', async (_name, answered) => {
-    const [signature] = /gatehouse\.openai=one\.t\.enc-1/.exec(await answered()) ?? [];
+    const [signature] = /gatehouse\.openai=one:k:[\w-]+\.t\.enc-1/.exec(await answered()) ?? [];
     const thought = { type: 'thinking', thinking: '', signature };
     const messages = [{ role: 'assistant', content: [thought, { type: 'text', text: 'x' }] }, ...ask];
     const sentTo = async (account: string): Promise<string> => {
@@ -257,7 +257,7 @@ describe('thoughts of a model of chat completions for a client of messages', () 
     const message = await said();
     expect(message).toMatchObject({
       content: [
-        { type: 'thinking', thinking: 'So be it', signature: 'gatehouse.chat=deepseek-v4%2E1.t.' },
+        { type: 'thinking', thinking: 'So be it', signature: marked('chat=deepseek-v4%2E1', '') },
         {},
       ],
     });

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { EventReader } from '../dialects/responses/event-reader.ts';
 import { readUsage } from '../usage/usage-reader.ts';
-import { facts } from './samples.ts';
+import { facts, marked } from './samples.ts';
 import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
 
@@ -120,7 +120,7 @@ describe('a turn of Codex with a model of messages', () => {
     {
       type: 'reasoning',
       summary: [{ type: 'summary_text', text: 'hm' }],
-      encrypted_content: 'gatehouse.anthropic.t.c2ln',
+      encrypted_content: marked('anthropic', 'c2ln'),
     },
     { type: 'custom_tool_call', call_id: 'toolu_1', namespace: 'functions', name: 'exec', input: 'pwd' },
     {
@@ -220,7 +220,7 @@ describe('a request for a model of responses', () => {
         {
           role: 'assistant',
           content: [
-            { type: 'thinking', thinking: 'own', signature: 'gatehouse.openai.t.enc' },
+            { type: 'thinking', thinking: 'own', signature: marked('openai', 'enc') },
             { type: 'thinking', thinking: 'foreign', signature: 'c2ln' },
             { type: 'tool_use', id: 'a', name: 'f', input: {} },
           ],

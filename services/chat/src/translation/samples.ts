@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { KeyRing } from '@gatehouse/secrets/key-ring';
 import type { ModelFacts } from './api.ts';
 import type { Answer, AnswerPart } from './answer.ts';
 import {
@@ -13,13 +14,23 @@ import {
   type ToolChoice,
   type Turn,
 } from './conversation.ts';
+import { markedSeal, withMac } from './seals.ts';
 import type { OpenPart, StreamEvent } from './stream-events.ts';
 
 /** Conversations and answers that every API can express. For tests. */
 
+/** Each tenant gets the same marks. */
+const macs = KeyRing.parse(`k:${Buffer.alloc(32).toString('base64')}`).hasher('test');
+
 export const facts: ModelFacts = {
+  macs,
   ...{ account: null, name: 'm-1', maxOutputTokens: 64_000, reasoning: true, sampling: true },
 };
+
+/** A seal in the mark by which a client has it. */
+export function marked(maker: string, sealText: string): string {
+  return markedSeal(withMac({ maker, text: sealText, isRedacted: false }, facts.macs));
+}
 
 /** Line ends to many parsers, but not to those of event streams and JSON. */
 const separator = fc.constantFrom('\u2028', '\u2029', '\u0085', '\v', '\f');

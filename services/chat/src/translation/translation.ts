@@ -17,7 +17,7 @@ import {
   type TranslatedApi,
 } from './api.ts';
 import { chat } from './chat/chat.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation, Seal } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
 import { JsonSource } from '../wire/json-text.ts';
@@ -25,7 +25,7 @@ import { jsonPieces } from '../wire/json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
 import { responses } from './responses/responses.ts';
-import { sealedAt, turnsAt } from './seals.ts';
+import { checkedTurns, sealedAt, turnsAt, withMac } from './seals.ts';
 import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
 import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/steps';
 import type { StreamEvent } from './stream-events.ts';
@@ -138,10 +138,15 @@ class ApiTranslation implements Translation {
     this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
+    const { sealPlace } = this.#client;
+    const given =
+      sealPlace === undefined
+        ? read.turns
+        : await inSteps(checkedTurns(read.turns, this.#facts.macs, sealPlace), inTurn);
     const turns =
       thoughts === undefined || thoughts.size === 0
-        ? read.turns
-        : await inTurn(() => thinkingTurns(read.turns, thoughts));
+        ? given
+        : await inTurn(() => thinkingTurns(given, thoughts));
     const own = await inTurn(() => turnsAt(turns, this.#facts.account));
     const asking = { ...read, turns: own, stream: isStream ?? read.stream };
     const flat = await inSteps(this.#names.flat(asking), inTurn);
@@ -179,9 +184,7 @@ class ApiTranslation implements Translation {
     let usage: Usage | null = null;
     let serviceTier: string | null = null;
     const ofAccount = (event: StreamEvent): StreamEvent =>
-      event.type === 'close' && event.seal !== null
-        ? { ...event, seal: sealedAt(event.seal, this.#facts.account) }
-        : event;
+      event.type === 'close' && event.seal !== null ? { ...event, seal: this.#sealed(event.seal) } : event;
     const write = (events: readonly StreamEvent[]): Buffer[] =>
       events.flatMap((event) => {
         if (event.type === 'usage') ({ usage, serviceTier } = event);
@@ -234,10 +237,17 @@ class ApiTranslation implements Translation {
     return thoughtIds === null ? null : new ThoughtCollector(thoughtIds);
   }
 
+  /** A seal of the provider as the client gets it. */
+  #sealed(seal: Seal | null): Seal | null {
+    const { account, macs } = this.#facts;
+    const made = sealedAt(seal, account);
+    return made === null || this.#client.sealPlace === undefined ? made : withMac(made, macs);
+  }
+
   #restored(answer: Answer): Answer {
     const parts = answer.parts.map((part) => {
       if (part.kind === 'call') return this.#names.called(part);
-      return part.kind === 'thinking' ? { ...part, seal: sealedAt(part.seal, this.#facts.account) } : part;
+      return part.kind === 'thinking' ? { ...part, seal: this.#sealed(part.seal) } : part;
     });
     return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
   }

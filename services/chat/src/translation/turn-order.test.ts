@@ -2,6 +2,7 @@ import type { DialectName } from '@gatehouse/contract/dialects';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Fields } from '@gatehouse/kit/fields';
+import { marked } from './samples.ts';
 import { translator } from './translating.ts';
 import { withResultsBehindCalls } from './turn-order.ts';
 import type { Part, Turn } from './conversation.ts';
@@ -131,7 +132,7 @@ describe('for Anthropic, a turn of thoughts alone', () => {
         reasoning: { effort: 'high' },
         input: [
           user,
-          { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'gatehouse.anthropic.t.x' },
+          { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: marked('anthropic', 'x') },
           user,
         ],
       },

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AppError } from '@gatehouse/kit/errors';
+import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { monotonicMs } from '@gatehouse/kit/clock';
@@ -97,7 +98,10 @@ async function setUp(
     models: [{ id: 'm', provider: 'acme' }],
   });
   const registry = createRegistry('test');
-  providers = new ProviderRegistry({ catalogue, secrets: { KEY: providerKey }, metrics: registry });
+  providers = new ProviderRegistry({
+    ...{ catalogue, secrets: { KEY: providerKey }, metrics: registry },
+    keyRing: KeyRing.parse(newKeyRing('k')),
+  });
   const steps: string[] = [];
   const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }], x_simulator, ...fields };
   const bytes = Buffer.from(JSON.stringify(body));

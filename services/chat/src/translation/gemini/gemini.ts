@@ -10,6 +10,7 @@ import { writeRequest } from './request-writer.ts';
 /** Google's generateContent. */
 export const gemini = {
   thoughtIds: null,
+  sealPlace: '`thoughtSignature`',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),

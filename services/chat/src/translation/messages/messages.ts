@@ -13,6 +13,7 @@ const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tool
 /** Anthropic's messages. */
 export const messages = {
   thoughtIds: null,
+  sealPlace: '`signature` in `thinking` block',
   cacheHint,
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
   eventSource: (facts) => new MessageSource(facts),

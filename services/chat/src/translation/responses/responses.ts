@@ -17,6 +17,7 @@ const counted = [
 /** OpenAI's responses. */
 export const responses = {
   thoughtIds: null,
+  sealPlace: '`encrypted_content` of a `reasoning` item',
   ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords, askedMembers },
   eventSource: (facts) => new ResponseSource(facts),
   eventWriter: (asked) => new ResponseWriter(asked),
