@@ -272,41 +272,6 @@ describe('asking for it', () => {
   });
 });
 
-describe('an export', () => {
-  it.each(['/internal/v1/owner/audit-log/export', '/v1/audit-log/export'])(
-    'streams all entries of the filter, over many pages and months, as %s',
-    async (exported) => {
-      const { id, admin } = await tenants.makeTenant();
-      await tenants.rows(
-        `insert into tenant.audit_log (id, at, action, actor_role, tenant_id, resource_type, resource_id, client_ip)
-         select gen_random_uuid(), now() - make_interval(days => n / 5), 'agent.updated',
-           case when n % 2 = 0 then 'owner' else 'admin' end, $1, 'agent', $1, '192.0.2.1'
-         from generate_series(1, 450) as n`,
-        [id],
-      );
-      const own = exported.startsWith('/v1');
-      const query = `?action=agent.updated${own ? '' : `&tenant_id=${id}`}`;
-      const answer = await tenants.call('GET', `${exported}${query}`, own ? { as: admin } : {});
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
-      const entries = answer.body as unknown as AuditEntry[];
-      expect(new Set(entries.map((entry) => entry.id)).size).toBe(450);
-      const times = entries.map(({ at }) => at);
-      expect(times).toEqual(times.toSorted().toReversed());
-      const addresses = new Set(entries.map(({ client_ip: address }) => address));
-      expect(addresses).toEqual(new Set(own ? ['192.0.2.1', null] : ['192.0.2.1']));
-    },
-  );
-
-  it('is read by admins and owners alone, and takes no page', async () => {
-    const user: As = { ...tenant.admin, role: 'user' };
-    expect((await tenants.call('GET', '/v1/audit-log/export', { as: user })).status).toBe(403);
-    expect(
-      (await tenants.call('GET', '/internal/v1/owner/audit-log/export', { as: tenant.admin })).status,
-    ).toBe(403);
-    expect((await tenants.call('GET', '/internal/v1/owner/audit-log/export?limit=5')).status).toBe(400);
-  });
-});
-
 describe('entries', () => {
   it.each(['tenant_app', 'tenant_system'])('cannot be changed or deleted by %s', async (role) => {
     const pool = createPool({ url: tenants.database.url, role, max: 1, log: createLogger('test', 'silent') });

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { csv } from '@gatehouse/contract/route';
 import { exportDimensions, type Dimension, type ExportQuery } from '@gatehouse/contract/usage';
-import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { ExportTurns } from '@gatehouse/http/export-turns';
 import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
 import { csvLine } from '@gatehouse/kit/csv';
 import { AppError } from '@gatehouse/kit/errors';
-import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { viewerOf } from '../shared/viewer.ts';
 import type { CostExportStore } from './cost-export-store.ts';
 import { costColumns, type Column, type CostExport, type ExportFacts } from './cost-export.ts';
@@ -17,16 +16,8 @@ import { filterOf } from './summary-handlers.ts';
 
 /** Each export occupies a connection until its client has it all. A tenant has one at a time. */
 export const exportConnections = 3;
-const longestWaitMs = 7_000;
 /** 100,000 rows of 600 bytes at 200 kB a second. */
 const longestExportMs = 300_000;
-
-const exportsInFlight = {
-  perKey: 1,
-  slots: exportConnections,
-  maxWaiting: 4,
-  longestWait: { ms: longestWaitMs, error: allBusy },
-};
 
 /** The rows of an export, and the columns that they become. */
 interface Format {
@@ -43,12 +34,10 @@ interface Exchange {
 
 /** `/v1/costs/export` */
 export function exportHandlers(costs: CostExportStore): Record<string, RawHandler> {
-  const turns = new FairQueue(exportsInFlight);
+  const turns = new ExportTurns(exportConnections);
   return {
-    'costs.export': (request, response, call: RawCall<ExportQuery>) => {
-      const left = leaving(response);
-      return turns.run(tenantOf(call).tenantId, () => send(costs, { request, response, call }, left), left);
-    },
+    'costs.export': (request, response, call: RawCall<ExportQuery>) =>
+      turns.run(tenantOf(call).tenantId, response, (left) => send(costs, { request, response, call }, left)),
   };
 }
 
@@ -128,11 +117,5 @@ function fileName({ format }: ExportQuery, { from, to }: Period): string {
 function unreadForLong(cause: unknown): AppError {
   return new AppError('service_timeout', 'The export was cut: its client took too long to read it.', {
     cause,
-  });
-}
-
-function allBusy(): AppError {
-  return new AppError('service_unavailable', 'Too many exports are under way. Try again in 5 s.', {
-    headers: retryAfterHeaders(5_000),
   });
 }

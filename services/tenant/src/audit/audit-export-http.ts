@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { exportAuditLog, exportOwnAuditLog } from '@gatehouse/contract/audit';
 import { jsonLines } from '@gatehouse/contract/route';
-import { leaving, tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { tenantOf, type RawCall, type RawHandler } from '@gatehouse/http/app';
+import { ExportTurns } from '@gatehouse/http/export-turns';
 import { doorHeaders } from '@gatehouse/http/reply';
 import { sendPieces } from '@gatehouse/http/streamed-reply';
-import { AppError } from '@gatehouse/kit/errors';
-import { FairQueue } from '@gatehouse/kit/fair-queue';
-import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import type { PageRows } from '@gatehouse/kit/page';
 import type { z } from 'zod';
 import {
@@ -20,17 +18,9 @@ import type { AuditFilter, KeptEntry } from './audit-log-statements.ts';
 type OwnerCall = RawCall<z.output<typeof exportAuditLog>>;
 type OwnCall = RawCall<z.output<typeof exportOwnAuditLog>>;
 
-/** No tenant has this id. */
-const owners = 'owners';
 const pageSize = 200;
-const longestWaitMs = 7_000;
-
-const exportsInFlight = {
-  perKey: 1,
-  slots: 4,
-  maxWaiting: 4,
-  longestWait: { ms: longestWaitMs, error: allBusy },
-};
+/** Exports that a replica sends at a time. Those of owners have slots of their own. */
+const slots = { ofOwners: 1, ofTenants: 4 };
 
 interface Exchange {
   request: IncomingMessage;
@@ -38,44 +28,46 @@ interface Exchange {
   call: RawCall;
 }
 
+type Page = Pick<AuditFilter, 'limit' | 'before'>;
+
+/** Entries of an export, and how they are shown until the client has left. */
+interface Entries {
+  read: (page: Page) => Promise<PageRows<KeptEntry>>;
+  show: (entry: KeptEntry) => object;
+  left: AbortSignal;
+}
+
 /** `/v1/audit-log/export`, and the one of owners. A connection is used for a page at a time. */
 export function auditExportHandlers({
   auditLog,
   ofTenant,
 }: AuditLogDependencies): Record<string, RawHandler> {
-  const turns = new FairQueue(exportsInFlight);
+  const ofOwners = new ExportTurns(slots.ofOwners);
+  const ofTenants = new ExportTurns(slots.ofTenants);
   return {
     'owner.audit-log.export': (request, response, call: OwnerCall) => {
       const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
-      const left = leaving(response);
-      const read = (page: Pick<AuditFilter, 'limit' | 'before'>) => auditLog.list({ ...filter, ...page });
-      const send = () => sendEntries({ request, response, call }, { read, left, show: showEntry });
-      return turns.run(owners, send, left);
+      const read = (page: Page) => auditLog.list({ ...filter, ...page });
+      return ofOwners.run(null, response, (left) =>
+        sendEntries({ request, response, call }, { read, left, show: showEntry }),
+      );
     },
 
     'audit-log.export': (request, response, call: OwnCall) => {
       const { tenantId } = tenantOf(call);
       const filter = { ...filterOf(call.query), tenantId };
-      const left = leaving(response);
-      const read = (page: Pick<AuditFilter, 'limit' | 'before'>) => ofTenant.list({ ...filter, ...page });
+      const read = (page: Page) => ofTenant.list({ ...filter, ...page });
       const show = (entry: KeptEntry) => withoutOwnersAddress(showEntry(entry));
-      const send = () => sendEntries({ request, response, call }, { read, left, show });
-      return turns.run(tenantId, send, left);
+      return ofTenants.run(tenantId, response, (left) =>
+        sendEntries({ request, response, call }, { read, left, show }),
+      );
     },
   };
 }
 
 async function sendEntries(
   { request, response, call }: Exchange,
-  {
-    read,
-    show,
-    left,
-  }: {
-    read: (page: Pick<AuditFilter, 'limit' | 'before'>) => Promise<PageRows<KeptEntry>>;
-    show: (entry: KeptEntry) => object;
-    left: AbortSignal;
-  },
+  { read, show, left }: Entries,
 ): Promise<void> {
   // Before the head, so that an outage has a status.
   const first = await read({ limit: pageSize, before: null });
@@ -89,14 +81,4 @@ async function sendEntries(
   }
   const headers = { ...doorHeaders(call.requestId, call.dialect), 'content-type': jsonLines };
   await sendPieces(request, response, { headers, pieces: lines(), signal: left });
-}
-
-function allBusy(): AppError {
-  return new AppError(
-    'service_unavailable',
-    'Other exports of the audit log are under way. Try again shortly.',
-    {
-      headers: retryAfterHeaders(longestWaitMs),
-    },
-  );
 }
