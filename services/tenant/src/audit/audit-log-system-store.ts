@@ -4,9 +4,13 @@ import type { PageRows } from '@gatehouse/kit/page';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { readEntries, type AuditFilter, type KeptEntry } from './audit-log-statements.ts';
 
-/** Adds an entry to the log, in the transaction and with the time of the change that it records. */
+/** Adds a new entry to the log, in the transaction and with the time of the change that it records. */
 export async function insertEntry(db: Queryable, entry: NewAuditEntry): Promise<void> {
-  await insert(db, entry, null);
+  await db.query(
+    `insert into tenant.audit_log (at, ${columns})
+     values (now(), ${values})`,
+    valuesOf(entry),
+  );
 }
 
 /** The log of administrative changes, of all tenants and of owners. */
@@ -23,10 +27,10 @@ export class AuditLogSystemStore {
     return readEntries(this.#pool, filter);
   }
 
-  /** Stores entries of other services: all of them or none, and each once. */
+  /** Stores entries that come as events: all of them or none, and each once. */
   async takeIn(entries: readonly AuditEntry[]): Promise<void> {
     await withTransaction(this.#pool, async (db) => {
-      for (const { at, ...entry } of entries) await insert(db, entry, at);
+      for (const entry of entries) await insertOnce(db, entry);
     });
   }
 
@@ -40,30 +44,32 @@ export class AuditLogSystemStore {
   }
 }
 
-/** The event of a change in this service finds its entry in the log: with microseconds, so the id alone decides. */
-async function insert(db: Queryable, entry: NewAuditEntry, at: string | null): Promise<void> {
-  const { actor, resource } = entry;
+const columns = `id, action, actor_key_id, actor_role, actor_user_id, tenant_id, resource_type, resource_id, client_ip,
+  request_id, before, after`;
+const values = '$1::uuid, $2, $3::uuid, $4, $5, $6::uuid, $7, $8::uuid, $9, $10, $11::json, $12::json';
+
+function valuesOf({ actor, resource, before, after, ...entry }: NewAuditEntry): unknown[] {
+  return [
+    ...[entry.id, entry.action, actor.key_id, actor.role, actor.user_id, entry.tenant_id],
+    ...[resource.type, resource.id, entry.client_ip, entry.request_id],
+    before === null ? null : JSON.stringify(before),
+    after === null ? null : JSON.stringify(after),
+  ];
+}
+
+/** Events have no microseconds, as the entries of changes in this service have, which come as events too. */
+const nearMs = 1_000;
+
+/** Inserts the entry unless there is one with its id and about its time: the planner leaves other months alone. */
+async function insertOnce(db: Queryable, { at, ...entry }: AuditEntry): Promise<void> {
+  const near = [-nearMs, nearMs].map((ms) => new Date(Date.parse(at) + ms).toISOString());
   await db.query(
-    `insert into tenant.audit_log (id, at, action, actor_key_id, actor_role, actor_user_id, tenant_id, resource_type,
-       resource_id, client_ip, request_id, before, after)
-     select $1::uuid, coalesce($2::timestamptz, now()), $3, $4::uuid, $5, $6, $7::uuid, $8, $9::uuid, $10, $11, $12::json,
-       $13::json
-     where not exists (select from tenant.audit_log where id = $1::uuid)
+    `insert into tenant.audit_log (at, ${columns})
+     select $13::timestamptz, ${values}
+     where not exists (
+       select from tenant.audit_log
+       where id = $1::uuid and at between $14::timestamptz and $15::timestamptz)
      on conflict do nothing`,
-    [
-      entry.id,
-      at,
-      entry.action,
-      actor.key_id,
-      actor.role,
-      actor.user_id,
-      entry.tenant_id,
-      resource.type,
-      resource.id,
-      entry.client_ip,
-      entry.request_id,
-      entry.before === null ? null : JSON.stringify(entry.before),
-      entry.after === null ? null : JSON.stringify(entry.after),
-    ],
+    [...valuesOf(entry), at, ...near],
   );
 }
