@@ -27,13 +27,14 @@ class Source {
     return watch;
   }
 
-  /** Resolves after another answer. */
-  async heard(answer: Partial<ListedChanges> | Error): Promise<void> {
+  /** Resolves after another answer, with the position that it follows. */
+  async heard(answer: Partial<ListedChanges> | Error): Promise<string | undefined> {
     const before = this.positions.length;
     this.answer = answer;
     while (this.positions.length === before) await sleep(1);
     await sleep(0);
     this.answer = {};
+    return this.positions[before];
   }
 }
 
@@ -77,6 +78,27 @@ describe('a watch of changes', () => {
     }
   });
 
+  it('remembers the 10,000 newest changes, and knows nothing of values from before older ones', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    const things = (count: number, from = 0): string[] =>
+      Array.from({ length: count }, (_, index) => `thing ${from + index}`);
+    await source.heard({ startsOver: true });
+    const first = monotonicMs();
+    await source.heard({ subjects: things(9_000) });
+    const second = monotonicMs();
+    // With one that has changed before, which counts once.
+    await source.heard({ subjects: [...things(1_000, 9_000), 'thing 8999'] });
+    expect(changes.stateOf(['thing 0'], first)).toBe('changed');
+    expect(changes.stateOf(['a'], first)).toBe('current');
+    await source.heard({ subjects: ['thing 10000'] });
+    expect(changes.stateOf(['thing 0'], first)).toBe('unknown');
+    expect(changes.stateOf(['a'], first)).toBe('unknown');
+    expect(changes.stateOf(['thing 8999', 'thing 10000'], second)).toBe('changed');
+    expect(changes.stateOf(['thing 10000'], first)).toBe('changed');
+    expect(changes.stateOf(['a', 'thing 0'], second)).toBe('current');
+  });
+
   it('takes nothing for current after two seconds of silence, and goes on where it was', async () => {
     const source = new Source();
     const changes = source.begin();
@@ -87,8 +109,7 @@ describe('a watch of changes', () => {
     source.answer = new Error('away');
     while (changes.stateOf([], loadedAt) === 'current') await sleep(20);
     expect(monotonicMs() - loadedAt).toBeGreaterThan(2_000);
-    await source.heard({ subjects: ['b'] });
-    expect(Number(source.positions.at(-1))).toBeLessThanOrEqual(position + 1);
+    expect(Number(await source.heard({ subjects: ['b'] }))).toBeLessThanOrEqual(position + 1);
     expect(changes.stateOf(['a'], loadedAt)).toBe('current');
     expect(changes.stateOf(['b'], loadedAt)).toBe('changed');
   });

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { BackgroundLoop } from './background-loop.ts';
 import { monotonicMs } from './clock.ts';
 
@@ -23,7 +24,7 @@ const defaultEveryMs = 500;
 const longestSilenceMs = 2_000;
 /** Without use for longer, the source is not called. */
 const idleMs = 10_000;
-/** Changes that are remembered. Beyond that all values are taken for changed. */
+/** The newest changes are remembered. Nothing is known of values that are older than the others. */
 const maxChanges = 10_000;
 
 /**
@@ -33,11 +34,16 @@ const maxChanges = 10_000;
 export class ChangeWatch {
   readonly #list: ChangeWatchOptions['list'];
   readonly #loop: BackgroundLoop;
-  /** When a change was heard of, by the name of the thing. */
-  readonly #changedAt = new Map<string, number>();
+  /** When a change was heard of last, by the name of the thing, in that order. */
+  readonly #changedAt = new LRUCache<string, number>({
+    max: maxChanges,
+    dispose: (changedAt, _subject, reason) => {
+      if (reason === 'evict') this.#incompleteUntil = Math.max(this.#incompleteUntil, changedAt);
+    },
+  });
   #position = '';
-  /** The time since which all changes are known. */
-  #completeSince = Infinity;
+  /** All changes after this time are known. */
+  #incompleteUntil = Infinity;
   /** The start of the last call that succeeded. */
   #heardAt = -Infinity;
   #usedAt = -Infinity;
@@ -67,10 +73,12 @@ export class ChangeWatch {
     this.#usedAt = now;
     if (
       this.#changedAt.size > 0 &&
-      subjects.some((subject) => (this.#changedAt.get(subject) ?? 0) >= loadedAt)
+      subjects.some((subject) => (this.#changedAt.peek(subject) ?? 0) >= loadedAt)
     )
       return 'changed';
-    return loadedAt >= this.#completeSince && now - this.#heardAt <= longestSilenceMs ? 'current' : 'unknown';
+    return loadedAt > this.#incompleteUntil && now - this.#heardAt <= longestSilenceMs
+      ? 'current'
+      : 'unknown';
   }
 
   /** The start of the last call that succeeded: what was current then is so since. */
@@ -87,9 +95,9 @@ export class ChangeWatch {
     const now = monotonicMs();
     // A value whose loading has begun may have been read before the change.
     for (const subject of subjects) this.#changedAt.set(subject, now);
-    if (startsOver || this.#changedAt.size > maxChanges) {
+    if (startsOver) {
       this.#changedAt.clear();
-      this.#completeSince = now;
+      this.#incompleteUntil = now;
     }
     this.#position = position;
     this.#heardAt = calledAt;
