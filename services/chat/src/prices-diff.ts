@@ -1,9 +1,8 @@
 import { boundedText } from './catalogue/bounded-text.ts';
 import { CatalogueFile } from './catalogue/catalogue-file.ts';
 import { loadKnownPrices } from './catalogue/known-prices.ts';
-import { OperatorPrices, pricesIn } from './catalogue/operator-prices.ts';
+import { maxPriceBytes, OperatorPrices, pricesIn } from './catalogue/operator-prices.ts';
 import { priceDifferences } from './catalogue/price-differences.ts';
-import { maxPriceBytes } from './catalogue/signed-text.ts';
 
 /** The program `npm run prices:diff -- FILE [CATALOGUE]`: prints how a list of prices differs from the public ones. */
 

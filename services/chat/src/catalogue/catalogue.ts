@@ -7,7 +7,6 @@ import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';
-import { ed25519Key } from './price-signature.ts';
 import {
   apisOf,
   hasEmbeddings,
@@ -83,12 +82,6 @@ const priceFields = z.strictObject({
     .regex(/^[1-9]\d{0,4}[smh]$/, 'must be a number of seconds, minutes or hours, such as 30m')
     .transform((text) => Number.parseInt(text, 10) * (unitMs[text.slice(-1)] ?? 0))
     .refine((ms) => ms <= 24 * hourMs, 'must be 24h at most')
-    .optional(),
-  /** The list has a signature by this key in a file beside it, whose name ends in `.sig`. */
-  public_key: z
-    .string()
-    .max(4_096)
-    .refine((pem) => ed25519Key(pem) !== null, 'must be an Ed25519 public key in PEM')
     .optional(),
 });
 const prices = priceFields

@@ -1,18 +1,15 @@
 import { jittered } from '@gatehouse/kit/background-loop';
-import { monotonicMs, sleep } from '@gatehouse/kit/clock';
+import { monotonicMs } from '@gatehouse/kit/clock';
 import { EgressError } from '@gatehouse/egress/errors';
 import type { Egress } from '@gatehouse/egress/egress';
 import { CatalogueError, type PriceSetting } from './catalogue.ts';
-import { isSigned } from './price-signature.ts';
-import { maxPriceBytes, maxSignatureBytes, signedText, type Signed } from './signed-text.ts';
+import { maxPriceBytes } from './operator-prices.ts';
 
 const timeoutMs = 30_000;
 /** Object stores and release pages redirect. */
 const maxRedirects = 3;
 /** After a failure, unless the list is fetched more often anyway. */
 const retryMs = 60_000;
-/** A list and its signature are replaced one after the other. */
-const replacedMs = 2_000;
 const unchanged = 304;
 
 /** A list of prices behind a URL. */
@@ -30,9 +27,8 @@ export interface FetchedListOptions {
 }
 
 /**
- * The list of prices behind a URL, with its signature. It is fetched beside the readings of it. While it can't be
- * fetched or used, replicas use the list that one of them used last, so that all charge by the same, and it is fetched
- * again soon.
+ * The list of prices behind a URL. It is fetched beside the readings of it. While it can't be fetched or used, replicas use
+ * the list that one of them used last, so that all charge by the same, and it is fetched again soon.
  */
 export class FetchedList {
   readonly setting: UrlSetting;
@@ -130,42 +126,25 @@ export class FetchedList {
   }
 
   async #fetch(signal: AbortSignal): Promise<string> {
-    const { public_key: key } = this.setting;
-    const first = await this.#fetchOnce(signal);
-    if (key === undefined || isSigned(Buffer.from(first.text), first.signature, key))
-      return signedText(first);
-    await sleep(replacedMs, signal);
-    return signedText(await this.#fetchOnce(signal));
-  }
-
-  async #fetchOnce(signal: AbortSignal): Promise<Signed> {
-    const { url, public_key: key } = this.setting;
     const known = this.#fetched;
-    const tag = known?.etag === undefined ? {} : { 'if-none-match': known.etag };
-    const response = await this.#get(new URL(url), { maxBytes: maxPriceBytes, headers: tag, signal });
-    if (response.status === unchanged && known === null) throw this.#problem('it has status 304');
-    const fetched =
-      response.status === unchanged && known !== null
-        ? known
-        : { text: response.body.toString('utf8'), etag: response.headers['etag'] };
-    const address = new URL(url);
-    address.pathname += '.sig';
-    const signature =
-      key === undefined
-        ? ''
-        : (await this.#get(address, { maxBytes: maxSignatureBytes, headers: {}, signal })).body.toString();
-    this.#fetched = fetched;
-    return { signature, text: fetched.text };
+    const response = await this.#get(
+      known?.etag === undefined ? {} : { 'if-none-match': known.etag },
+      signal,
+    );
+    if (response.status !== unchanged) {
+      this.#fetched = { text: response.body.toString('utf8'), etag: response.headers['etag'] };
+      return this.#fetched.text;
+    }
+    if (known === null) throw this.#problem('it has status 304');
+    return known.text;
   }
 
-  async #get(
-    url: URL,
-    asked: { maxBytes: number; headers: Record<string, string>; signal: AbortSignal },
-  ): ReturnType<Egress['request']> {
-    const { egress } = this.#options;
+  async #get(headers: Record<string, string>, signal: AbortSignal): ReturnType<Egress['request']> {
+    const { egress, setting } = this.#options;
     try {
       const response = await egress.request({
-        ...{ tenantId: null, method: 'GET', url, timeoutMs, maxRedirects, ...asked },
+        ...{ tenantId: null, method: 'GET', url: new URL(setting.url), timeoutMs, maxRedirects },
+        ...{ maxBytes: maxPriceBytes, headers, signal },
       });
       if (response.status === 200 || response.status === unchanged) return response;
       throw this.#problem(`it has status ${response.status}`);

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import { boundedText } from './bounded-text.ts';
 import { CatalogueError, type Catalogue, type PriceSetting } from './catalogue.ts';
 import { FetchedList, shownUrl, type FetchedListOptions } from './fetched-list.ts';
 import { pricesInThread } from './in-thread.ts';
-import { OperatorPrices } from './operator-prices.ts';
-import { isSigned } from './price-signature.ts';
+import { maxPriceBytes, OperatorPrices } from './operator-prices.ts';
 import type { Pricing } from './pricing.ts';
-import { readSigned, signedFile } from './signed-text.ts';
 
 export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting'> {
   catalogue: Pick<Catalogue, 'prices'>;
@@ -25,11 +24,11 @@ export class OperatorList {
     this.#options = options;
   }
 
-  /** The signature and the text behind it; null if the catalogue names no list. Throws a `CatalogueError`. */
+  /** Null if the catalogue names no list. Throws a `CatalogueError`. */
   async text(): Promise<string | null> {
     const { prices } = this.#options.catalogue;
     if (prices === null) return null;
-    return prices.file === undefined ? (this.#fetched?.text() ?? null) : fileText(prices, prices.file);
+    return prices.file === undefined ? (this.#fetched?.text() ?? null) : fileText(prices.file);
   }
 
   /** Charges by a text from now on, unless the catalogue has another list meanwhile. Throws as `text` does. */
@@ -76,7 +75,7 @@ export class OperatorList {
     signal: AbortSignal,
   ): Promise<{ text: string; prices: OperatorPrices }> {
     const read = async (text: string) => ({ text, prices: await pricesIn(setting, text, signal) });
-    if (fetched === null) return read(await fileText(setting, setting.file ?? ''));
+    if (fetched === null) return read(await fileText(setting.file ?? ''));
     let text: string | null = null;
     try {
       text = await fetched.first(signal);
@@ -96,18 +95,15 @@ export class OperatorList {
   }
 }
 
-function fileText({ public_key: key }: PriceSetting, file: string): Promise<string> {
-  return signedFile(file, key !== undefined);
+function fileText(file: string): Promise<string> {
+  return boundedText(file, maxPriceBytes);
 }
 
 async function pricesIn(
-  { file, url, public_key: key }: PriceSetting,
-  signed: string,
+  { file, url }: PriceSetting,
+  text: string,
   signal: AbortSignal,
 ): Promise<OperatorPrices> {
   const name = file ?? shownUrl(url ?? '');
-  const { signature, text } = readSigned(signed);
-  if (key !== undefined && !isSigned(Buffer.from(text), signature, key))
-    throw new CatalogueError([`${name}.sig is no signature of ${name} by the public_key`]);
   return new OperatorPrices(await pricesInThread({ file: name, text }, signal));
 }

@@ -1,8 +1,6 @@
-import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue } from './catalogue.ts';
 import { OperatorPrices, pricesIn } from './operator-prices.ts';
-import { isSigned } from './price-signature.ts';
 import { Pricing } from './pricing.ts';
 import { noUsage } from '../usage/usage.ts';
 
@@ -76,46 +74,6 @@ describe("an operator's list of prices", () => {
     pricing.chargeBy(null);
     expect(costOf('gpt-4o')).toEqual(bundled);
     expect(costOf('gpt-new')).toBeNull();
-  });
-});
-
-describe('a signature', () => {
-  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
-  const bytes = Buffer.from('{"version": "v1"}');
-  const signature = sign(null, bytes, privateKey).toString('base64');
-
-  it('is one of these bytes by this key alone', () => {
-    expect(isSigned(bytes, signature, pem)).toBe(true);
-    expect(isSigned(bytes, `${signature}\n`, pem)).toBe(true);
-    expect(isSigned(Buffer.from('{"version": "v2"}'), signature, pem)).toBe(false);
-    const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
-    expect(isSigned(bytes, signature, other)).toBe(false);
-    for (const wrong of ['', 'AAAA', signature.slice(4)]) expect(isSigned(bytes, wrong, pem)).toBe(false);
-  });
-
-  // RFC 8032, 7.1, test 2.
-  it('is that of the standard', () => {
-    const key = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c';
-    const spki = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), Buffer.from(key, 'hex')]);
-    const standard = `-----BEGIN PUBLIC KEY-----\n${spki.toString('base64')}\n-----END PUBLIC KEY-----\n`;
-    const signed =
-      '92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da' +
-      '085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00';
-    expect(isSigned(Buffer.from([0x72]), Buffer.from(signed, 'hex').toString('base64'), standard)).toBe(true);
-  });
-
-  it('needs an Ed25519 key in the catalogue', () => {
-    const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).publicKey;
-    const parse = (key: string) => () =>
-      Catalogue.parse({
-        providers: [{ name: 'acme', kind: 'openai', base_url: 'https://acme.example' }],
-        models: [{ id: 'a', provider: 'acme' }],
-        prices: { file: 'prices.json', public_key: key },
-      });
-    expect(parse(pem)).not.toThrow();
-    for (const key of ['', 'key', rsa.export({ type: 'spki', format: 'pem' }).toString()])
-      expect(parse(key)).toThrow('prices.public_key: must be an Ed25519 public key in PEM');
   });
 });
 

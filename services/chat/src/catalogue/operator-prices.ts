@@ -7,6 +7,7 @@ import { name } from './provider-schema.ts';
 
 export type StatedPrice = z.output<typeof modelPrice>;
 
+export const maxPriceBytes = 8 * 1024 * 1024;
 const maxPrices = 20_000;
 
 const priceDocument = z.strictObject({

@@ -13,7 +13,7 @@ export class PriceListSystemStore {
     this.#pool = pool;
   }
 
-  /** Keeps a list, with its signature, unless it is kept already. */
+  /** Keeps a list, unless it is kept already. */
   async keep(url: string, list: string): Promise<void> {
     await this.#pool.query(
       `insert into chat.price_lists as kept (source, list) values ($1, $2)
@@ -33,7 +33,9 @@ export class PriceListSystemStore {
       'select list from chat.price_lists where source = $1',
       [sourceOf(url)],
     );
-    return rows[0]?.list ?? null;
+    // Version 0.3.0 kept a line with a signature before the JSON.
+    const list = rows[0]?.list ?? null;
+    return list === null ? null : list.slice(Math.max(0, list.indexOf('{')));
   }
 }
 
