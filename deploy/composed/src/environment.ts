@@ -10,11 +10,11 @@ const poolSize = '2';
 
 /**
  * The connections that all pools which requests of tenants use have together, by the largest `DATABASE_POOL` of the
- * services of the process. With the others they are 48.
+ * services of the process. With the others they are 47, and 48 with Kafka: PostgreSQL has room for two such processes.
  */
 export function sharedConnections(environment: Environment, names: readonly ServiceName[]): number {
   const sizes = names.map((name) => Number(environmentOf(name, [], environment)['DATABASE_POOL']));
-  return 8 * Math.max(...sizes);
+  return 8 * Math.max(...sizes) - 1;
 }
 
 /**
