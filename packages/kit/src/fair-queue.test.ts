@@ -122,6 +122,19 @@ describe('turns of tenants', () => {
     expect(work.begun).toEqual(['a', 'b', 'c']);
   });
 
+  it('are refused to those that have the most waiting when too much waits, for those that have less', async () => {
+    const work = new Work({ slots: 1, maxWaitingOfAll: 4 });
+    const [, ...waiting] = ['a', 'b', 'b', 'c', 'c'].map((tenant) => work.add(tenant));
+    const late = ['d', 'e', 'f', 'b'].map((tenant) => work.add(tenant));
+    expect(await Promise.all([waiting[1], waiting[3], late[2], late[3]])).toEqual(
+      Array.from({ length: 4 }, () => 'rate_limit_exceeded'),
+    );
+    expect([work.waiting, work.tenants]).toEqual([4, 5]);
+    for (let n = 0; n < 5; n += 1) await work.endOne();
+    expect(work.begun).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect([work.waiting, work.tenants]).toEqual([0, 0]);
+  });
+
   it('are refused with the error of the options, if they have one', async () => {
     const tooMany = () => new AppError('service_unavailable', 'busy');
     const work = new Work({ slots: 1, maxWaiting: 1, tooMany });

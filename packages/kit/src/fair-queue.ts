@@ -10,7 +10,7 @@ export interface FairQueueOptions {
   slots?: number;
   /** Work of one key that waits; more is refused. */
   maxWaiting: number;
-  /** Work of all keys that waits; more is refused. No limit if absent. */
+  /** Work of all keys that waits; beyond it the last work of the key with most is refused. No limit if absent. */
   maxWaitingOfAll?: number;
   /**
    * The error of refused work; if absent, 429 `rate_limit_exceeded`. `isKeys` says whether the key has reached a limit of
@@ -30,8 +30,13 @@ interface Line {
   begunAt: number;
   /** Time that ended work has taken, in ms, beyond what all keys with work have had. */
   usedMs: number;
-  /** Callbacks that begin what waits, in order of arrival. */
-  waiting: (() => void)[];
+  /** In order of arrival. */
+  waiting: Waiting[];
+}
+
+interface Waiting {
+  begin: () => void;
+  refuse: (error: Error) => void;
 }
 
 /** Keys without work whose used time is remembered. The one that was longest without work is forgotten first. */
@@ -40,7 +45,8 @@ const maxRemembered = 1_000;
 /**
  * Limits the work of each key that runs at the same time, and lets keys take turns at slots that they share: work that
  * waits begins in the order of its key, and next comes the key whose work has used the slots for the shortest time. So a
- * tenant with many or long pieces of work has the same share of the slots as one with few and short ones.
+ * tenant with many or long pieces of work has the same share of the slots as one with few and short ones, and keys that
+ * fill all places to wait leave room for a key that has less.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
@@ -143,7 +149,8 @@ export class FairQueue {
   #turn(key: Key, line: Line, signal: AbortSignal | undefined): Promise<number> {
     const { perKey, maxWaiting, longestWait } = this.#options;
     const { maxWaitingOfAll = Infinity, tooMany = tooManyInFlight } = this.#options;
-    if (line.waiting.length >= maxWaiting || this.#waiting >= maxWaitingOfAll) {
+    const isFull = line.waiting.length >= maxWaiting;
+    if (isFull || (this.#waiting >= maxWaitingOfAll && !this.#makeRoom(line))) {
       const isKeys = line.running >= perKey || line.waiting.length >= Math.max(maxWaiting, 1);
       this.#leave(key, line);
       return Promise.reject(tooMany(isKeys));
@@ -152,7 +159,7 @@ export class FairQueue {
     return new Promise((resolve, reject) => {
       const giveUp = (error: Error): void => {
         stopWaiting();
-        line.waiting.splice(line.waiting.indexOf(begin), 1);
+        line.waiting.splice(line.waiting.lastIndexOf(waiting), 1);
         this.#waiting -= 1;
         this.#leave(key, line);
         reject(error);
@@ -169,13 +176,25 @@ export class FairQueue {
         this.#waiting -= 1;
         resolve(this.#begin(line));
       };
-      line.waiting.push(begin);
+      const waiting = { begin, refuse: giveUp };
+      line.waiting.push(waiting);
     });
+  }
+
+  /** Refuses the last work of the key with the most that waits. False if no key has more than this one would have. */
+  #makeRoom(line: Line): boolean {
+    const { tooMany = tooManyInFlight } = this.#options;
+    let longest = line.waiting;
+    for (const { waiting } of this.#lines.values()) if (waiting.length > longest.length) longest = waiting;
+    if (longest.length <= line.waiting.length + 1) return false;
+    longest.at(-1)?.refuse(tooMany(true));
+    return true;
   }
 
   /** Begins what may begin now. */
   #next(): void {
-    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine()) line.waiting.shift()?.();
+    for (let line = this.#nextLine(); line !== undefined; line = this.#nextLine())
+      line.waiting.shift()?.begin();
   }
 
   /** The key that has used least, of those whose work may begin. The first of equals wins. */

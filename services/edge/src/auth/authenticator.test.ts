@@ -107,6 +107,24 @@ describe('look-ups of keys that are not known', () => {
     await Promise.all(flood);
   });
 
+  it('have a place for a network of few when four networks have taken all', async () => {
+    const { checks, send, reject } = setUp();
+    const flood = ['a', 'b', 'c', 'd'].flatMap((network) => many(600, (text) => send(text, network)));
+    await settled();
+    const key = send(newKeyText().text, 'new');
+    await settled();
+    // Slots become free one after the other, and the network that has used none is next.
+    checks[0]?.answer(null);
+    await settled();
+    checks.at(-1)?.answer(accepted);
+    expect(await key).toMatchObject({ tenantId: 'tenant' });
+    for (let from = 0; from < checks.length; from += 1) {
+      reject(from);
+      await settled();
+    }
+    await Promise.all(flood);
+  });
+
   it('are refused with 503 when too many wait', async () => {
     const { checks, send, reject } = setUp();
     const flood = many(1_200, (text) => send(text, 'loud'));
