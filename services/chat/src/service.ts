@@ -32,7 +32,7 @@ export async function createService(
   const ground = { config, app, system, peers, settings };
   const { agents, pricing, ...models } = await createCatalogue(shell, {
     ...{ ...ground, everyMs: overrides.catalogueEveryMs },
-    prepare: (read) => ofProviders.providers.replaceBy(read),
+    replaceProviders: (read) => ofProviders.providers.replaceBy(read),
     onReplaced: (providers) => telemetry.keepProviders(providers),
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });

@@ -102,7 +102,7 @@ it('a list that is wrong, too large, or missing is reported, and the one before 
     expect(await versionAt()).toBe('v2');
   };
   await reported(`${name}: prices: Invalid input: expected record, received undefined`);
-  lists.text = ' '.repeat(8 * 1024 * 1024 + 1);
+  lists.text = ' '.repeat(2 * 1024 * 1024 + 1);
   await reported(`${name} can't be fetched: The response of the host is too large.`);
   await lists.stop();
   await reported(`${name} can't be fetched: The host could not be reached.`);

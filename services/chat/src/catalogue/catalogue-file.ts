@@ -1,13 +1,11 @@
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
-import { atOnce, inSteps, type Steps } from '@gatehouse/kit/steps';
+import { parserProblem } from '@gatehouse/kit/parser-problem';
+import { parse } from 'yaml';
 import { boundedText } from './bounded-text.ts';
-import { Catalogue, CatalogueError, type CatalogueDocument } from './catalogue.ts';
-import { documentIn, type CatalogueText } from './catalogue-text.ts';
-import { documentInThread } from './in-thread.ts';
+import { Catalogue, CatalogueError, interpolate } from './catalogue.ts';
 import { secretsOf } from './provider-schema.ts';
 
-/** Larger than 10,000 models with prices. */
-const maxBytes = 16 * 1024 * 1024;
+/** As many as 10,000 models with prices have. The event loop waits while they are read: 0.1 s for 1,000 models. */
+const maxBytes = 2 * 1024 * 1024;
 
 /** Values of the environment variables with secrets that a catalogue names; undefined where one is unset. */
 export type CatalogueSecrets = Readonly<Record<string, string | undefined>>;
@@ -35,7 +33,7 @@ export class CatalogueFile {
   /** Reads the whole file, before the process serves. Throws one error that names the file and every problem. */
   async load(): Promise<ReadCatalogue> {
     this.loaded = await this.text();
-    const read = atOnce(this.#read(documentIn(this.#given(this.loaded))));
+    const read = this.#read(this.loaded);
     this.unset = unsetIn(read);
     return read;
   }
@@ -46,12 +44,11 @@ export class CatalogueFile {
   }
 
   /**
-   * Reads a text of the file while the process serves: in a thread, and in turns of the event loop. Throws as `load` does,
-   * and also where a variable is not set that was no part of the loaded catalogue: its provider would refuse every call.
+   * Reads a text of the file while the process serves. Throws as `load` does, and also where a variable is not set that
+   * was no part of the loaded catalogue: its provider would refuse every call.
    */
-  async parse(text: string, signal: AbortSignal): Promise<ReadCatalogue> {
-    const document = await documentInThread(this.#given(text), signal);
-    const read = await inSteps(this.#read(document), (piece) => inLoopTurn(null, piece, signal));
+  parse(text: string): ReadCatalogue {
+    const read = this.#read(text);
     const missing = unsetIn(read).filter((name) => !this.unset.includes(name));
     if (missing.length > 0)
       throw new CatalogueError(
@@ -60,14 +57,18 @@ export class CatalogueFile {
     return read;
   }
 
-  #given(text: string): CatalogueText {
-    return { file: this.path, text, environment: this.#environment };
-  }
-
-  *#read(document: CatalogueDocument): Steps<ReadCatalogue> {
-    const catalogue = yield* Catalogue.of(document);
+  #read(text: string): ReadCatalogue {
+    const catalogue = Catalogue.parse(parsedYaml(this.path, interpolate(text, this.#environment)));
     const named = catalogue.providers.flatMap(secretsOf).map((name) => [name, this.#environment[name]]);
     return { catalogue, secrets: Object.fromEntries(named) as CatalogueSecrets };
+  }
+}
+
+function parsedYaml(file: string, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new CatalogueError([`${file} is not valid YAML: ${parserProblem(error)}`]);
   }
 }
 

@@ -179,21 +179,6 @@ describe('a catalogue', () => {
     expect(wrong.join()).not.toContain('"sk"');
   });
 
-  it('has bounds for deployments and listed names of all models together', () => {
-    const deployments = Array.from({ length: 16 }, (_, at) => ({
-      provider: 'acme',
-      upstream_model: `m${at}`,
-    }));
-    const divided = Array.from({ length: 1_251 }, (_, at) => ({ id: `m${at}`, deployments }));
-    const list = Array.from({ length: 1_000 }, (_, at) => `name-${at}`);
-    const listing = Array.from({ length: 101 }, (_, at) => ({ id: `p${at}*`, provider: 'acme', list }));
-    const found = [divided, listing].map((models) => problemsOf([acme], models));
-    expect(found).toEqual([
-      ['models: must have at most 20000 deployments together'],
-      ['models: must have at most 100000 names in their lists together'],
-    ]);
-  });
-
   it('lists all wrong references at once', () => {
     const models = [
       { ...small, fallbacks: ['gone', 'small'] },

@@ -1,7 +1,6 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
-import { atOnce, type Steps } from '@gatehouse/kit/steps';
 import { z } from 'zod';
 import type { UpstreamApi } from '../dialects/dialect.ts';
 import { modelPrice } from './catalogue-price.ts';
@@ -90,38 +89,19 @@ const prices = priceFields
   .transform((given) => ({ ...given, every: given.every ?? hourMs }));
 export type PriceSetting = z.output<typeof prices>;
 
-/** Bounds for all models together: what is kept and reported of them grows with their number. */
-const maxDeployments = 20_000;
-const maxListed = 100_000;
-
 const catalogueDocument = z.strictObject({
-  providers: z.array(provider).min(1).max(1_000),
-  models: z
-    .array(model.refine(...oneOf('provider', 'deployments')))
-    .min(1)
-    .max(10_000)
-    .refine(
-      (models) => sumOf(models, ({ deployments }) => deployments?.length ?? 1) <= maxDeployments,
-      `must have at most ${maxDeployments} deployments together`,
-    )
-    .refine(
-      (models) => sumOf(models, ({ list }) => list.length) <= maxListed,
-      `must have at most ${maxListed} names in their lists together`,
-    ),
+  providers: z.array(provider).min(1),
+  models: z.array(model.refine(...oneOf('provider', 'deployments'))).min(1),
   /** The model that memory uses for semantic search. */
   embeddings: z.strictObject({ model: z.string().max(maxNameLength) }).optional(),
   prices: prices.optional(),
 });
 
-function sumOf<Item>(items: readonly Item[], of: (item: Item) => number): number {
-  return items.reduce((sum, item) => sum + of(item), 0);
-}
-
 /** A catalogue as it is written, with all defaults. */
-export type CatalogueDocument = z.output<typeof catalogueDocument>;
+type CatalogueDocument = z.output<typeof catalogueDocument>;
 
 /** Checks the shape of a parsed document. Throws one error that lists every problem. */
-export function readDocument(value: unknown): CatalogueDocument {
+function readDocument(value: unknown): CatalogueDocument {
   const parsed = catalogueDocument.safeParse(value);
   if (parsed.success) return parsed.data;
   throw new CatalogueError(parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
@@ -176,11 +156,7 @@ export class Catalogue {
 
   /** Checks a parsed document and its references. Throws one error that lists every problem. */
   static parse(value: unknown): Catalogue {
-    return atOnce(Catalogue.of(readDocument(value)));
-  }
-
-  /** Checks the references of a document, in steps. Throws one error that lists every problem. */
-  static *of({ providers, models, embeddings, prices }: CatalogueDocument): Steps<Catalogue> {
+    const { providers, models, embeddings, prices } = readDocument(value);
     const byName = new Map(providers.map((entry) => [entry.name, entry]));
     const names = new ModelNames();
     const all = new Repeated();
@@ -189,7 +165,6 @@ export class Catalogue {
       for (const name of [entry.id, ...entry.aliases]) all.add(name);
       names.add(entry);
       ofPatterns.push(...patternProblems(entry));
-      yield;
     }
     const problems = [...repeated(providers.map((entry) => entry.name)), ...all.problems, ...ofPatterns];
     const resolved = new Map<string, Model>();
@@ -205,9 +180,7 @@ export class Catalogue {
       for (const listed of entry.list) {
         if (names.match(listed)?.id !== entry.id)
           problems.push(`model ${entry.id}: ${listed} in its list is no name behind it`);
-        yield;
       }
-      yield;
     }
     if (embeddings !== undefined) {
       const found = names.match(embeddings.model);

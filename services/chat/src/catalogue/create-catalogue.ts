@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Egress } from '@gatehouse/egress/egress';
 import { Guard } from '@gatehouse/egress/guard';
-import { inLoopTurn } from '@gatehouse/kit/loop-turns';
-import { inSteps, type Steps } from '@gatehouse/kit/steps';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
@@ -27,8 +25,8 @@ export interface CatalogueOptions {
   system: Pool;
   peers: Peers;
   settings: TenantSettingsClient;
-  /** Prepares the providers of another catalogue. Returns the function that takes them over, before its models are found. */
-  prepare: (read: ReadCatalogue) => Steps<() => void>;
+  /** Takes over the providers of another catalogue, before its models are found. Throws before anything has changed. */
+  replaceProviders: (read: ReadCatalogue) => void;
   /** Takes the names of the providers that there are from then on. */
   onReplaced: (providers: ReadonlySet<string>) => void;
   onInvalid: (invalid: InvalidCatalogue) => void;
@@ -39,7 +37,16 @@ export interface CatalogueOptions {
 /** Models, agents by name, and prices. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  { config, system: pool, peers, settings, prepare, onReplaced, onInvalid, everyMs }: CatalogueOptions,
+  {
+    config,
+    system: pool,
+    peers,
+    settings,
+    replaceProviders,
+    onReplaced,
+    onInvalid,
+    everyMs,
+  }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   if (file.unset.length > 0)
@@ -53,13 +60,12 @@ export async function createCatalogue(
     onUnkept: (error) => log.warn({ err: error }, 'failed to keep the list of prices for other replicas'),
   });
   const takeOver = async (text: string, signal: AbortSignal): Promise<void> => {
-    const read = await file.parse(text, signal);
+    const read = file.parse(text);
     await pricing.prepare(read.catalogue);
     // A list that was read before is not read again: it may be wrong by now, which is no mistake of the catalogue.
     const isSame = isDeepStrictEqual(read.catalogue.prices, catalogue.prices);
     const charge = isSame ? null : await list.prepared(read.catalogue, signal);
-    const takeOverProviders = await inSteps(prepare(read), (piece) => inLoopTurn(null, piece, signal));
-    takeOverProviders();
+    replaceProviders(read);
     onReplaced(new Set(read.catalogue.providers.map(({ name }) => name)));
     catalogue.replaceBy(read.catalogue);
     charge?.();
@@ -81,7 +87,7 @@ export async function createCatalogue(
       },
       used: () => list.used,
       text: () => list.text(),
-      use: (text, signal) => list.use(text, signal),
+      use: (text) => list.use(text),
     },
   ];
   const watch = new CatalogueWatch({ files, onInvalid, log, registry, everyMs });

@@ -65,7 +65,7 @@ class Replica {
           messages: { read: 'read', failed: 'failed' },
           used: () => this.list.used,
           text: () => this.list.text(),
-          use: (text, signal) => this.list.use(text, signal),
+          use: (text) => this.list.use(text),
         },
       ],
       onInvalid: ({ problems }) => void this.reports.push(problems.join()),
@@ -183,7 +183,7 @@ describe('a list behind a URL that is fetched once a day', () => {
     site.text = wrong;
     replica.pass(day);
     await eventually(async () => expect(await list.text()).toContain('wrong'));
-    await list.use(`\n${listOf('v2')}`, anyTime);
+    await list.use(listOf('v2'));
     expect(site.kept).toContain('"v2"');
   });
 });

@@ -1,9 +1,7 @@
-import { isDeepStrictEqual } from 'node:util';
 import { boundedText } from './bounded-text.ts';
 import { CatalogueError, type Catalogue, type PriceSetting } from './catalogue.ts';
 import { FetchedList, shownUrl, type FetchedListOptions } from './fetched-list.ts';
-import { pricesInThread } from './in-thread.ts';
-import { maxPriceBytes, OperatorPrices } from './operator-prices.ts';
+import { maxPriceBytes, OperatorPrices, pricesIn } from './operator-prices.ts';
 import type { Pricing } from './pricing.ts';
 
 export interface OperatorListOptions extends Omit<FetchedListOptions, 'setting'> {
@@ -31,15 +29,13 @@ export class OperatorList {
     return prices.file === undefined ? (this.#fetched?.text() ?? null) : fileText(prices.file);
   }
 
-  /** Charges by a text from now on, unless the catalogue has another list meanwhile. Throws as `text` does. */
-  async use(text: string, signal: AbortSignal): Promise<void> {
+  /** Charges by a text from now on. Throws as `text` does. */
+  async use(text: string): Promise<void> {
     const { catalogue, pricing } = this.#options;
     const setting = catalogue.prices;
     if (setting === null) return;
     try {
-      const prices = await pricesIn(setting, text, signal);
-      if (!isDeepStrictEqual(setting, catalogue.prices)) return;
-      pricing.chargeBy(prices);
+      pricing.chargeBy(readPrices(setting, text));
       this.#keep(text);
     } catch (error) {
       // Another reason than the text may pass.
@@ -74,16 +70,16 @@ export class OperatorList {
     fetched: FetchedList | null,
     signal: AbortSignal,
   ): Promise<{ text: string; prices: OperatorPrices }> {
-    const read = async (text: string) => ({ text, prices: await pricesIn(setting, text, signal) });
+    const read = (text: string) => ({ text, prices: readPrices(setting, text) });
     if (fetched === null) return read(await fileText(setting.file ?? ''));
     let text: string | null = null;
     try {
       text = await fetched.first(signal);
-      return await read(text);
+      return read(text);
     } catch (error) {
       const kept = await fetched.kept();
       if (kept === null) throw error;
-      const found = await read(kept);
+      const found = read(kept);
       fetched.failed(error as Error);
       if (text !== null) await fetched.unusable(text);
       return found;
@@ -99,11 +95,6 @@ function fileText(file: string): Promise<string> {
   return boundedText(file, maxPriceBytes);
 }
 
-async function pricesIn(
-  { file, url }: PriceSetting,
-  text: string,
-  signal: AbortSignal,
-): Promise<OperatorPrices> {
-  const name = file ?? shownUrl(url ?? '');
-  return new OperatorPrices(await pricesInThread({ file: name, text }, signal));
+function readPrices({ file, url }: PriceSetting, text: string): OperatorPrices {
+  return new OperatorPrices(pricesIn({ file: file ?? shownUrl(url ?? ''), text }));
 }

@@ -7,20 +7,15 @@ import { name } from './provider-schema.ts';
 
 export type StatedPrice = z.output<typeof modelPrice>;
 
-export const maxPriceBytes = 8 * 1024 * 1024;
-const maxPrices = 20_000;
+/** As many as 20,000 prices have. The event loop waits while they are read. */
+export const maxPriceBytes = 2 * 1024 * 1024;
 
 const priceDocument = z.strictObject({
   /** Named by the events of runs that it charges. */
   version: z
     .string()
     .regex(/^[\x21-\x7e]{1,64}$/, 'must be 1 to 64 printable ASCII characters without spaces'),
-  prices: z
-    .record(name, z.record(z.string().min(1).max(maxNameLength), modelPrice))
-    .refine(
-      (providers) => Object.values(providers).flatMap(Object.keys).length <= maxPrices,
-      `must have at most ${maxPrices} prices`,
-    ),
+  prices: z.record(name, z.record(z.string().min(1).max(maxNameLength), modelPrice)),
 });
 
 /** A price of the operator's list. */

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@gatehouse/kit/log';
-import type { Steps } from '@gatehouse/kit/steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import type { Model } from '../catalogue/catalogue.ts';
 import { secretsOf, type Provider } from '../catalogue/provider-schema.ts';
@@ -20,13 +19,6 @@ export interface ProviderAccess {
   adapter: HttpAdapter;
   breakers: Breakers;
   keys: KeyPool | null;
-}
-
-/** The providers of another catalogue by name, before they are in use. */
-export interface NextAccesses {
-  byName: ReadonlyMap<string, ProviderAccess>;
-  /** Those that are not in use yet. */
-  opened: readonly ProviderAccess[];
 }
 
 export interface ProviderAccessesOptions {
@@ -51,7 +43,7 @@ export class ProviderAccesses {
     this.#options = options;
   }
 
-  /** `model` must be of a catalogue that is or was in use, or is prepared. */
+  /** `model` must be of a catalogue that is or was in use. */
   of({ provider }: Model): ProviderAccess {
     const access = this.#of.get(provider);
     if (access === undefined) throw new Error(`no adapter for provider ${provider.name}`);
@@ -68,29 +60,24 @@ export class ProviderAccesses {
   }
 
   /**
-   * Opens the providers of another catalogue. One that has not changed keeps its connections, breakers and keys. The result
-   * is for `replaceBy` or `drop`.
+   * Takes over the providers of another catalogue, and returns them; throws before anything has changed. One that has not
+   * changed keeps its connections, breakers and keys.
    */
-  *prepare({ catalogue, secrets }: ReadCatalogue): Steps<NextAccesses> {
+  replaceBy({ catalogue, secrets }: ReadCatalogue): Iterable<ProviderAccess> {
     const byName = new Map<string, ProviderAccess>();
     const opened: ProviderAccess[] = [];
     try {
       for (const provider of catalogue.providers) {
-        yield;
         const kept = keptAccess(this.#current.get(provider.name), provider, secrets);
         const access = kept ?? this.#open(provider, secrets);
         if (kept === null) opened.push(access);
         byName.set(provider.name, access);
         this.#of.set(provider, access);
       }
-      return { byName, opened };
     } catch (error) {
-      this.drop({ byName, opened });
+      for (const { adapter } of opened) this.#retire(adapter);
       throw error;
     }
-  }
-
-  replaceBy({ byName }: NextAccesses): void {
     const before = this.#current;
     this.#current = byName;
     for (const [name, access] of before) {
@@ -98,11 +85,7 @@ export class ProviderAccesses {
       this.#retire(access.adapter);
       this.#options.metrics.keysRemoved(name, access.keys?.ids.length ?? 0);
     }
-  }
-
-  /** Closes what was opened for a catalogue that is not used. */
-  drop({ opened }: NextAccesses): void {
-    for (const { adapter } of opened) this.#retire(adapter);
+    return byName.values();
   }
 
   async close(): Promise<void> {

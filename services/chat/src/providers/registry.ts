@@ -1,7 +1,7 @@
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Registry } from '@gatehouse/kit/metrics';
-import { atOnce, type Steps } from '@gatehouse/kit/steps';
+import type { Steps } from '@gatehouse/kit/steps';
 import type { ReadCatalogue } from '../catalogue/catalogue-file.ts';
 import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { isPattern } from '../catalogue/model-names.ts';
@@ -90,8 +90,7 @@ export class ProviderRegistry {
     this.#accesses = new ProviderAccesses({
       ...{ log, onKeyFailing, metrics: this.#metrics, choices: this.#choices },
     });
-    const replace = atOnce(this.replaceBy({ catalogue, secrets }));
-    replace();
+    this.replaceBy({ catalogue, secrets });
     const models = (): Model[] => this.#called.map(({ deployment }) => deployment);
     observeProviders(metrics, {
       models,
@@ -103,47 +102,38 @@ export class ProviderRegistry {
   }
 
   /**
-   * Prepares the providers of another catalogue, in steps. Returns a function that takes over at once. A provider that has
-   * not changed keeps its connections, breakers and keys. Runs under way end at the providers that they began with, whose
-   * connections close once they are idle.
+   * Takes over the providers of another catalogue; throws before anything has changed. A provider that has not changed
+   * keeps its connections, breakers and keys. Runs under way end at the providers that they began with, whose connections
+   * close once they are idle.
    */
-  *replaceBy(read: ReadCatalogue): Steps<() => void> {
-    const accesses = yield* this.#accesses.prepare(read);
-    try {
-      const listed = new Map<string, Listed & { models: string[] }>();
-      const makers = new SealMakers();
-      const upstreamModels = new Map<Breakers, Set<string>>();
-      for (const { breakers } of accesses.byName.values()) upstreamModels.set(breakers, new Set());
-      for (const entry of read.catalogue.models.values())
-        for (const deployment of deploymentsOf(entry)) {
-          yield;
-          const { breakers, keys } = this.#accesses.of(deployment);
-          const name = deploymentName(deployment);
-          const known = listed.get(name);
-          if (known !== undefined) known.models.push(entry.id);
-          else
-            listed.set(name, {
-              deployment,
-              models: [entry.id],
-              keys: keys?.ids.map((_id, at) => at + 1) ?? [],
-            });
-          if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
-          makers.add(deployment, keys?.ids ?? [null]);
-        }
-      return () => {
-        this.#accesses.replaceBy(accesses);
-        for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
-        this.#listed = listed;
-        this.#divided = makers.divided;
-        for (const [name, calls] of this.#calls) {
-          if (listed.has(name)) continue;
-          calls.removed();
-          this.#calls.delete(name);
-        }
-      };
-    } catch (error) {
-      this.#accesses.drop(accesses);
-      throw error;
+  replaceBy(read: ReadCatalogue): void {
+    const accesses = this.#accesses.replaceBy(read);
+    const listed = new Map<string, Listed & { models: string[] }>();
+    const makers = new SealMakers();
+    const upstreamModels = new Map<Breakers, Set<string>>();
+    for (const { breakers } of accesses) upstreamModels.set(breakers, new Set());
+    for (const entry of read.catalogue.models.values())
+      for (const deployment of deploymentsOf(entry)) {
+        const { breakers, keys } = this.#accesses.of(deployment);
+        const name = deploymentName(deployment);
+        const known = listed.get(name);
+        if (known !== undefined) known.models.push(entry.id);
+        else
+          listed.set(name, {
+            deployment,
+            models: [entry.id],
+            keys: keys?.ids.map((_id, at) => at + 1) ?? [],
+          });
+        if (!isPattern(entry.id)) upstreamModels.get(breakers)?.add(deployment.upstreamModel);
+        makers.add(deployment, keys?.ids ?? [null]);
+      }
+    for (const [breakers, names] of upstreamModels) breakers.keepOnly(names);
+    this.#listed = listed;
+    this.#divided = makers.divided;
+    for (const [name, calls] of this.#calls) {
+      if (listed.has(name)) continue;
+      calls.removed();
+      this.#calls.delete(name);
     }
   }
 
