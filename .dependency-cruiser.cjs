@@ -16,11 +16,11 @@ const rooms = {
     ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
     ...['alerts', 'providers'],
     ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
-    ...['batches', 'resealing'],
+    'batches',
   ],
   tenant: [
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
-    ...['audit', 'deletions', 'transfers', 'system', 'resealing'],
+    ...['audit', 'deletions', 'transfers', 'system'],
   ],
   analytics: ['shared', 'traces', 'usage', 'settling', 'retention', 'forgetting', 'ingest'],
   agent: [
@@ -39,7 +39,7 @@ const rooms = {
   ],
   webhook: [
     ...['shared', 'signatures', 'secrets', 'peers', 'deliveries', 'templates', 'endpoints', 'calls'],
-    ...['subscriptions', 'channels', 'conversations', 'resealing', 'forgetting', 'transfers'],
+    ...['subscriptions', 'channels', 'conversations', 'forgetting', 'transfers'],
   ],
 };
 

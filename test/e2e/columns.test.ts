@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { sealedPlaces } from '@gatehouse/service-agent/secrets/create-secrets';
-import { sealedColumns as ofChat } from '@gatehouse/service-chat/resealing/create-resealing';
-import { sealedColumns as ofTenant } from '@gatehouse/service-tenant/resealing/create-resealing';
-import { sealedColumns as ofWebhook } from '@gatehouse/service-webhook/resealing/create-resealing';
+import { sealedColumns as ofAgent } from '@gatehouse/service-agent/sealed-columns';
+import { sealedColumns as ofChat } from '@gatehouse/service-chat/sealed-columns';
+import { sealedColumns as ofTenant } from '@gatehouse/service-tenant/sealed-columns';
+import { sealedColumns as ofWebhook } from '@gatehouse/service-webhook/sealed-columns';
 import { classesOf, schemaColumns, type ServiceWithData } from '@gatehouse/test/column-classes';
 import { createTestDatabase } from '@gatehouse/test/database';
 import { query } from '@gatehouse/test/query';
@@ -14,7 +14,7 @@ interface Place {
 
 /** The columns that each service moves to a new key of the ring. */
 const moved: Record<ServiceWithData, readonly Place[]> = {
-  ...{ tenant: ofTenant, agent: sealedPlaces, chat: ofChat, webhook: ofWebhook },
+  ...{ tenant: ofTenant, agent: ofAgent, chat: ofChat, webhook: ofWebhook },
   ...{ analytics: [], memory: [] },
 };
 

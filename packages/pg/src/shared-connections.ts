@@ -46,9 +46,9 @@ export class SharedConnections {
     const member = this.#members.get(pool) ?? { waiting: 0, running: 0 };
     this.#members.delete(pool);
     this.#members.set(pool, member);
-    const turn = { hasCome: false };
+    const turn = { isWaiting: true };
     const begin = async (): Promise<Result> => {
-      turn.hasCome = true;
+      turn.isWaiting = false;
       member.waiting -= 1;
       member.running += 1;
       try {
@@ -63,7 +63,7 @@ export class SharedConnections {
     try {
       return await this.#queue.run(key, begin, signal);
     } finally {
-      if (!turn.hasCome) member.waiting -= 1;
+      if (turn.isWaiting) member.waiting -= 1;
     }
   }
 

@@ -11,7 +11,7 @@ import { createConsents } from './consents/create-consents.ts';
 import { createCookies } from './cookies/create-cookies.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createLogins } from './logins/create-logins.ts';
-import { createSecrets } from './secrets/create-secrets.ts';
+import { rewrapColumns } from './sealed-columns.ts';
 import { createServers } from './servers/create-servers.ts';
 import { createEgress } from './shared/egress.ts';
 import { createOutboxes } from './shared/outboxes.ts';
@@ -40,7 +40,7 @@ export async function createService(config: AgentConfig, overrides: ShellOverrid
   const ground = { config, app, system, rpc, ...outboxes, ...createEgress(shell, config) };
   const { egress } = ground;
   const { idempotency } = ground.changes;
-  const secrets = createSecrets(shell, ground);
+  const secrets = rewrapColumns(shell, { app, system, keyRing: config.SECRETS_KEYRING });
   const agents = createAgents(shell, ground);
   const cookies = createCookies(shell, ground);
   const logins = createLogins(shell, ground);

@@ -4,9 +4,9 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { testRewrapping } from '@gatehouse/test/rewrapping';
+import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import type { As } from '@gatehouse/test/service-under-test';
-import { sealedPlaces } from '../src/secrets/create-secrets.ts';
+import { sealedColumns } from '../src/sealed-columns.ts';
 import { deleteOldCookies } from '../src/cookies/cookie-store.ts';
 import { AgentServiceUnderTest, type TestTenant } from './agent-service.ts';
 
@@ -196,8 +196,8 @@ describe('cookies of a user', () => {
     await agents.rows('delete from agent.cookies where tenant_id <> $1', [tenant.id]);
     const added = newKeyRing('added');
     const both = KeyRing.parse(`${added},${agents.identity.keyRing}`);
-    const { left, rewrapAll } = testRewrapping({
-      ...{ service: 'agent', columns: sealedPlaces, app, system, keyRing: both },
+    const { left, rewrapAll } = testRewrapJob({
+      ...{ service: 'agent', columns: sealedColumns, app, system, keyRing: both },
     });
     expect(await left()).toEqual({ cookies: 1 });
     await rewrapAll();

@@ -14,7 +14,7 @@ import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
 import { createProviders } from './providers/create-providers.ts';
 import { createRecording } from './recording/create-recording.ts';
-import { createResealing } from './resealing/create-resealing.ts';
+import { rewrapColumns } from './sealed-columns.ts';
 import { createPeers } from './shared/peers.ts';
 import { createChatPools } from './shared/pools.ts';
 import { TenantSettingsClient } from './shared/tenant-settings-peer.ts';
@@ -57,7 +57,8 @@ export async function createService(
   const ofBatches = { ...work, alerts, instance, pace: overrides.batchPace };
   const { idempotency, ...batches } = createBatches(shell, ofBatches);
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const ofTurns = [memory, recording, kept, completions, batches, createResealing(shell, work)];
+  const sealed = { system, keyRing: config.SECRETS_KEYRING };
+  const ofTurns = [memory, recording, kept, completions, batches, rewrapColumns(shell, sealed)];
   const { parts, ...served } = joined([models, ofAlerts, ofProviders, ...ofTurns]);
   const rpcs = { ...models.rpcs, ...ofProviders.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { KeyRing } from '@gatehouse/secrets/key-ring';
 import { query } from '@gatehouse/test/query';
-import { testRewrapping } from '@gatehouse/test/rewrapping';
+import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { contextOfObject } from '../src/batches/sealed-object.ts';
 import { contextOfResponse } from '../src/kept-responses/response-id.ts';
-import { sealedColumns } from '../src/resealing/create-resealing.ts';
+import { sealedColumns } from '../src/sealed-columns.ts';
 import { createSystemDatabase, type SystemDatabase } from './system-database.ts';
 
 let database: SystemDatabase;
@@ -49,7 +49,7 @@ it('wraps the keys of responses, files and batches again, so that an old key of 
   await database.pool.query(statements.files, [newId(), tenantId, before.seal(plain, foreign)]);
 
   const of = { service: 'chat', columns: sealedColumns, system: database.pool };
-  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: both });
+  const { left, rewrapAll } = testRewrapJob({ ...of, keyRing: both });
   expect(await left()).toEqual({ responses: 1, files: 2, batches: 2 });
   await rewrapAll();
   expect(await left()).toEqual({ files: 1 });
@@ -94,7 +94,7 @@ it('passes over values that it can’t open or replace, and wraps those behind t
   );
 
   const of = { service: 'chat', columns: sealedColumns, system: database.pool };
-  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: both });
+  const { left, rewrapAll } = testRewrapJob({ ...of, keyRing: both });
   expect(await left()).toEqual({ responses: 2, files: 151, batches: 2 });
   await rewrapAll();
   expect(await left()).toEqual({ responses: 1, files: 150, batches: 1 });

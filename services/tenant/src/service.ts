@@ -12,7 +12,7 @@ import { createJobs, createJobWorker } from './jobs.ts';
 import { createKeys } from './keys/create-keys.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createProviderKeys } from './provider-keys/create-provider-keys.ts';
-import { createResealing } from './resealing/create-resealing.ts';
+import { rewrapColumns } from './sealed-columns.ts';
 import { createSessions } from './sessions/create-sessions.ts';
 import { createPeers } from './shared/peers.ts';
 import { createSystem } from './system/create-system.ts';
@@ -58,7 +58,7 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   });
   const { parts, ...served } = joined([
     ...[audit, providerKeys, tenants, keys, sessions, deviceLogins, limits, deletions, transfers],
-    ...[createSystem(shell, { systems, pool: system }), createResealing(shell, { app, system, keyRing })],
+    ...[createSystem(shell, { systems, pool: system }), rewrapColumns(shell, { app, system, keyRing })],
   ]);
   const rpcs = { ...keys.rpcs, ...sessions.rpcs, ...providerKeys.rpcs, ...tenants.rpcs, ...limits.rpcs };
   const handlers = { ...deletions.jobs, ...transfers.jobs };

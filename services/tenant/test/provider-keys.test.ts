@@ -4,11 +4,11 @@ import { KeyVerdict } from '@gatehouse/proto/chat/v1/chat';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { testRewrapping } from '@gatehouse/test/rewrapping';
+import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { openProviderKey } from '@gatehouse/secrets/provider-key';
 import { eventually } from '@gatehouse/test/eventually';
 import type { As } from '@gatehouse/test/service-under-test';
-import { sealedColumns } from '../src/resealing/create-resealing.ts';
+import { sealedColumns } from '../src/sealed-columns.ts';
 import { LoginSecrets } from '../src/sessions/login.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
@@ -220,7 +220,7 @@ it('moves to a new key of the ring, and then needs the old one no more', async (
   if (app === undefined || system === undefined) throw new Error('no pools');
   const added = newKeyRing('added');
   const both = KeyRing.parse(`${added},${service.identity.keyRing}`);
-  const { left, rewrapAll } = testRewrapping({
+  const { left, rewrapAll } = testRewrapJob({
     ...{ service: 'tenant', columns: sealedColumns, app, system, keyRing: both },
   });
   // Tokens of a login, which no tenant has.

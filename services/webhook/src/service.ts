@@ -12,7 +12,7 @@ import { createEndpoints } from './endpoints/create-endpoints.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createJobs, createJobWorker } from './jobs.ts';
 import { createPeers } from './peers/create-peers.ts';
-import { createResealing } from './resealing/create-resealing.ts';
+import { rewrapColumns } from './sealed-columns.ts';
 import { createSecrets } from './secrets/create-secrets.ts';
 import { createGuards } from './shared/guards.ts';
 import { createSubscriptions } from './subscriptions/create-subscriptions.ts';
@@ -54,9 +54,9 @@ export async function createService(
   const channels = createChannels(shell, { ...common, hops, raise: subscriptions.raise, wake });
   const conversations = createConversations(shell, { ...channels, ...common, hops });
   const transfers = createTransfers(shell, { ...channels, ...common });
-  const resealing = createResealing(shell, { app, system, keyRing });
+  const rewrapping = rewrapColumns(shell, { app, system, keyRing });
   const inner = [peers, transfers, endpoints, guards];
-  const outer = [channels, conversations, calls, sealing, resealing, deliveries, subscriptions];
+  const outer = [channels, conversations, calls, sealing, rewrapping, deliveries, subscriptions];
   const { parts, ...served } = joined([...inner, ...outer]);
   const handlers = { ...calls.jobs, ...conversations.jobs, ...channels.jobs, ...deliveries.jobs };
   return shell.createService({

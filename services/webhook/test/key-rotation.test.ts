@@ -3,11 +3,11 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
-import { testRewrapping } from '@gatehouse/test/rewrapping';
+import { testRewrapJob } from '@gatehouse/test/rewrap-job';
 import { CallTexts } from '../src/calls/call-texts.ts';
 import { placeOf } from '../src/channels/channel-gate.ts';
 import { ChannelTexts } from '../src/conversations/channel-texts.ts';
-import { sealedColumns } from '../src/resealing/create-resealing.ts';
+import { sealedColumns } from '../src/sealed-columns.ts';
 import { newStandardSecret } from '../src/signatures/signing-secret.ts';
 import { WebhookSecrets } from '../src/secrets/webhook-secrets.ts';
 import { WebhookServiceUnderTest } from './webhook-service.ts';
@@ -51,7 +51,7 @@ it('secrets move to a new key, and then need the old one no more', async () => {
   const added = newKeyRing('added');
   const ring = KeyRing.parse(`${added},${webhooks.identity.keyRing}`);
   const of = { service: 'webhook', columns: sealedColumns, app, system };
-  const { left, rewrapAll } = testRewrapping({ ...of, keyRing: ring });
+  const { left, rewrapAll } = testRewrapJob({ ...of, keyRing: ring });
   expect(await left()).toEqual({ endpoints: 4, subscriptions: 2, channel_instances: 2 });
   await rewrapAll();
   expect(await left()).toEqual({});
@@ -92,7 +92,7 @@ it('secrets move to a new key, and then need the old one no more', async () => {
 
   // Without the old key, what it has encrypted stays as it is, and is logged.
   await webhooks.makeEndpoint(tenant);
-  await testRewrapping({ ...of, keyRing: KeyRing.parse(added) }).rewrapAll();
+  await testRewrapJob({ ...of, keyRing: KeyRing.parse(added) }).rewrapAll();
   expect(await left()).toEqual({ endpoints: 2 });
   await Promise.all([app.end(), system.end()]);
 });
@@ -130,7 +130,7 @@ it('calls, turns and messages move to a new key too', async () => {
   await webhooks.rows('set session_replication_role = origin');
 
   const keyRing = KeyRing.parse(`${added},${webhooks.identity.keyRing}`);
-  const { left, rewrapAll } = testRewrapping({
+  const { left, rewrapAll } = testRewrapJob({
     service: 'webhook',
     columns: sealedColumns,
     app,

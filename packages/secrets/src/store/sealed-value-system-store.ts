@@ -7,8 +7,8 @@ export interface SealedColumn {
   /** In the schema of the service. */
   table: string;
   column: string;
-  /** Rows without a tenant. */
-  isOfAll?: true;
+  /** Whether its rows belong to no tenant. Default: they have a `tenant_id`. */
+  hasNoTenant?: true;
   /** A column that the context of a value needs beside the row's id and tenant. */
   also?: string;
   /** The context that the values are sealed in. */
@@ -43,8 +43,8 @@ export class SealedValueSystemStore {
     place: SealedColumn,
     { prefix, except, limit }: { prefix: Buffer; except: readonly string[]; limit: number },
   ): Promise<SealedValue[]> {
-    const { column, also = 'null', isOfAll } = place;
-    const tenant = isOfAll === true ? `''` : 'tenant_id';
+    const { column, also = 'null', hasNoTenant } = place;
+    const tenant = hasNoTenant === true ? `''` : 'tenant_id';
     const { rows } = await this.#system.query<Omit<SealedValue, 'place'>>(
       `select id, ${tenant} as "tenantId", ${also} as also, substring(${column} from 1 for ${headBytes}) as sealed
        ${this.#sealedBy(place)} and id <> all ($2::uuid[]) limit $3`,

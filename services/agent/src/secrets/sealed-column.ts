@@ -1,8 +1,8 @@
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
 
-/** Tables with a column of secrets. */
-export const sealedColumns = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
-export type SealedTable = keyof typeof sealedColumns;
+/** The column of secrets, by its table. */
+export const columnOf = { cookies: 'value', mcp_servers: 'secrets', mcp_logins: 'secrets' } as const;
+export type SealedTable = keyof typeof columnOf;
 
 interface Row {
   tenantId: string;
@@ -30,5 +30,5 @@ export class SealedColumn {
 }
 
 export function contextOfSecret(table: SealedTable, { tenantId, id }: Row): string {
-  return `${tenantId}/agent.${table}/${sealedColumns[table]}/${id}`;
+  return `${tenantId}/agent.${table}/${columnOf[table]}/${id}`;
 }

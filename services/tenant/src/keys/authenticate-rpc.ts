@@ -7,15 +7,15 @@ import {
 import type { Rpc } from '@gatehouse/grpc/rpc';
 import { endOf, isCurrent, judge, type Verdict } from './authentication.ts';
 import { effectiveScopes } from './key-rules.ts';
-import type { LastUse } from './last-use.ts';
+import type { LastUseWriter } from './last-use-writer.ts';
 import type { KeyToAuthenticate } from './api-key-system-store.ts';
 import type { Lookup } from './lookup.ts';
 
 export interface AuthenticateDependencies {
   find: Lookup<KeyToAuthenticate>;
-  lastUse: LastUse;
+  lastUse: LastUseWriter;
   /** The first uses of secrets since a renewal. */
-  firstUse: LastUse;
+  firstUse: LastUseWriter;
 }
 
 /**

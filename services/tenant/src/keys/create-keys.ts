@@ -8,7 +8,7 @@ import { ApiKeyStore } from './api-key-store.ts';
 import { ApiKeySystemStore, type Lookups } from './api-key-system-store.ts';
 import { authenticate } from './authenticate-rpc.ts';
 import { ChangeSystemStore } from './change-system-store.ts';
-import { LastUse } from './last-use.ts';
+import { LastUseWriter } from './last-use-writer.ts';
 import { listChanges } from './list-changes-rpc.ts';
 import { createLookup } from './lookup.ts';
 import { ownKeyHandlers } from './own-key-handlers.ts';
@@ -40,8 +40,12 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     { known: finderOf(lookups.known), others: finderOf(lookups.unknown) },
     ({ keyId }) => keyId,
   );
-  const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log });
-  const firstUse = new LastUse({ touch: (ids) => ofAll.noteFirstUse(ids), log, of: 'renewed API keys' });
+  const lastUse = new LastUseWriter({ touch: (ids) => ofAll.touch(ids), log });
+  const firstUse = new LastUseWriter({
+    touch: (ids) => ofAll.noteFirstUse(ids),
+    log,
+    of: 'renewed API keys',
+  });
   return {
     handlers: {
       ...whoamiHandlers(),

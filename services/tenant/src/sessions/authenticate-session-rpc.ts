@@ -4,7 +4,7 @@ import type {
   AuthenticateSessionResponse,
 } from '@gatehouse/proto/tenant/v1/tenant';
 import { effectiveScopes } from '../keys/key-rules.ts';
-import type { LastUse } from '../keys/last-use.ts';
+import type { LastUseWriter } from '../keys/last-use-writer.ts';
 import type { Lookup } from '../keys/lookup.ts';
 import type { FoundSession } from './session-system-store.ts';
 
@@ -12,7 +12,7 @@ const sha256Bytes = 32;
 
 export interface AuthenticateSessionDependencies {
   find: Lookup<FoundSession>;
-  lastUse: LastUse;
+  lastUse: LastUseWriter;
 }
 
 /** Checks a session by the hash of its token, as `Authenticate` checks a key. */

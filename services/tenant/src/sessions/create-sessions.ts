@@ -8,7 +8,7 @@ import type { Pool } from '@gatehouse/pg/pool';
 import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { ApiKeySystemStore, type Lookups } from '../keys/api-key-system-store.ts';
-import { LastUse } from '../keys/last-use.ts';
+import { LastUseWriter } from '../keys/last-use-writer.ts';
 import { createLookup } from '../keys/lookup.ts';
 import { authenticateSession } from './authenticate-session-rpc.ts';
 import { BrowserSessions } from './browser-session-http.ts';
@@ -48,15 +48,15 @@ export function createSessions(
   const tokenOf = ({ tokenSha256 }: FoundSession): string => tokenSha256;
   const find = createLookup({ known: finderOf(lookups.known), others: finderOf(lookups.unknown) }, tokenOf);
   const networks = new LoginNetworkSystemStore(system);
-  const noted = new LastUse({ touch: (some) => networks.note(some), log, of: 'networks' });
+  const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, of: 'networks' });
   const sessions = new SessionChangeStore({
     ...{ app, system: gate, record: recordChange, ownKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });
-  const lastUse = new LastUse({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
+  const lastUse = new LastUseWriter({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
   const keys = new ApiKeySystemStore(system);
-  const lastUseOfKeys = new LastUse({ touch: (ids) => keys.touch(ids), log });
+  const lastUseOfKeys = new LastUseWriter({ touch: (ids) => keys.touch(ids), log });
   const keysOfLogins = new ApiKeySystemStore(gate);
   const logins = new KeyLogin({
     // Requests without a key, however many, take one connection.

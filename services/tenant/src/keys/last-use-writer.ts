@@ -1,7 +1,7 @@
 import { sleep } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 
-export interface LastUseOptions {
+export interface LastUseWriterOptions {
   /**
    * Writes the time of use of up to `maxPerWrite` ids, unless another replica has written one lately. May return ids to
    * write again.
@@ -25,15 +25,15 @@ const pauseMs = 1_000;
  * that are used until the next write. A failed write is repeated; of several failures in a row only the first
  * is logged.
  */
-export class LastUse {
-  readonly #options: LastUseOptions;
+export class LastUseWriter {
+  readonly #options: LastUseWriterOptions;
   readonly #waiting = new Set<string>();
   readonly #stopping = new AbortController();
   #writing: Promise<void> = Promise.resolve();
   #isRunning = false;
   #failing = false;
 
-  constructor(options: LastUseOptions) {
+  constructor(options: LastUseWriterOptions) {
     this.#options = options;
   }
 

@@ -1,11 +1,9 @@
-import type { Pool } from '@gatehouse/pg/pool';
-import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { Rewrapping } from '@gatehouse/secrets/rewrapping';
+import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
 import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
 import type { Shell } from '@gatehouse/shell/shell';
-import { contextOfCall } from '../calls/call-texts.ts';
-import { contextOfText } from '../conversations/channel-texts.ts';
-import { contextOfSecret, type SecretPlace } from '../secrets/webhook-secrets.ts';
+import { contextOfCall } from './calls/call-texts.ts';
+import { contextOfText } from './conversations/channel-texts.ts';
+import { contextOfSecret, type SecretPlace } from './secrets/webhook-secrets.ts';
 
 /** Columns with secrets. A secret that was replaced is encrypted in the place of the one that has replaced it. */
 const placesOf = {
@@ -47,11 +45,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   },
 ];
 
-/** Encryption of secrets, calls and messages, again with another key once there is one. */
-export function createResealing(
-  { log, registry }: Pick<Shell, 'log' | 'registry'>,
-  { app, system, keyRing }: { app: Pool; system: Pool; keyRing: KeyRing },
-) {
-  const of = { service: 'webhook', columns: sealedColumns };
-  return { parts: [new Rewrapping({ ...of, app, system, keyRing, log, registry }).part] };
+/** The job that wraps them again with another key once there is one. */
+export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns'>) {
+  return rewrapValues(shell, { ...sealed, columns: sealedColumns });
 }

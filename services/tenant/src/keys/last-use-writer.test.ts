@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { eventually } from '@gatehouse/test/eventually';
-import { LastUse } from './last-use.ts';
+import { LastUseWriter } from './last-use-writer.ts';
 
 describe('noting the last use of keys', () => {
   it('writes the first at once, and all that are used meanwhile together', async () => {
@@ -12,7 +12,7 @@ describe('noting the last use of keys', () => {
       written.push(ids);
       await gate;
     };
-    const lastUse = new LastUse({ touch, log: createLogger('test', 'silent') });
+    const lastUse = new LastUseWriter({ touch, log: createLogger('test', 'silent') });
     for (const id of ['a', 'b', 'c', 'b', 'a']) lastUse.note(id);
     expect(written).toEqual([['a']]);
     let stopped = false;
@@ -27,7 +27,7 @@ describe('noting the last use of keys', () => {
   it('writes once during the pause for any number of keys, a thousand at a time', async () => {
     const sizes: number[] = [];
     const touch = async (ids: readonly string[]): Promise<void> => void sizes.push(ids.length);
-    const lastUse = new LastUse({ touch, log: createLogger('test', 'silent'), pauseMs: 60_000 });
+    const lastUse = new LastUseWriter({ touch, log: createLogger('test', 'silent'), pauseMs: 60_000 });
     for (let id = 0; id < 2_500; id += 1) lastUse.note(`key ${id}`);
     await lastUse.stop();
     expect(sizes).toEqual([1, 1_000, 1_000, 499]);
@@ -40,7 +40,7 @@ describe('noting the last use of keys', () => {
     const touch = async (): Promise<void> => {
       if (failing) throw new Error('away');
     };
-    const lastUse = new LastUse({ touch, log, pauseMs: 0 });
+    const lastUse = new LastUseWriter({ touch, log, pauseMs: 0 });
     const note = async (id: string): Promise<void> => {
       lastUse.note(id);
       await lastUse.stop();
@@ -62,7 +62,7 @@ describe('noting the last use of keys', () => {
       if (written.length === 1) throw new Error('away');
       return ids.filter((id) => id === 'locked' && written.length < 3);
     };
-    const lastUse = new LastUse({ touch, log: createLogger('test', 'silent'), pauseMs: 0 });
+    const lastUse = new LastUseWriter({ touch, log: createLogger('test', 'silent'), pauseMs: 0 });
     lastUse.note('a');
     lastUse.note('locked');
     await eventually(() => expect(written).toEqual([['a'], ['locked', 'a'], ['locked']]));

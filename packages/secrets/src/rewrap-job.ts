@@ -9,7 +9,7 @@ import {
   type SealedValue,
 } from './store/sealed-value-system-store.ts';
 
-export interface RewrappingOptions {
+export interface RewrapOptions {
   service: string;
   columns: readonly SealedColumn[];
   system: Pool;
@@ -17,6 +17,17 @@ export interface RewrappingOptions {
   keyRing: KeyRing;
   log: Logger;
   registry: Registry;
+}
+
+/** The pools and the key ring of a service, and its columns with values that live longer than a day. */
+export type Sealed = Pick<RewrapOptions, 'columns' | 'system' | 'app' | 'keyRing'>;
+
+/** The job of a service that wraps its sealed values again. */
+export function rewrapValues(
+  { name: service, log, registry }: { name: string } & Pick<RewrapOptions, 'log' | 'registry'>,
+  sealed: Sealed,
+): { parts: PeriodicWork[] } {
+  return { parts: [new RewrapJob({ ...sealed, service, log, registry }).part] };
 }
 
 const timing = { firstMs: 60_000, everyMs: 3_600_000 };
@@ -28,14 +39,14 @@ const maxFailures = 1_000;
  * Wraps the data keys of sealed values again that another key than the first of the ring has wrapped, so that old keys
  * become removable, and counts what is left. The values stay in the database: a response may have 20 MiB.
  */
-export class Rewrapping {
-  readonly #options: RewrappingOptions;
+export class RewrapJob {
+  readonly #options: RewrapOptions;
   readonly #store: SealedValueSystemStore;
   readonly #gauge: Gauge<'table' | 'key_id'>;
   /** The ids of values that could not be wrapped, by column: searches leave them out until nothing else is found. */
   readonly #failed = new Map<SealedColumn, Set<string>>();
 
-  constructor(options: RewrappingOptions) {
+  constructor(options: RewrapOptions) {
     this.#options = options;
     this.#store = new SealedValueSystemStore(options.service, options);
     this.#gauge = new Gauge({

@@ -1,0 +1,19 @@
+import { contextOfProviderKey } from '@gatehouse/secrets/provider-key';
+import { rewrapValues, type Sealed } from '@gatehouse/secrets/rewrap-job';
+import type { SealedColumn } from '@gatehouse/secrets/store/sealed-value-system-store';
+import type { Shell } from '@gatehouse/shell/shell';
+import { contextOfLogin } from './sessions/login.ts';
+
+/** Columns with sealed values that live longer than a day. */
+export const sealedColumns: readonly SealedColumn[] = [
+  { table: 'provider_keys', column: 'key', context: contextOfProviderKey },
+  ...(['id_token', 'refresh_token'] as const).map((column) => ({
+    ...{ table: 'logins', column, hasNoTenant: true as const },
+    context: ({ id }: { id: string }) => contextOfLogin(id, column),
+  })),
+];
+
+/** The job that wraps them again with another key once there is one. */
+export function rewrapColumns(shell: Shell, sealed: Omit<Sealed, 'columns'>) {
+  return rewrapValues(shell, { ...sealed, columns: sealedColumns });
+}
