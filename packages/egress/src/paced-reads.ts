@@ -11,9 +11,9 @@ const longestMs = 30;
 const pieceBytes = 4 * 1024;
 const never = new AbortController().signal;
 
-/** Shares the time that reading takes of the event loop among hosts. */
+/** Shares the time that reading takes of the event loop among parties: tenants, and hosts before it is known whose answer comes. */
 class LoopShare {
-  /** Next comes the host that has had the least time. Its connections are as many as its calls. */
+  /** Next comes the party that has had the least time. Its connections are as many as its calls. */
   readonly #turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: Infinity });
   /** Undefined until something is read in this turn of the loop. */
   #endsAt: number | undefined;
@@ -38,8 +38,8 @@ class LoopShare {
     this.#usedMs += Math.min(turnMs, performance.now() - since);
   }
 
-  /** Calls `read` when the turn of the host has come. */
-  async wait(host: string, read: () => void): Promise<void> {
+  /** Calls `read` when the turn of the party has come. */
+  async wait(party: string, read: () => void): Promise<void> {
     const work = async (): Promise<void> => {
       await setImmediate();
       this.#usedMs = 0;
@@ -54,15 +54,46 @@ class LoopShare {
       await setImmediate();
       this.#endsAt = undefined;
     };
-    await this.#turns.run(host, work, never);
+    await this.#turns.run(party, work, never);
   }
 }
 
 const share = new LoopShare();
 
+/** The party that reads an answer on a connection. */
+interface Reader {
+  party: string;
+}
+
+interface Connection {
+  reader: Reader | null;
+}
+
+/** The connection whose piece the parser reads at the moment. */
+let current: Connection | null = null;
+
+/**
+ * Lets a connection be read in the turns of `tenantId`, so that the answers of a tenant with many make those of another
+ * one no later. To be called synchronously when the headers of an answer arrive. Returns a function that ends it.
+ */
+export function readFor(tenantId: string): () => void {
+  const connection = current;
+  if (connection === null) return nothing;
+  const reader = { party: JSON.stringify(['tenant', tenantId]) };
+  connection.reader = reader;
+  return () => {
+    // Another answer may have begun.
+    if (connection.reader === reader) connection.reader = null;
+  };
+}
+
+function nothing(): void {
+  // The answer is not read from a paced connection.
+}
+
 /**
  * Settings of undici for hosts that may answer anything: connections whose responses are read in small pieces, and in
- * turns of the event loop with all others. undici reads chunks of 64 KiB at once, and the shortest headers beyond its
+ * turns of the event loop with all others: by host, and by tenant where `readFor` says whose answer it is. undici reads chunks of 64 KiB at once, and the shortest headers beyond its
  * limit take 10 µs each: 48 responses would stop the process for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
  */
 export function pacedConnections(options: buildConnector.BuildOptions): {
@@ -85,6 +116,7 @@ function paceReads(socket: Socket, host: string): void {
   let waits = false;
   /** When the parser got the piece that it reads. It asks for another one after each. */
   let readAt: number | undefined;
+  const connection: Connection = { reader: null };
   const resume = (): void => {
     waits = false;
     if (!socket.destroyed) socket.emit('readable');
@@ -93,15 +125,19 @@ function paceReads(socket: Socket, host: string): void {
     if (size === 0) return read(0);
     if (readAt !== undefined) share.use(readAt);
     readAt = undefined;
+    current = null;
     // The parser goes on where it has closed the connection.
     if (socket.destroyed || waits) return null;
     if (!share.isLeft) {
       waits = true;
-      void share.wait(host, resume);
+      void share.wait(connection.reader?.party ?? host, resume);
       return null;
     }
     const piece = read(size ?? (socket.readableLength > pieceBytes ? pieceBytes : undefined));
-    if (piece !== null) readAt = performance.now();
+    if (piece !== null) {
+      readAt = performance.now();
+      current = connection;
+    }
     return piece;
   };
   socket.read = paced;

@@ -1,3 +1,4 @@
+import { readFor } from '@gatehouse/egress/paced-reads';
 import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
@@ -40,6 +41,8 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
   #workedMs = 0;
   #rests = false;
   #flows = true;
+  /** Ends the tenant's turns of reading, see `readFor`. */
+  #endReads: (() => void) | null = null;
   readonly #signal: AbortSignal;
   readonly #onHeaders: () => void;
   readonly #onAbort = (): void => this.#abort();
@@ -86,6 +89,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       if (this.#hints > maxHints) this.stop(new ProviderFailure('invalid', this.provider));
       return;
     }
+    this.#endReads = readFor(this.#room.tenantId);
     if (status !== 200) {
       this.#errorResponse = { status, headers, chunks: new ChunkList() };
       return;
@@ -214,6 +218,7 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
     this.#over = true;
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.dropCopies();
+    this.#endReads?.();
     report();
   }
 
