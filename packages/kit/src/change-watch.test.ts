@@ -78,6 +78,16 @@ describe('a watch of changes', () => {
     }
   });
 
+  it('still knows the changes that it has heard of when others may be missing', async () => {
+    const source = new Source();
+    const changes = source.begin();
+    await source.heard({ startsOver: true });
+    const before = monotonicMs();
+    await source.heard({ subjects: ['a'] });
+    await source.heard({ startsOver: true });
+    expect([changes.stateOf(['a'], before), changes.stateOf(['b'], before)]).toEqual(['changed', 'unknown']);
+  });
+
   it('remembers the 10,000 newest changes, and knows nothing of values from before older ones', async () => {
     const source = new Source();
     const changes = source.begin();

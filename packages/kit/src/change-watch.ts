@@ -95,10 +95,7 @@ export class ChangeWatch {
     const now = monotonicMs();
     // A value whose loading has begun may have been read before the change.
     for (const subject of subjects) this.#changedAt.set(subject, now);
-    if (startsOver) {
-      this.#changedAt.clear();
-      this.#incompleteUntil = now;
-    }
+    if (startsOver) this.#incompleteUntil = now;
     this.#position = position;
     this.#heardAt = calledAt;
   }

@@ -267,4 +267,18 @@ describe('with a watch of changes', () => {
     now += 1;
     await expect(cache.get('k', source.load)).rejects.toThrow(Away);
   });
+
+  it('uses no value during an outage that was heard of as changed', async () => {
+    const { cache, stateOf } = watched();
+    const source = new Source();
+    await cache.get('k', source.load);
+    stateOf.mockReturnValue('unknown');
+    source.answer = new Away();
+    now += 3_000;
+    expect(await cache.get('k', source.load)).toBe('v1');
+    expect(cache.coversOutage).toBe(true);
+    stateOf.mockReturnValue('changed');
+    await expect(cache.get('k', source.load)).rejects.toThrow(Away);
+    expect(cache.coversOutage).toBe(false);
+  });
 });

@@ -73,13 +73,24 @@ export class OutageCache<Value> {
   #isFresh(entry: Entry<Value>): boolean {
     const { freshMs, watch } = this.#options;
     const now = monotonicMs();
+    const state = this.#stateOf(entry);
+    if (state === 'changed') return false;
     if (now < entry.graceUntil) return true;
     const age = now - entry.loadedAt;
-    if (watch === undefined || entry.subjects === null) return age < freshMs;
-    const state = watch.changes.stateOf(entry.subjects, entry.loadedAt);
-    if (state !== 'current') return state === 'unknown' && age < freshMs;
+    if (watch === undefined || state === 'unknown') return age < freshMs;
     entry.currentAt = Math.max(entry.currentAt, watch.changes.heardAt);
     return age < watch.longestMs;
+  }
+
+  #stateOf({ subjects, loadedAt }: Entry<Value>): 'changed' | 'current' | 'unknown' {
+    const changes = this.#options.watch?.changes;
+    return changes === undefined || subjects === null ? 'unknown' : changes.stateOf(subjects, loadedAt);
+  }
+
+  /** Whether an entry may be used during an outage: not one whose change was heard of, such as a revoked key. */
+  #coversOutage(entry: Entry<Value>): boolean {
+    const isRecent = monotonicMs() - entry.currentAt < this.#options.outageMs;
+    return isRecent && this.#stateOf(entry) !== 'changed';
   }
 
   /** The fresh value, or the result of `load`, which must throw when the source is unavailable. */
@@ -100,8 +111,7 @@ export class OutageCache<Value> {
 
   /** Whether any entry could be used during an outage. */
   get coversOutage(): boolean {
-    const oldest = monotonicMs() - this.#options.outageMs;
-    return this.#entries.values().some((entry) => entry.currentAt > oldest);
+    return this.#entries.values().some((entry) => this.#coversOutage(entry));
   }
 
   #keep(key: string, entry: Entry<Value>): void {
@@ -122,10 +132,7 @@ export class OutageCache<Value> {
       return value;
     } catch (error) {
       const entry = this.#entries.get(key);
-      const usable =
-        entry !== undefined &&
-        this.#options.isOutage(error) &&
-        monotonicMs() - entry.currentAt < this.#options.outageMs;
+      const usable = entry !== undefined && this.#options.isOutage(error) && this.#coversOutage(entry);
       if (!usable) throw error;
       entry.graceUntil = Math.min(monotonicMs() + retryAfterMs, entry.currentAt + this.#options.outageMs);
       return entry.value;
