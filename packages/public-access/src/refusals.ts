@@ -16,12 +16,12 @@ import { countRefusals, deleteOldRefusals, type CountedRefusal } from './store/r
 export type RefusalKind =
   | 'choice'
   | 'consent_state'
-  | 'denied_program'
   | 'device_code'
   | 'early_poll'
   | 'key'
   | 'login_link'
   | 'logout_token'
+  | 'program_decision'
   | 'signature'
   | 'ticket'
   | 'user_code';

@@ -354,6 +354,25 @@ describe('the page for a code', () => {
     expect(both.map(({ status }) => status).toSorted()).toEqual([200, 404]);
   });
 
+  it('takes 60 decisions of a key a minute, and those of others of its network', async () => {
+    const network = newNetwork();
+    const [one, other] = [await programs.person(), await programs.person()];
+    const decide = async ({ cookie }: { cookie: string }, decision: string): Promise<number> => {
+      const { code } = await programs.start();
+      const form = { ...(await programs.formOf(code, cookie)), decision };
+      return (await programs.browse('/device', { form, cookie, network })).status;
+    };
+    await decide(one, 'deny');
+    // A minute that is not over when the test is slow.
+    await tenants.rows(
+      `update tenant.refused_addresses set requests = requests + 58, minute = minute + interval '5 minutes'
+       where address = $1`,
+      [`program_decision ${one.id}`],
+    );
+    const statuses = [await decide(one, 'allow'), await decide(one, 'allow'), await decide(one, 'deny')];
+    expect([...statuses, await decide(other, 'deny')]).toEqual([200, 429, 429, 200]);
+  });
+
   it('shows people of a suspended tenant no code', async () => {
     const other = await tenants.makeTenant();
     const cookie = await programs.logIn(other.adminKey);

@@ -93,10 +93,9 @@ class DevicePage {
       await this.#showProgram(request, response, call, { session, code });
       return;
     }
-    const from = fromOf(request, call);
-    const program = await logins.find(code, from);
+    const program = await logins.find(code, fromOf(request, call));
     const isAllowed = decision === 'allow';
-    if (program === null || !(await logins.decide(program.id, isAllowed ? session.id : null, from))) {
+    if (program === null || !(await logins.decide(program.id, session, isAllowed))) {
       sendPage(response, call.requestId, { status: 404, html: codePage(unknownCode) });
       return;
     }

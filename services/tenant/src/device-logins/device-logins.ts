@@ -9,7 +9,7 @@ import type { RefusalKind } from '@gatehouse/public-access/refusals';
 import type { ApiKey } from '../keys/api-key.ts';
 import { judge, type Credentials } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
-import type { From } from '../sessions/session.ts';
+import type { From, Session } from '../sessions/session.ts';
 import {
   deviceLoginLife,
   newUserCode,
@@ -57,18 +57,18 @@ export interface DeviceLoginDependencies {
   /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
   inTurn: <Result>(tenantId: string | null, work: () => Promise<Result>) => Promise<Result>;
   /**
-   * Counts a request that proves nothing against its sender: the address, or the id of the login. Throws
-   * `rate_limit_exceeded` beyond the limit.
+   * Counts a request that proves nothing against its sender: the address, or the id of the login; and a decision against
+   * the key of its session. Throws `rate_limit_exceeded` beyond the limit.
    */
   count: (kind: DeviceRefusal, sender: string | null) => Promise<void>;
   ttlSeconds: number;
   publicUrl: string;
 }
 
-/** The proofs that requests of programs and people may lack. */
+/** The proofs that requests of programs and people may lack, and their decisions. */
 type DeviceRefusal = Extract<
   RefusalKind,
-  'denied_program' | 'device_code' | 'early_poll' | 'key' | 'user_code'
+  'device_code' | 'early_poll' | 'key' | 'program_decision' | 'user_code'
 >;
 
 interface NewText {
@@ -169,10 +169,10 @@ export class DeviceLogins {
   }
 
   /** Allows a login in a session, or denies it. False if another decision came first, or it has expired. */
-  async decide(id: string, sessionId: string | null, from: From): Promise<boolean> {
-    // A program that is denied frees its place, and its row stays until it expires.
-    if (sessionId === null) await this.#options.count('denied_program', from.clientIp);
-    return this.#options.decide(id, sessionId);
+  async decide(id: string, session: Pick<Session, 'id' | 'keyId'>, isAllowed: boolean): Promise<boolean> {
+    // A denied program frees its place while its row stays, and the key of an allowed one is in the audit log.
+    await this.#options.count('program_decision', session.keyId);
+    return this.#options.decide(id, isAllowed ? session.id : null);
   }
 
   #lives(secretSha256: Buffer): Pick<NewText, 'secretSha256' | 'ttlSeconds'> {
