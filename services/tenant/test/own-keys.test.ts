@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
+import { Client } from 'pg';
 import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
 import type { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
@@ -164,6 +166,30 @@ describe('the keys of a person', () => {
     });
     expect((await make(rotated)).body.error.code).toBe('key_revoked');
     expect(await programs.principalOf(made)).toBeUndefined();
+  });
+
+  it('are not made with the secret that a rotation replaces meanwhile', async () => {
+    const { id, key } = await ground.tenants.makeKey(ground.acme.admin, { user_id: 'eve' });
+    const eve = await sessionOf(id, key, 'eve');
+    const rotation = new Client({ connectionString: ground.tenants.database.adminUrl });
+    await rotation.connect();
+    try {
+      await rotation.query('begin');
+      await rotation.query('update tenant.api_keys set secret_sha256 = $2 where id = $1', [
+        ...[id, randomBytes(32)],
+      ]);
+      const made = make(eve);
+      await eventually(async () => {
+        const waiting = await ground.tenants.rows(
+          `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        );
+        expect(waiting).toHaveLength(1);
+      });
+      await rotation.query('commit');
+      expect((await made).body.error.code).toBe('key_revoked');
+    } finally {
+      await rotation.end();
+    }
   });
 
   it('are listed and not changed by a key that a person has made or given to a program, nor are sessions', async () => {
