@@ -2,7 +2,9 @@ import { request } from 'node:http';
 import { sleep } from '@gatehouse/kit/clock';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import type { TenantAccess } from '@gatehouse/test/tenants';
+import type { Instructions } from '@gatehouse/test/provider-simulator/faults';
 import type { ChaosSystem } from '../chaos/chaos-system.ts';
+import { question } from '../chaos/client-dialect.ts';
 import { unknownKey } from '../chaos/gateway-client.ts';
 
 /** A tenant, or somebody without a key, that attacks, and another tenant whose requests must go on. */
@@ -26,6 +28,7 @@ export interface Scenario {
 
 const model = 'gpt-4.1-mini';
 const messages = [{ role: 'user', content: 'Go.' }];
+export const completionBody = { model, messages };
 
 interface Sent {
   method?: string;
@@ -56,7 +59,7 @@ export async function send(
   return text.startsWith('{') ? JSON.parse(text) : text;
 }
 
-const times = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
+export const times = <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)));
 
 /** An agent of a tenant with the tools of the MCP server. */
@@ -102,7 +105,30 @@ export async function cancelledToolCalls(ground: Ground, tool = 'time'): ReturnT
 const completion =
   (ground: Ground): (() => Promise<unknown>) =>
   () =>
-    send(ground, '/v1/chat/completions', { key: ground.other.userKey, body: { model, messages } });
+    send(ground, '/v1/chat/completions', { key: ground.other.userKey, body: completionBody });
+
+/** Answers of a provider that prove nothing about a key that all tenants share. */
+const refusals: Instructions[] = [
+  { status: 401, error: { message: 'Missing scopes: model.request', code: null } },
+  { status: 403, error: { message: 'm', code: 'insufficient_permissions' } },
+  { status: 429, error: { message: 'm', code: 'rate_limit_exceeded' }, retry_after: 3_600 },
+];
+
+/** Calls of all operations of a provider, each refused in each way. */
+function refusedCalls(ground: Ground): Promise<unknown> {
+  const key = ground.attacker.userKey;
+  const refused = { statuses: [401, 403, 429, 500, 502, 503] };
+  return Promise.all(
+    refusals.flatMap((provider) => [
+      ground.chaos.client.complete({ key, provider }),
+      ground.chaos.client.complete({ key, provider, dialect: 'responses', model: 'gpt-5.4-nano' }),
+      send(ground, '/v1/embeddings', {
+        ...{ key, ...refused },
+        body: { model: 'text-embedding-3-small', input: 'x', x_simulator: provider },
+      }),
+    ]),
+  );
+}
 
 /** As many rows as a tenant with many agents has in a month. */
 async function fillUsage({ chaos }: Ground, tenantId: string): Promise<void> {
@@ -204,15 +230,41 @@ export const scenarios: Scenario[] = [
       };
     },
   },
+  {
+    name: 'calls that the provider refuses, beside completions with the same key',
+    prepare: (ground) => Promise.resolve({ attack: () => refusedCalls(ground), ask: completion(ground) }),
+  },
 ];
 
-/** How long the tool `rest` takes. */
+/** Requests for a tier, a class of tokens and a tool of the provider that have no price. */
+export const unpriced: { name: string; path: string; body: object }[] = [
+  {
+    ...{ name: 'a tier', path: '/v1/chat/completions' },
+    body: { model, messages, service_tier: 'priority' },
+  },
+  {
+    ...{ name: 'a cache write', path: '/v1/responses' },
+    body: {
+      model: 'gpt-5.4-nano',
+      input: question({ usage: { prompt_tokens: 1_000, cache_write_tokens: 1_000 } }),
+    },
+  },
+  {
+    name: 'a search',
+    path: '/v1/responses',
+    body: { model: 'gpt-5.4-nano', input: 'Go.', tools: [{ type: 'web_search' }] },
+  },
+];
+
+/** How long the tool `rest` takes, and the tool `stay`, which outlives a connection between services. */
 const restMs = 4_000;
+const stayMs = 40_000;
 
 export function startMcp(): Promise<TestMcpServer> {
   return TestMcpServer.start([
     { name: 'time', run: () => said('It is noon.') },
     { name: 'rest', run: () => sleep(restMs).then(() => said('It is later.')) },
+    { name: 'stay', run: () => sleep(stayMs).then(() => said('It is much later.')) },
     {
       name: 'wait',
       run: (_, signal) =>
