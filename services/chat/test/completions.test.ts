@@ -40,8 +40,12 @@ describe('a unary completion', () => {
       input_preview: 'hello there',
       trace_id: response.headers.get('x-trace-id'),
     });
-    const events = await harness.rows('select ended_at from chat.outbox where run_id = $1', [run.run_id]);
-    expect(events).toEqual([{ ended_at: expect.any(Date) }]);
+    // A run that takes half a second on a busy machine has an event of its start as well.
+    const events = await harness.rows(
+      'select ended_at from chat.outbox where run_id = $1 and ended_at is not null',
+      [run.run_id],
+    );
+    expect(events).toHaveLength(1);
   });
 
   it('has committed the run before the provider sees the request', async () => {

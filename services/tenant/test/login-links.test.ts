@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool } from '@gatehouse/pg/pool';
+import { upToLimit } from '@gatehouse/test/minute';
 import {
   findKeyOfLink,
   insertLoginTicket,
@@ -101,9 +102,9 @@ it('is of no use after its minute, after a rotation, and for a key that ended', 
 });
 
 it('bounds the wrong tickets of a network', async () => {
-  const statuses = [];
-  for (let count = 0; count < 62; count += 1)
-    statuses.push((await press(`=${'a'.repeat(43)}`, { network: '203.0.113.77' })).status);
-  expect(statuses.slice(59)).toEqual([410, 429, 429]);
+  const network = '203.0.113.77';
+  const statuses = await upToLimit(60, async () => (await press(`=${'a'.repeat(43)}`, { network })).status);
+  expect(new Set(statuses.slice(0, 60))).toEqual(new Set([410]));
+  expect(statuses.at(-1)).toBe(429);
   expect((await browse('/login/link?ticket=wrong', { method: 'GET' })).status).toBe(410);
 });

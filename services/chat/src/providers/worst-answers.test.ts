@@ -41,7 +41,7 @@ describe('a whole answer as large as it may be', () => {
     let outcome: unknown;
     const blocked = await longestBlock(async () => {
       outcome = await readUnaryAnswer(acme, bytes, { tenantId: 'a' }).catch((error: unknown) => error);
-    });
+    }, blockMs);
     if (typeof expected === 'object') expect(outcome).toMatchObject(expected);
     else expect(outcome).toMatchObject({ kind: expected, constructor: ProviderFailure });
     expect(blocked).toBeLessThan(blockMs);
@@ -73,7 +73,7 @@ describe('a stream', () => {
   };
 
   /** The failure of a stream, if it is one. */
-  async function failureOf(text: string): Promise<{ failure: unknown; blocked: number }> {
+  async function failureOf(bytes: Buffer): Promise<unknown> {
     const budget = new AnswerBudget({ perTenant: 64 * MiB, perProcess: 64 * MiB });
     const call = {
       ...{
@@ -100,13 +100,19 @@ describe('a stream', () => {
     pipe.passTo(sink).catch((error: unknown) => {
       failure = error;
     });
+    for (let at = 0; at < bytes.length; at += 64 * 1024) {
+      handler.onResponseData(controller, bytes.subarray(at, at + 64 * 1024));
+      await new Promise(setImmediate);
+    }
+    return failure;
+  }
+
+  async function outcomeOf(text: string): Promise<{ failure: unknown; blocked: number }> {
     const bytes = Buffer.from(text);
+    let failure: unknown;
     const blocked = await longestBlock(async () => {
-      for (let at = 0; at < bytes.length; at += 64 * 1024) {
-        handler.onResponseData(controller, bytes.subarray(at, at + 64 * 1024));
-        await new Promise(setImmediate);
-      }
-    });
+      failure = await failureOf(bytes);
+    }, blockMs);
     return { failure, blocked };
   }
   const frame = (json: string): string => `data: ${json}\n\n`;
@@ -121,7 +127,7 @@ describe('a stream', () => {
     ['calls', frame(`{"choices":[{"delta":{"tool_calls":[${repeated('{"index":1},', 600_000)}{}]}}]}`)],
     ['a line that does not end', `data: ${'x'.repeat(17 * MiB)}`],
   ])('fails at a frame of %s', async (_name, text) => {
-    const { failure, blocked } = await failureOf(text);
+    const { failure, blocked } = await outcomeOf(text);
     expect(failure).toMatchObject({ kind: 'invalid' });
     expect(blocked).toBeLessThan(blockMs);
   });
@@ -135,7 +141,7 @@ describe('a stream', () => {
       frame('{"choices":[],"usage":{"prompt_tokens":1e300,"total_tokens":-1e999}}'),
     ],
   ])('passes on %s', async (_name, text) => {
-    const { failure, blocked } = await failureOf(text);
+    const { failure, blocked } = await outcomeOf(text);
     expect(failure).toBeUndefined();
     expect(blocked).toBeLessThan(blockMs);
   });
