@@ -203,9 +203,9 @@ describe('POST /login/key', () => {
     await logIn(key);
     await tenants.rows(
       `insert into tenant.sessions (id, tenant_id, token_sha256, key_id, key_secret_sha256, name, role, scopes,
-         created_at, expires_at, ends_at)
+         opened_by, created_at, expires_at, ends_at)
        select gen_random_uuid(), tenant_id, sha256(convert_to(key_id::text || n, 'UTF8')), key_id, key_secret_sha256, name, role, scopes,
-         now() - interval '50 minutes', now(), now() - interval '40 minutes'
+         opened_by, now() - interval '50 minutes', now(), now() - interval '40 minutes'
        from tenant.sessions cross join generate_series(1, 59) as n where key_id = $1`,
       [id],
     );
@@ -260,6 +260,12 @@ describe('the page for login', () => {
 });
 
 describe('a session', () => {
+  it('always has the way in which it was opened', async () => {
+    const { id } = await stored(await logIn((await tenants.makeKey(tenant.admin)).key));
+    const forgotten = tenants.rows('update tenant.sessions set opened_by = null where id = $1', [id]);
+    await expect(forgotten).rejects.toMatchObject({ code: '23502', column: 'opened_by' });
+  });
+
   it('ends with its key', async () => {
     const { id, key } = await tenants.makeKey(tenant.admin);
     const cookie = await logIn(key);

@@ -12,9 +12,8 @@ import { mostSessions, sessionLife, type NewSession, type Session } from './sess
 export const sessionColumns = `
   sessions.id, sessions.tenant_id as "tenantId", sessions.key_id as "keyId", sessions.name, sessions.role,
   sessions.scopes, sessions.user_id as "userId", sessions.login_id as "loginId",
-  coalesce(sessions.opened_by, case when sessions.login_id is null then 'key' else 'issuer' end) as "openedBy",
-  sessions.created_at as "createdAt",
-  sessions.last_seen_at as "lastSeenAt", sessions.expires_at as "expiresAt"`;
+  sessions.opened_by as "openedBy", sessions.created_at as "createdAt", sessions.last_seen_at as "lastSeenAt",
+  sessions.expires_at as "expiresAt"`;
 
 /** Logins of one tenant, or of owners, wait for each other until the transaction ends. */
 export async function lockSessions(db: Queryable, tenantId: string | null): Promise<void> {
