@@ -16,9 +16,10 @@ import { LoginKeySystemStore } from '../keys/login-key-system-store.ts';
 import { backchannelLogoutHandlers } from './backchannel-logout-handlers.ts';
 import type { BrowserSessions } from './browser-session-http.ts';
 import { issuerLoginHandlers } from './issuer-login-handlers.ts';
-import { IssuerLogins } from './issuer-login.ts';
+import { IssuerLogins, type IssuerLoginDependencies } from './issuer-login.ts';
 import { IssuerLogouts } from './issuer-logouts.ts';
 import { IssuerMetrics } from './issuer-metrics.ts';
+import { KnownBrowsers } from './known-browsers.ts';
 import { LoginLookSystemStore } from './login-look-system-store.ts';
 import { LoginLooks } from './login-looks.ts';
 import { LoginStates } from './login-state.ts';
@@ -48,10 +49,14 @@ const noClient = { clientIp: null, requestId: null };
 const retries = { everyMs: 15_000 };
 const deletion = { everyMs: 60_000, batch: 1_000 };
 /**
- * Answers of issuers that browsers bring back, of one network and of all. A flood of one network waits behind itself; what
- * is refused has used no state up, so that the browser may load the page again.
+ * Answers of issuers that browsers bring back, of one network and of all, for each issuer: one that is slow holds up no
+ * other. A flood of one network waits behind itself; what is refused has used no state up, so that the browser may load
+ * the page again. Browsers in which a person has logged in before wait apart, by person.
  */
-const finishing = { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 };
+const finishing = {
+  ofNetworks: { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 },
+  ofPeople: { perKey: 2, slots: 64, maxWaiting: 8, maxWaitingOfAll: 4_096 },
+};
 
 /** Sessions of people who log in at OpenID Connect issuers. */
 export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
@@ -84,11 +89,11 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
     const now = await logins.now();
     return begun.map(() => now);
   });
-  const turns = new FairQueue(finishing);
+  const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
     ...{ secrets, logins, places: placesBy(logins, keys) },
     now: () => times.get(null),
-    inTurn: (network, work) => turns.run(network, work),
+    inTurn: turns,
     openSession: (session, from) => sessions.openForPerson(session, from),
   });
   const waiting = new TokenRevocationSystemStore(system);
@@ -111,6 +116,7 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
       ...issuerLoginHandlers({
         ...{ issuers, browsers, refusals, log, logins: issuerLogins, states: new LoginStates(keyRing) },
         cookie: new HostCookie(`${sessionCookie}-login`, publicUrl),
+        knownBrowsers: new KnownBrowsers(keyRing, publicUrl),
       }),
       ...backchannelLogoutHandlers({ issuers, issuerLogouts, refusals, log }),
     },
@@ -129,6 +135,19 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
         deleteOldLogins: (limit) => loginsOfJobs.deleteOld(limit, ownKeySeconds),
       }),
     ],
+  };
+}
+
+/** Turns at each issuer, of networks and of people whose browsers are known. */
+function turnsOf(issuers: readonly string[]): IssuerLoginDependencies['inTurn'] {
+  const { ofNetworks, ofPeople } = finishing;
+  const queues = new Map(
+    issuers.map((name) => [name, { networks: new FairQueue(ofNetworks), people: new FairQueue(ofPeople) }]),
+  );
+  return (issuer, { network, person }, work) => {
+    const of = queues.get(issuer);
+    if (of === undefined) throw new Error(`there is no issuer ${issuer}`);
+    return person === null ? of.networks.run(network, work) : of.people.run(person, work);
   };
 }
 

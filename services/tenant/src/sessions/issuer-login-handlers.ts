@@ -13,6 +13,7 @@ import type { Issuer } from '../issuers/issuer.ts';
 import { afterLogin, fromOf, queryOf, targetOf, type BrowserSessions } from './browser-session-http.ts';
 import { choicePage, failedPage, problemPage } from './issuer-login-page.ts';
 import type { IssuerLogins, LoginEnd } from './issuer-login.ts';
+import type { KnownBrowsers } from './known-browsers.ts';
 import { formOf } from './login-handlers.ts';
 import { loginMinutes, type LoginState, type LoginStates } from './login-state.ts';
 
@@ -24,6 +25,7 @@ export interface IssuerLoginHandlerDependencies {
   refusals: Refusals;
   /** Keeps the values of a login, and the token of a choice after it. */
   cookie: HostCookie;
+  knownBrowsers: KnownBrowsers;
   log: Logger;
 }
 
@@ -72,12 +74,13 @@ class BrowserIssuerLogin {
   }
 
   async callback(...[request, response, call, issuer]: Parameters<Step>): Promise<void> {
-    const { logins } = this.#options;
+    const { logins, knownBrowsers } = this.#options;
     const from = fromOf(request, call);
+    const [query, knownPerson] = [queryOf(request), knownBrowsers.personIn(request.headers.cookie)];
     // An answer without a seal of the gateway costs neither a row nor a call of the issuer, and no count.
     const state = this.#stateOf(request, issuer);
     const end: LoginEnd =
-      state === null ? { kind: 'over' } : await logins.finish(issuer, state, queryOf(request), from);
+      state === null ? { kind: 'over' } : await logins.finish(issuer, { state, query, knownPerson }, from);
     await this.#answer(request, response, call, { issuer, end, target: state?.returnTo ?? afterLogin });
   }
 
@@ -111,13 +114,13 @@ class BrowserIssuerLogin {
     call: RawCall,
     { issuer, end, target }: { issuer: Issuer; end: LoginEnd; target: string },
   ): Promise<void> {
-    const { browsers, cookie } = this.#options;
+    const { browsers, cookie, knownBrowsers } = this.#options;
     const { name } = issuer.settings;
     switch (end.kind) {
       case 'opened': {
         // A session that the browser has ends: no login continues one that another person may have set.
         await browsers.end(request, call);
-        const cookies = [browsers.cookieOf(end.opened), cookie.clear()];
+        const cookies = [browsers.cookieOf(end.opened), knownBrowsers.cookieOf(end.person), cookie.clear()];
         sendBrowserTo(response, call.requestId, { location: target, cookies });
         return;
       }

@@ -14,13 +14,19 @@ import type { From, PersonSession, Session } from './session.ts';
 
 /** The end of a request of a browser that logs in by an issuer. */
 export type LoginEnd =
-  | { kind: 'opened'; opened: OpenedSession }
+  | { kind: 'opened'; opened: OpenedSession; person: Person }
   /** The person has several places; the browser keeps the token until it has chosen. */
   | { kind: 'choice'; places: readonly Place[]; token: string }
   /** The request is not the one that this browser began, or was used, or the person has logged out meanwhile. */
   | { kind: 'over' }
   | { kind: 'refused'; error: IssuerError }
   | GrantProblem;
+
+/** The network of a browser, and the hash of the person who has logged in there before, if any. */
+export interface LoginSender {
+  network: string;
+  person: string | null;
+}
 
 export interface IssuerLoginDependencies {
   secrets: LoginSecrets;
@@ -34,8 +40,8 @@ export interface IssuerLoginDependencies {
     /** False if the state was used, or has expired. */
     useState: (stateSha256: Buffer, expiresAt: Date) => Promise<boolean>;
   };
-  /** Runs work of a network in its turn: a network may begin any number of logins. */
-  inTurn: <Result>(network: string, work: () => Promise<Result>) => Promise<Result>;
+  /** Runs work at an issuer in the turn of its sender, who may begin any number of logins. */
+  inTurn: <Result>(issuer: string, sender: LoginSender, work: () => Promise<Result>) => Promise<Result>;
   places: PersonPlaces;
   /** The time by the clock of the database. */
   now: () => Promise<Date>;
@@ -58,13 +64,19 @@ export class IssuerLogins {
   }
 
   /**
-   * Finishes a login that this browser began, once. `query` is the answer of the issuer. Throws {@link IssuerError}
-   * while the issuer is away, `rate_limit_exceeded` if too many logins of the network wait, and the errors of
+   * Finishes a login that this browser began, once. `query` is the answer of the issuer, `knownPerson` the hash of the
+   * person who has logged in with this browser before. Throws {@link IssuerError} while the issuer is away,
+   * `rate_limit_exceeded` if too many logins of the person, or of the network, wait, and the errors of
    * {@link IssuerLoginDependencies.openSession}.
    */
-  async finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
-    const network = networkOf(from.clientIp ?? '');
-    return this.#options.inTurn(network, () => this.#finish(issuer, state, query, from));
+  async finish(
+    issuer: Issuer,
+    { state, query, knownPerson }: { state: LoginState; query: string; knownPerson: string | null },
+    from: From,
+  ): Promise<LoginEnd> {
+    const sender = { network: networkOf(from.clientIp ?? ''), person: knownPerson };
+    const work = (): Promise<LoginEnd> => this.#finish(issuer, state, query, from);
+    return this.#options.inTurn(issuer.settings.name, sender, work);
   }
 
   async #finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
@@ -158,7 +170,8 @@ export class IssuerLogins {
       from,
     );
     if (session === null) return { kind: 'over' };
-    return { kind: 'opened', opened: { session: { ...session, tenantSlug: place.tenant }, token } };
+    const opened = { session: { ...session, tenantSlug: place.tenant }, token };
+    return { kind: 'opened', opened, person: { iss, sub } };
   }
 }
 
