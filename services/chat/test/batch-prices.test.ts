@@ -114,3 +114,25 @@ it('a batch with a tool of the provider that has no price is refused where there
   });
   await begun(sdkFor(harness, { tenantId: newId() }), lines);
 });
+
+it('a batch with searches that no answer counts charges the fee of those that were answered', async () => {
+  const tool = {
+    ...fleeting('1', '2'),
+    price: { ...fleeting('1', '2').price, per_tool_call: { web_search: '0.01' } },
+  };
+  await write([...others(), tool, marker]);
+  await isThere('marker', 200);
+  const there = harness.simulator.batches;
+  there.held = true;
+  const tenantId = newId();
+  harness.settings.set(tenantId, { limited: [Resource.BUDGET] });
+  const client = sdkFor(harness, { tenantId });
+  const body = { ...line('a').body, web_search_options: {} };
+  const batch = await begun(client, linesOf([{ id: 'a', body }, line('b')]));
+  there.finish('completed');
+  await ended(client, batch.id);
+  const { input, output } = there.usage;
+  const cost = BigInt(input) * 500_000n + BigInt(output) * 1_000_000n;
+  expect(await harness.endedRun(runOf(batch.id))).toMatchObject({ cost_pico: String(cost) });
+  await eventually(() => expect(charged(harness, tenantId)).toBe(cost + 10_000_000_000n));
+});

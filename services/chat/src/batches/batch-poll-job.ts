@@ -6,7 +6,7 @@ import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { Alerts } from '../alerts/alerts-job.ts';
 import { deploymentsOf, type Catalogue } from '../catalogue/catalogue.ts';
-import { parsePrice } from '../catalogue/kept-price.ts';
+import { parseFees, parsePrice } from '../catalogue/kept-price.ts';
 import { costBy, type CallPrice } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { dialects } from '../dialects/dialects.ts';
@@ -219,6 +219,7 @@ export class BatchPolling {
     const api = batchApis[batch.api];
     const tally = new ResultTally({
       ...{ format: dialects[batch.run.dialect ?? 'chat'], resultIn: api.resultIn },
+      fees: batch.price === null ? [] : parseFees(batch.price),
       ...{ price: this.#priceOf(batch), tenantId: batch.tenantId, requests: batch.requests },
       inputTokensGuess: guessTokens(Math.ceil(batch.reservedInputTokens / Math.max(1, batch.requests))),
       mostOutputTokens: Math.ceil(batch.reservedOutputTokens / Math.max(1, batch.requests)),

@@ -49,6 +49,8 @@ export interface BatchRequests {
   unmeasured?: number;
   /** Tools of the provider that have a fee, with the most calls of all requests. Missing in files of the release before. */
   feeTools?: readonly FeeTool[];
+  /** The requests that offer such tools. Missing in files of the release before. */
+  withFees?: number;
 }
 
 /** The requests of Anthropic's batches. */
@@ -145,6 +147,7 @@ export class RequestSum {
   #longest = 0;
   #unmeasured = 0;
   #feeTools: readonly FeeTool[] = [];
+  #withFees = 0;
 
   /** `headers`: those of the client that its API passes on. */
   constructor(
@@ -180,8 +183,9 @@ export class RequestSum {
     this.#longest = Math.max(this.#longest, most.input);
     if (isUnmeasured(request, fields) || isUnlimited(request, this.model)) this.#unmeasured += 1;
     for (const name of most.classes) this.#classes.add(name);
-    if (most.feeTools !== undefined && most.feeTools.length > 0)
-      this.#feeTools = sumTools(this.#feeTools, most.feeTools);
+    if (most.feeTools === undefined || most.feeTools.length === 0) return;
+    this.#feeTools = sumTools(this.#feeTools, most.feeTools);
+    this.#withFees += 1;
   }
 
   get model(): Model {
@@ -201,7 +205,7 @@ export class RequestSum {
       most: { input: this.#input, output: this.#output, longest: this.#longest },
       classes: [...this.#classes],
       unmeasured: this.#unmeasured,
-      ...(this.#feeTools.length > 0 && { feeTools: this.#feeTools }),
+      ...(this.#withFees > 0 && { feeTools: this.#feeTools, withFees: this.#withFees }),
     };
   }
 }

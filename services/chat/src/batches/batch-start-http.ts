@@ -8,7 +8,7 @@ import { userDigest } from '@gatehouse/kit/user-digest';
 import { withTenant } from '@gatehouse/pg/pool';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
-import { priceText } from '../catalogue/kept-price.ts';
+import { priceText, type ReservedFee } from '../catalogue/kept-price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { Limiter, Payer } from '../limits/limiter.ts';
@@ -240,14 +240,15 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
   const { start, admission, reserved } = beginning;
   const { id, key, model, requests } = start;
   const { tenantId, userId, keyId: apiKeyId } = tenantOf(start.call);
-  const price = dependencies.pricing.priceOf(model, { at: new Date(), ...inBatch });
+  const { pricing } = dependencies;
+  const price = pricing.priceOf(model, { at: new Date(), ...inBatch });
   return {
     ...{ id, tenantId, userId, apiKeyId, key, api: start.api, firstId: start.firstId },
     ...{ inputFileId: start.inputFileId, providerFileId: start.providerFileId },
     userDigest: userId === null ? null : userDigest(tenantId, userId),
     ...{ model: model.id, upstreamModel: model.upstreamModel },
     ...{
-      price: price === null ? null : priceText(price),
+      price: price === null ? null : priceText(price, feesOf(pricing, model, requests)),
       requests: requests.count,
       reserved,
       charges: admission.charges,
@@ -257,6 +258,18 @@ function newBatch(dependencies: BatchHandlerDependencies, beginning: Beginning):
     unmeasured: requests.unmeasured ?? 0,
     ...{ days: keptDays(start.settings), creationMs, requestDigest: start.requestDigest },
   };
+}
+
+function feesOf(
+  pricing: BatchHandlerDependencies['pricing'],
+  model: Model,
+  { feeTools = [], count, withFees = count }: BatchRequests,
+): ReservedFee[] {
+  return (['in its items', 'at its end', 'never'] as const).flatMap((counted) => {
+    const tools = feeTools.filter((tool) => tool.counted === counted);
+    const pico = pricing.toolsCost(model, tools, new Date());
+    return pico > 0n ? [{ counted, pico, requests: withFees }] : [];
+  });
 }
 
 function runOf({ telemetry }: BatchHandlerDependencies, start: Start): StartedRun {

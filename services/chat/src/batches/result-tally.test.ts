@@ -1,11 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
+import type { ReservedFee } from '../catalogue/kept-price.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { resultIn } from './openai-batch.ts';
 import { ResultTally } from './result-tally.ts';
 
-function tallyOf(requests: number): ResultTally {
+function tallyOf(requests: number, fees: readonly ReservedFee[] = []): ResultTally {
   const catalogue = Catalogue.parse({
     providers: [{ name: 'local', kind: 'openai', base_url: 'http://localhost/v1' }],
     models: [{ id: 'm', provider: 'local', price: { input_per_mtok: 2, output_per_mtok: 8 } }],
@@ -16,7 +17,7 @@ function tallyOf(requests: number): ResultTally {
     ...{ at: new Date(), serviceTier: null, inBatch: true },
   });
   return new ResultTally({
-    ...{ price, requests, resultIn, tenantId: 't', format: dialects.chat },
+    ...{ price, fees, requests, resultIn, tenantId: 't', format: dialects.chat },
     ...{ inputTokensGuess: 100, mostOutputTokens: 1_000 },
   });
 }
@@ -52,3 +53,27 @@ it('counts each request once, and no more than the batch has', async () => {
   expect(tally.usage).toMatchObject({ inputTokens: 20, outputTokens: 10 });
   expect(tally.cost.costPico).toBe(20n * 1_000_000n + 10n * 4_000_000n);
 });
+
+it.each([
+  ['that no answer counts', 'never', [1_000n, 2_000n, 2_000n]],
+  [
+    'that answers count in their items, of those that are too long to be read',
+    'in its items',
+    [0n, 0n, 1_000n],
+  ],
+] as const)(
+  'charges fees of tools %s, once for each request that offers them',
+  async (_name, counted, picos) => {
+    const tally = tallyOf(4, [{ counted, pico: 2_000n, requests: 2 }]);
+    const fees = (): bigint => tally.chargePico - (tally.cost.costPico ?? 0n);
+    const found: bigint[] = [];
+    await add(tally, { custom_id: 'failed', response: { status_code: 400, body: { error: {} } } });
+    expect(fees()).toBe(0n);
+    for (const id of ['a', 'b']) {
+      await add(tally, answered(id));
+      found.push(fees());
+    }
+    tally.addUnread();
+    expect([...found, fees()]).toEqual(picos);
+  },
+);

@@ -1,7 +1,9 @@
 import type { Line } from '@gatehouse/kit/json-lines';
 import { cappedPico } from '@gatehouse/kit/money';
+import type { ReservedFee } from '../catalogue/kept-price.ts';
 import { chargeAt, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
 import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
+import { uncountedTools } from '../usage/fee-tools.ts';
 import { estimateTokens } from '../usage/token-estimate.ts';
 import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
 import type { BatchResult, ReadResults } from './batch-api.ts';
@@ -14,6 +16,8 @@ export interface TallyOptions {
   requests: number;
   /** Null where none is known. */
   price: CallPrice | null;
+  /** Fees that were reserved for tools of the requests. */
+  fees: readonly ReservedFee[];
   tenantId: string;
   /** The tokens of a prompt, where a result doesn't say. */
   inputTokensGuess: number;
@@ -28,6 +32,8 @@ export class ResultTally implements ReadResults {
   #costPico = 0n;
   #unpriced = 0;
   #chargePico = 0n;
+  /** Answers that don't say how often they called the tools of a fee. */
+  readonly #uncounted = new Map<ReservedFee, number>();
   #price: Pick<Cost, 'source' | 'version'> = { source: null, version: null };
   readonly #ids = new CustomIds();
   #unread = 0;
@@ -56,9 +62,18 @@ export class ResultTally implements ReadResults {
     return { costPico, priced, ...this.#price };
   }
 
-  /** The charge to budgets: the cost, with results that have none at the highest known rate. */
+  /**
+   * The charge to budgets: the cost, with results that have none at the highest known rate, and the fees of tools whose calls
+   * answers don't count.
+   */
   get chargePico(): bigint {
-    return cappedPico(this.#chargePico);
+    let sum = this.#chargePico;
+    for (const [{ pico, requests }, answers] of this.#uncounted) {
+      const of = BigInt(Math.max(1, requests));
+      const paid = BigInt(Math.min(requests, answers));
+      sum += (pico * paid + of - 1n) / of;
+    }
+    return cappedPico(sum);
   }
 
   /** Adds a result. One without an answer costs nothing, and so does another one of the same request, or of none. */
@@ -72,7 +87,8 @@ export class ResultTally implements ReadResults {
       throw error;
     });
     if (answer === null) return;
-    this.#count(await this.#usageOf(answer));
+    const usage = await this.#usageOf(answer);
+    this.#count(usage, uncountedTools(this.#options.fees, usage, { brokeOff: false }));
     this.responseModel ??= answer.responseModel;
   }
 
@@ -82,10 +98,12 @@ export class ResultTally implements ReadResults {
     if (this.lines >= requests) return;
     this.#unread += 1;
     this.#answers += 1;
-    this.#count(withCounted(noUsage, { input, output }));
+    this.#count(withCounted(noUsage, { input, output }), this.#options.fees);
   }
 
-  #count(usage: Usage): void {
+  /** `uncounted`: the fees of tools whose calls it doesn't say. */
+  #count(usage: Usage, uncounted: readonly ReservedFee[]): void {
+    for (const fee of uncounted) this.#uncounted.set(fee, (this.#uncounted.get(fee) ?? 0) + 1);
     this.#usage = sumUsage([this.#usage, usage]);
     const { price } = this.#options;
     const cost = costBy(price, usage);

@@ -34,7 +34,10 @@ const maxTypeChars = 64;
 /** The tools of a list that have a fee, each price once. */
 export function feeToolsIn(
   tools: Iterable<unknown>,
-  { counted, isHint = () => false }: Pick<FeeTool, 'counted'> & { isHint?: (type: string) => boolean },
+  {
+    counted,
+    isHint = () => false,
+  }: Pick<FeeTool, 'counted'> & { isHint?: (type: string, tool: unknown) => boolean },
 ): FeeTool[] {
   const found = new Map<string, FeeTool>();
   for (const tool of tools) {
@@ -47,7 +50,7 @@ export function feeToolsIn(
       billed,
       counted,
       most: boundIn(tool),
-      isHint: isHint(type),
+      isHint: isHint(type, tool),
     };
     const key = `${billed} ${made.isHint}`;
     const same = found.get(key);
@@ -84,11 +87,11 @@ export function reservedCalls(tools: readonly FeeTool[]): ToolCalls {
 }
 
 /** The tools whose calls an answer has not counted: it counts none, or broke off before. */
-export function uncountedTools(
-  tools: readonly FeeTool[],
+export function uncountedTools<Tool extends Pick<FeeTool, 'counted'>>(
+  tools: readonly Tool[],
   usage: Usage,
   { brokeOff }: { brokeOff: boolean },
-): readonly FeeTool[] {
+): readonly Tool[] {
   if (usage.toolCalls !== undefined || usage.inputTokens + usage.outputTokens === 0) return [];
   const lacksEnd = brokeOff || usage.estimated;
   return tools.filter(({ counted }) => counted === 'never' || (counted === 'at its end' && lacksEnd));
