@@ -90,6 +90,12 @@ describe('a tool of the provider that a request is for', () => {
       'responses',
       { ...asked, input: 'x', tools: [search], tool_choice: 'required' },
     ],
+    [
+      'a search in a namespace',
+      '/v1/responses',
+      'responses',
+      { ...asked, input: 'x', tools: [{ type: 'namespace', name: 'n', tools: [search] }, shell] },
+    ],
     ['a search of files', '/v1/responses', 'responses', { ...asked, tools: [{ type: 'file_search' }] }],
     ['a tool that is new', '/v1/responses', 'responses', { ...asked, tools: [{ type: 'teleport' }] }],
     [
@@ -135,6 +141,25 @@ describe('a tool of the provider that a request is for', () => {
       expect(response.status).toBe(200);
     },
   );
+
+  it.each<[string, string, Fields]>([
+    ['responses', '/v1/responses', { ...asked, input: 'x' }],
+    ['messages', '/v1/messages', { model: 'claude', max_tokens: 9, messages }],
+    ['chat', '/v1/chat/completions', { model: 'chat', messages }],
+  ])('in a second list of tools is refused, whichever a provider reads: %s', async (dialect, path, body) => {
+    provider.answer();
+    const lists = `"tools":[${JSON.stringify(search)}],"tools":[${JSON.stringify(shell)}]`;
+    const text = `${JSON.stringify(body).slice(0, -1)},${lists}}`;
+    const response = await harness.post(path, text, {
+      principal: { tenantId },
+      headers: { 'x-gatehouse-dialect': dialect },
+    });
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining('two members of this name'),
+    ]);
+    expect(provider.received).toEqual([]);
+  });
 
   it('is left out where another must be called', async () => {
     provider.answer(whole(answerOf([messageItem('Done.')])));

@@ -31,3 +31,13 @@ it('refuses a request of more than a thousand members', () => {
   expect(sourceOf(members(1_000)).source).toBeInstanceOf(RequestText);
   expect(() => sourceOf(members(1_001))).toThrow(expect.objectContaining({ code: 'invalid_value' }));
 });
+
+it.each(['{"tools":[],"a":1,"tools":[1]}', '{"tools":[],"\\u0074ools":[1]}'])(
+  'refuses a request with two members of one name: %s',
+  (text) => {
+    const share = { release: () => undefined };
+    expect(() => new RequestText(Buffer.from(text), share, rename)).toThrow(
+      expect.objectContaining({ code: 'invalid_value', param: 'tools' }),
+    );
+  },
+);

@@ -5,6 +5,12 @@ import type { Pieces } from './pieces.ts';
 /** APIs have about forty. Each provider call goes through all of them. */
 const maxMembers = 1_000;
 
+const maxNameChars = 64;
+
+function twice(name: string): AppError {
+  return new AppError('invalid_value', 'The request body has two members of this name.', { param: name });
+}
+
 /** Writes a request anew, by its text and the places of its members. */
 export type RewriteText<Rewrite> = (body: Buffer, rewrite: Rewrite, members: readonly Member[]) => Pieces;
 
@@ -21,11 +27,19 @@ export class RequestText<Rewrite> {
   readonly #share: Share;
   readonly #rewrite: RewriteText<Rewrite>;
 
-  /** `body`: a JSON object that was parsed already. Throws a 400 for one with too many members. */
+  /**
+   * `body`: a JSON object that was parsed already. Throws a 400 for one with too many members, or two of one name: providers
+   * may read another one than limits and prices count (RFC 8259, section 4).
+   */
   constructor(body: Buffer, share: Share, rewrite: RewriteText<Rewrite>) {
     const members = objectMembers(body, { max: maxMembers });
     if (members.length > maxMembers)
       throw new AppError('invalid_value', `The request body has more than ${maxMembers} members.`);
+    const names = new Set<string>();
+    for (const { name } of members) {
+      if (names.has(name)) throw twice(name.slice(0, maxNameChars));
+      names.add(name);
+    }
     this.#text = { body, members };
     this.#share = share;
     this.#rewrite = rewrite;

@@ -114,10 +114,8 @@ describe('a request', () => {
 describe('a request for the provider', () => {
   it('stays as it is byte for byte, but for the model', () => {
     const odd =
-      '{ "a":1.0, "model" : "m","big":12345678901234567890,"x":"\\ud800", "model":"n",\n"messages":[{"role":"user","content":""}]}';
-    expect(rewritten(odd, {})).toBe(
-      odd.replace('"m"', '"claude-upstream"').replace('"n"', '"claude-upstream"'),
-    );
+      '{ "a":1.0, "model" : "m","big":12345678901234567890,"x":"\\ud800",\n"messages":[{"role":"user","content":""}]}';
+    expect(rewritten(odd, {})).toBe(odd.replace('"m"', '"claude-upstream"'));
     const value = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
       fc.property(

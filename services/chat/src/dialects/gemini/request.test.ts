@@ -176,10 +176,8 @@ describe('a request', () => {
 describe('a request for the provider', () => {
   it('stays as it is byte for byte, but for a model in it', () => {
     const odd =
-      '{ "a":1.0, "model" : "models/m","big":12345678901234567890,"x":"\\ud800", "model":"n",\n"contents":[{"parts":[{"text":""}]}]}';
-    expect(rewritten(odd, {})).toBe(
-      odd.replace('"models/m"', '"models/gemini-upstream"').replace('"n"', '"gemini-upstream"'),
-    );
+      '{ "a":1.0, "model" : "models/m","big":12345678901234567890,"x":"\\ud800",\n"contents":[{"parts":[{"text":""}]}]}';
+    expect(rewritten(odd, {})).toBe(odd.replace('"models/m"', '"models/gemini-upstream"'));
   });
 
   it.each([

@@ -57,10 +57,6 @@ describe('embeddings of OpenAI’s API, asked of Google’s', () => {
     );
   });
 
-  it('take the last of two inputs, as the check of types does', () => {
-    expect(batchOf('{"model":"m","input":[1],"input":["a"]}')).toContain('[{"text":"a"}]');
-  });
-
   it.each([
     [{ input: [1, 2] }, 'input'],
     [{ input: [[1], [2]] }, 'input'],

@@ -7,7 +7,7 @@ import { Pieces } from '../../wire/pieces.ts';
 
 /** The request for `batchEmbedContents` with the texts of one whose input is a text, or a list of texts. */
 export function asBatch(body: Buffer, { model }: Rewrite, members: readonly Member[]): Pieces {
-  const named = (name: string): Member | undefined => members.findLast((member) => member.name === name);
+  const named = (name: string): Member | undefined => members.find((member) => member.name === name);
   const input = named('input')?.valueStart ?? 0;
   const texts = body[input] === openBracket ? elementsOf(body, input) : [input];
   const dimensions = named('dimensions');

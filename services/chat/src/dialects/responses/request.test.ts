@@ -157,8 +157,8 @@ describe('a request', () => {
 describe('a request for the provider', () => {
   it('stays as it is byte for byte, but for the model', () => {
     const odd =
-      '{ "a":1.0, "model" : "m","big":12345678901234567890,"x":"\\ud800", "model":"n",\n"store" :false,"input":[{"role":"user","content":""}]}';
-    expect(rewritten(odd, {})).toBe(odd.replace('"m"', '"gpt-upstream"').replace('"n"', '"gpt-upstream"'));
+      '{ "a":1.0, "model" : "m","big":12345678901234567890,"x":"\\ud800",\n"store" :false,"input":[{"role":"user","content":""}]}';
+    expect(rewritten(odd, {})).toBe(odd.replace('"m"', '"gpt-upstream"'));
   });
 
   it('keeps every other byte of 2,000 bodies, whatever is changed', () => {

@@ -190,10 +190,15 @@ export class ResponsesRequest implements CompletionRequest {
   get #feeTools(): FeeTool[] {
     const { tool_choice: choice, max_tool_calls: most } = this.#fields;
     const offers = this.#tools.flatMap((tool) => toolsIn(tool));
+    // Those in a namespace are not left out of it.
+    const removable = new Set(this.#tools);
     // Providers refuse a request that must call a tool and has none left.
     const needsThem = choice === 'required' && offers.every(isBilledOffer);
     const tools = feeToolsIn(offers, {
-      ...{ counted: 'in its items', isHint: (type) => !needsThem && isOffered(type, choice) },
+      ...{
+        counted: 'in its items',
+        isHint: (type, tool) => !needsThem && removable.has(tool) && isOffered(type, choice),
+      },
     });
     return tools.map((tool) => ({ ...tool, most: callsOf(most) }));
   }
