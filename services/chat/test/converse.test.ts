@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newId } from '@gatehouse/kit/ids';
 import type { StreamEvent } from '../src/translation/stream-events.ts';
 import { awsStream, exceptionFrame } from './aws-frames.ts';
 import { ChatHarness } from './chat-harness.ts';
@@ -40,9 +41,14 @@ const requests = {
 type Name = keyof typeof requests;
 const names = Object.keys(requests) as Name[];
 
+const tenantId = newId();
 const post = (name: Name, fields: object = {}): Promise<Response> => {
   const [to, body] = requests[name];
-  return harness.post(to, { ...body, ...fields }, { headers: { 'x-gatehouse-dialect': name } });
+  return harness.post(
+    to,
+    { ...body, ...fields },
+    { headers: { 'x-gatehouse-dialect': name }, principal: { tenantId } },
+  );
 };
 /** The request that arrived, which Bedrock takes. */
 const received = (): ReceivedRequest => {
