@@ -17,7 +17,6 @@ import { jsonLines, MiB, noContent, ok, route, scope, type Route } from './route
 /** The memory of an agent: `/v1/agents/{agentID}/memory/*`. */
 
 export const maxDocumentBytes = MiB;
-export const maxDocumentChunks = 2_000;
 export const maxImportBytes = 64 * MiB;
 
 const maxPathLength = 512;

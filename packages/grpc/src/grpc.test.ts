@@ -16,8 +16,7 @@ import {
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal, testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { credentials, makeClientConstructor, Metadata, status, type ServiceError } from '@grpc/grpc-js';
-import { service } from 'grpc-health-check';
+import { credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { Peer, type CallContext } from './client.ts';
 import { target } from './grpc-channel.ts';
 import { hangIsOutage, isOutage } from './errors.ts';
@@ -116,34 +115,7 @@ describe('a call over a connection', () => {
     stub.close();
     expect([error?.code, seen]).toEqual([status.UNAUTHENTICATED, []]);
   });
-
-  it('answers grpc.health.v1 without a token', async () => {
-    expect(await health(server.port)).toBe('SERVING');
-  });
 });
-
-/** The answer of the standard gRPC health service. */
-function health(port: number): Promise<unknown> {
-  const Check = service['Check'];
-  if (Check === undefined) throw new Error('there is no health check');
-  const client = new (makeClientConstructor(service, 'Health'))(
-    `127.0.0.1:${port}`,
-    credentials.createInsecure(),
-  );
-  return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(
-      Check.path,
-      Check.requestSerialize,
-      Check.responseDeserialize,
-      { service: '' },
-      (error: ServiceError | null, response?: { status?: unknown }) => {
-        client.close();
-        if (error === null) resolve(response?.status);
-        else reject(error);
-      },
-    );
-  });
-}
 
 /** Between two looks at a peer that is not there. */
 const lookEveryMs = 50;

@@ -9,7 +9,6 @@ import {
   type ServiceDefinition,
   type UntypedHandleCall,
 } from '@grpc/grpc-js';
-import { HealthImplementation } from 'grpc-health-check';
 import { callerTokenKey, maxRequestBytes, requestIdKey, traceparentKey } from './metadata.ts';
 import type { RpcsOf } from './rpc.ts';
 import { namedRpcs, RpcRunner, type NamedRpc, type RpcRunnerOptions } from './rpc-runner.ts';
@@ -33,7 +32,6 @@ const rotateMs = 2_000;
 
 export class GrpcServer {
   readonly #server: Server;
-  readonly #health = new HealthImplementation({ '': 'NOT_SERVING' });
   readonly #options: GrpcServerOptions;
   readonly #runner: RpcRunner;
   #port = 0;
@@ -48,7 +46,6 @@ export class GrpcServer {
       'grpc.max_connection_age_ms': options.connectionAgeMs ?? connectionAgeMs,
     });
     allowResets(this.#server);
-    this.#health.addToServer(this.#server);
   }
 
   /** Adds a service: its ts-proto definition and one {@link Rpc} per method. */
@@ -70,7 +67,6 @@ export class GrpcServer {
         else reject(error);
       });
     });
-    this.#health.setStatus('', 'SERVING');
   }
 
   get port(): number {
@@ -91,7 +87,6 @@ export class GrpcServer {
   /** Accepts no new calls, and cuts calls that do not finish within the drain time. */
   async stop(): Promise<void> {
     clearInterval(this.#rotation);
-    this.#health.setStatus('', 'NOT_SERVING');
     await new Promise<void>((resolve) => {
       const cut = setTimeout(() => {
         this.#server.forceShutdown();

@@ -6,14 +6,7 @@ import { everything } from '../src/store/documents/removal-statements.ts';
 import { noLimits } from '../src/store/scopes/scope-statements.ts';
 import { upsertEntities } from '../src/store/graph/entity-statements.ts';
 import { GraphForgetStore } from '../src/store/graph/graph-forget-store.ts';
-import { GraphStore } from '../src/store/graph/graph-store.ts';
-import {
-  exportEntities,
-  exportRelations,
-  importEntities,
-  importRelations,
-} from '../src/store/graph/graph-transfer-statements.ts';
-import { upsertRelations, type NewRelation } from '../src/store/graph/relation-statements.ts';
+import { upsertRelations } from '../src/store/graph/relation-statements.ts';
 import { indexOnly } from '../src/store/scopes/index-only.ts';
 import { GraphClient, type Fields } from './graph-client.ts';
 import { MemoryServiceUnderTest, type TestTenant } from './memory-service.ts';
@@ -208,91 +201,6 @@ describe('forgetting', () => {
     expect(await count()).toEqual(counts(0, 0));
   });
 });
-
-describe('an export', () => {
-  it('has everything of the users in pages, and an import makes the same graph elsewhere', async () => {
-    await fill();
-    await graph.relations({
-      source: 'a',
-      target: 'b',
-      type: 'leads_to',
-      weight: 5,
-      valid_from: '2999-01-01T00:00:00Z',
-    });
-    const target = memory.makeTenant();
-    const at = new Date();
-    const key = keyOf(tenant);
-    const entities = await pages(
-      (after: EntityRow | null) => (db) => exportEntities(db, key, 'all', { after, limit: 2 }),
-    );
-    const relations = await pages(
-      (after: RelationRow | null) => (db) => exportRelations(db, key, 'all', { after, limit: 2 }),
-    );
-    expect([entities.length, relations.length]).toEqual([7, 9]);
-    const ids = new Map<string, string>();
-    await withTenant(pool, target.id, async (db) => {
-      for (const [userId, batch] of Map.groupBy(entities, (entity) => entity.userId))
-        await importEntities(db, keyOf(target), { userId, at, limits: noLimits, ids }, batch);
-      for (const [userId, batch] of Map.groupBy(relations, (relation) => relation.userId))
-        await importRelations(db, keyOf(target), { userId, at, limits: noLimits, ids }, batch.map(asInput));
-    });
-    for (const user of [null, 'ann', 'bob']) {
-      const of = (each: TestTenant) =>
-        new GraphClient(memory, each, user === null ? each.admin : each.acting(user));
-      const [from, to] = [of(tenant), of(target)];
-      const query = { start: ['a'], depth: 3 };
-      const reached = async (client: GraphClient) => (await client.reach(query)).split(' ').sort();
-      expect(await reached(to)).toEqual(await reached(from));
-    }
-    const stats = (key: TestTenant) => new GraphStore(pool).count(keyOf(key), ['', 'ann', 'bob']);
-    expect(await stats(target)).toEqual(await stats(tenant));
-    const of = async ({ id }: TestTenant) =>
-      memory.rows(
-        `select s.name as source, t.name as target, r.type, weight, valid_from, valid_to from memory.relations as r
-         join memory.entities as s on s.id = source_id join memory.entities as t on t.id = target_id
-         where r.tenant_id = $1 order by source, target, weight, valid_from`,
-        [id],
-      );
-    expect(await of(target)).toEqual(await of(tenant));
-  });
-
-  it('of one user has only what that user has', async () => {
-    await fill();
-    const rows = await withTenant(pool, tenant.id, (db) =>
-      exportEntities(db, keyOf(tenant), ['ann'], { after: null, limit: 100 }),
-    );
-    expect(rows.map(({ name, userId }) => [name, userId])).toEqual(
-      expect.arrayContaining([
-        ['own-1', 'ann'],
-        ['own-2', 'ann'],
-      ]),
-    );
-    expect(rows).toHaveLength(2);
-  });
-});
-
-type EntityRow = Awaited<ReturnType<typeof exportEntities>>[number];
-type RelationRow = Awaited<ReturnType<typeof exportRelations>>[number];
-type Query<Row> = (after: Row | null) => (db: Parameters<typeof exportEntities>[0]) => Promise<Row[]>;
-
-async function pages<Row>(query: Query<Row>): Promise<Row[]> {
-  const all: Row[] = [];
-  for (;;) {
-    const page = await withTenant(pool, tenant.id, query(all.at(-1) ?? null));
-    if (page.length === 0) return all;
-    all.push(...page);
-  }
-}
-
-function asInput({ sourceId, targetId, validFrom, validTo, ...relation }: RelationRow): NewRelation {
-  return {
-    ...relation,
-    source: sourceId,
-    target: targetId,
-    validFrom: validFrom.getTime(),
-    validTo: validTo?.getTime() ?? null,
-  };
-}
 
 describe('the limit of a tenant', () => {
   const entity = (name: string) => ({
