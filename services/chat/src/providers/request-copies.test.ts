@@ -36,6 +36,25 @@ describe('copies of a request', () => {
     expect(counts.splice(0)).toEqual([0]);
   });
 
+  it.each([
+    ['a body that a kind of provider writes anew', { api: 'messages' as const, model: 'anthropic.claude-x' }],
+    ['parts of a call', { operation: 'embeddings' as const, model: 'amazon.titan-embed-text-v2:0' }],
+  ])('count for %s', async (_name, asked) => {
+    const counts: number[] = [];
+    const base_url = `http://127.0.0.1:${await freePort()}`;
+    const gone = fixture.adapter({ kind: 'bedrock', region: 'us-east-1', base_url });
+    const text = 'x'.repeat(200_000);
+    const call = {
+      ...{ ...unaryCall(), ...asked, copied: (bytes: number) => counts.push(bytes) },
+      body: Pieces.of(
+        Buffer.from(JSON.stringify({ model: 'm', max_tokens: 9, messages: [], input: [text] })),
+      ),
+    };
+    await failureOf(gone.complete(call));
+    expect(counts[0]).toBeGreaterThan(text.length);
+    expect(counts.at(-1)).toBe(0);
+  });
+
   it('count no longer once they are sent, and the end of that call changes nothing for a later one', async () => {
     const counts: number[] = [];
     const answer = Promise.withResolvers<undefined>();
