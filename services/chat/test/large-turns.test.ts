@@ -70,3 +70,17 @@ it.each<[string, (content: string) => Promise<unknown>]>([
   await asked;
   expect(order).toEqual([small, 'large']);
 });
+
+it('a completion for another service counts like the body of a client, with the text that is made of it', async () => {
+  const turn = new LargeWork('another tenant');
+  await turn.begin(large.length);
+  const asked = complete(large);
+  try {
+    await eventually(() => expect(LargeWork.waiting).toBe(1));
+    const [, bytes] = /^gatehouse_body_bytes\S* (\S+)/m.exec(await harness.metrics()) ?? [];
+    expect(Number(bytes)).toBeGreaterThan(2 * large.length);
+  } finally {
+    turn.end();
+  }
+  await asked;
+});

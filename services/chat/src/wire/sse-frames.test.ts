@@ -100,6 +100,11 @@ describe('a frame of many lines', () => {
       Buffer.from(text.slice(at * bytes, (at + 1) * bytes)),
     );
 
+  it('is refused where it comes at once, with its end', () => {
+    expect(split([Buffer.from(`${most}\n`)]).frames).toHaveLength(1);
+    expect(() => split([Buffer.from(`${most}data:\ndata:\n\n`)])).toThrow('too many lines');
+  });
+
   it.each([1_000, 60_000])('is refused before it ends, in pieces of %i bytes', (bytes) => {
     expect(split(inPieces(`${most}\n`, bytes)).frames).toHaveLength(1);
     const splitter = new FrameSplitter();
