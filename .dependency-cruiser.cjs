@@ -22,7 +22,7 @@ const rooms = {
     ...['shared', 'limits', 'keys', 'issuers', 'sessions', 'device-logins', 'provider-keys', 'tenants'],
     ...['audit', 'deletions', 'transfers', 'system'],
   ],
-  analytics: ['shared', 'traces', 'usage', 'settling', 'retention', 'forgetting', 'ingest'],
+  analytics: ['shared', 'traces', 'usage', 'folding', 'settling', 'retention', 'forgetting', 'ingest'],
   agent: [
     'shared',
     'secrets',

@@ -29,13 +29,14 @@ const runsQuery = `
     (select count(*)::int from json_array_elements(r.spans) s where s ->> 'status' <> 'not_sent') as calls
   from analytics.traces r where r.session_id is not null and ($1::uuid is null or r.tenant_id = $1)`;
 
-/** Tenants whose sums are not those of their runs. */
+/** Tenants whose sums are not those of their runs that were added up. */
 const sumsQuery = `
   select coalesce(runs.tenant_id, sums.tenant_id) as tenant_id, runs.requests as runs, sums.requests as counted
   from (select tenant_id, count(*)::int as requests, sum(input_tokens + output_tokens) as tokens
         from analytics.traces
         where exists (select from json_array_elements(spans) s where s ->> 'status' <> 'not_sent')
-          and ended_at is not null group by tenant_id) as runs
+          and ended_at is not null and coalesce(fold <= (select folded_to from analytics.folds), true)
+        group by tenant_id) as runs
   full join (select tenant_id, sum(requests)::int as requests, sum(input_tokens + output_tokens) as tokens
              from analytics.usage group by tenant_id) as sums using (tenant_id)
   where (runs.requests, runs.tokens) is distinct from (sums.requests, sums.tokens)`;

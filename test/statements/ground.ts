@@ -11,6 +11,7 @@ const rowsPerTable = tenants * rowsPerTenant;
 const smallTables: readonly { name: RegExp; reason: string }[] = [
   { name: /^chat\.instances$/, reason: 'a row for each replica' },
   { name: /^tenant\.limit_holders$/, reason: 'a row for each replica' },
+  { name: /^analytics\.folds$/, reason: 'one row' },
   { name: /^analytics\.watermarks$/, reason: 'a row for each partition of a source' },
   { name: /outbox_dead_letters$/, reason: 'the last 1,000 are kept' },
   { name: /^\w+_jobs\.(?!job$)/, reason: "the library's own, such as a row for each task" },

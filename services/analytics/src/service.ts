@@ -4,6 +4,7 @@ import { createPools } from '@gatehouse/shell/pools';
 import type { Service } from '@gatehouse/shell/service';
 import { Shell, type ShellOverrides } from '@gatehouse/shell/shell';
 import { migrations, type AnalyticsConfig } from './config.ts';
+import { createFolding } from './folding/create-folding.ts';
 import { createForgetting } from './forgetting/create-forgetting.ts';
 import { createIngest } from './ingest/create-ingest.ts';
 import { createRetention } from './retention/create-retention.ts';
@@ -55,8 +56,9 @@ export async function createService(
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { system, summaries, exports });
   const settling = createSettling(shell, { config, system, times: overrides.settlingTimes });
-  createIngest(shell, { config, system });
-  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
+  const ingest = createIngest(shell, { config, system });
+  const folding = createFolding(shell, { system, stored: () => ingest.stored });
+  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling, folding]);
   return shell.createService({
     handler: shell.createApp(served),
     rpcs: [participant(forgetting)],

@@ -16,6 +16,7 @@ import { ServiceGround } from '@gatehouse/test/service-ground';
 import { ServiceUnderTest } from '@gatehouse/test/service-under-test';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
 import { loadConfig } from '../src/config.ts';
+import { foldRuns } from '../src/folding/fold-system-store.ts';
 import { TenantRetention } from '../src/retention/tenant-retention-peer.ts';
 import { Retention } from '../src/retention/retention-job.ts';
 import { createService, type AnalyticsOverrides } from '../src/service.ts';
@@ -36,6 +37,7 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
   tenantServiceIsAway = false;
   readonly #overrides: AnalyticsOverrides;
   #tenantAddress = '';
+  #folding: Pool | undefined;
 
   private constructor(ground: ServiceGround, overrides: AnalyticsOverrides) {
     super('analytics', ground);
@@ -64,8 +66,15 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
     return new Peer({ peer: 'analytics', addresses: [address], stub: ParticipantServiceClient, signer });
   }
 
-  /** Sends events as chat does when there is no Kafka. */
+  /** Sends events as chat does when there is no Kafka, and adds all runs to the roll-ups. */
   async ingest(...events: (string | RunStarted | RunEnded)[]): Promise<void> {
+    if (events.length > 0) await this.store(...events);
+    this.#folding ??= this.pool('analytics_system');
+    await foldRuns(this.#folding);
+  }
+
+  /** Sends events as chat does when there is no Kafka. */
+  async store(...events: (string | RunStarted | RunEnded)[]): Promise<void> {
     const source = 'gatehouse/chat';
     const texts = events.map((event) =>
       typeof event === 'string' ? event : received(event).payload.toString('utf8'),
@@ -108,13 +117,14 @@ export class AnalyticsHarness extends ServiceUnderTest<Peer<ParticipantServiceCl
       const run = endOf(startOf({ tenant_id: tenantId, user_id: 'ada' }, days));
       const { run_id: id } = run;
       const young = newId();
-      await this.ingest({ ...run, run_id: young });
+      await this.store({ ...run, run_id: young });
       await this.rows('update analytics.traces set id = $2, changed_at = ended_at where id = $1', [
         young,
         id,
       ]);
       ids.push(id);
     }
+    await this.ingest();
     return ids;
   }
 

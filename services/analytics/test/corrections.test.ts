@@ -8,6 +8,7 @@ import { Client } from 'pg';
 import type { Ingest } from '../src/ingest/usage-topic.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
+import { foldRuns } from '../src/folding/fold-system-store.ts';
 import type { SummaryRequest } from '../src/usage/summary.ts';
 import { UsageStore } from '../src/usage/usage-store.ts';
 import { correction, makeCall, makeEnd, makeStart, received } from './event-fixture.ts';
@@ -73,8 +74,9 @@ async function summarize(tenant: string, request: Partial<SummaryRequest> = {}) 
   });
 }
 
-/** All roll-ups of a tenant as they are stored, without its id. */
+/** All roll-ups of a tenant as they are stored, without its id, once all runs are folded. */
 async function rollUps(tenant: string): Promise<unknown> {
+  await foldRuns(fixture.writing);
   const found: Record<string, unknown> = {};
   for (const table of ['usage', 'usage_totals', 'usage_users', 'unpriced_models']) {
     const { rows } = await admin.query<{ row: object }>(
@@ -111,11 +113,16 @@ describe('an exact end after an estimated one', () => {
     await ingest.take([received(makeStory({ tenant_id: control, ...shared }).end)]);
     const wanted = await rollUps(control);
     for (const order of permutations(['start', 'estimated', 'exact'] as const))
-      for (const together of [true, false]) {
+      for (const [together, folds] of [
+        [true, false],
+        [false, false],
+        [false, true],
+      ]) {
         const tenant = newId();
         const story = makeStory({ tenant_id: tenant, ...shared });
         const events = order.map((name) => story[name]);
-        for (const batch of together ? [events] : events.map((event) => [event])) await ingest.take(batch);
+        for (const batch of together ? [events] : events.map((event) => [event]))
+          await (folds ? fixture.count(batch) : ingest.take(batch));
         expect({ order, rollUps: await rollUps(tenant) }).toEqual({ order, rollUps: wanted });
         const trace = await traceOf(story.end);
         expect(trace).toMatchObject({ status: 'ok', input_tokens: 10, cost_pico: '1000', error_type: null });
@@ -130,7 +137,7 @@ describe('an exact end after an estimated one', () => {
 
   it('comes once more in follow', async () => {
     const story = makeStory();
-    await ingest.take([story.start, story.estimated]);
+    await fixture.count([story.start, story.estimated]);
     const before = await traceOf(story.end);
     await ingest.take([story.exact]);
     expect(Number((await traceOf(story.end))?.['change'])).toBeGreaterThan(Number(before?.['change']));
@@ -140,7 +147,7 @@ describe('an exact end after an estimated one', () => {
     const tenant_id = newId();
     const moved = { ended_at: new Date(interruptedAt + 2 * quarterMs).toISOString(), model: 'large' };
     const story = makeStory({ tenant_id }, { ...moved, provider: 'other' }, { provider: 'unknown' });
-    await ingest.take([story.estimated]);
+    await fixture.count([story.estimated]);
     await ingest.take([story.exact]);
     const summary = await summarize(tenant_id, { groupBy: ['model', 'provider', 'hour'] });
     expect(summary.totals).toMatchObject({ requests: 1, errors: 0, estimatedRequests: 0, costPico: 1_000n });
@@ -155,7 +162,7 @@ describe('an exact end after an estimated one', () => {
     const next = { ended_at: new Date(interruptedAt + quarterMs).toISOString() };
     const ann = makeStory({ ...shared, user_id: 'ann' }, next);
     const bob = makeStory({ ...shared, user_id: 'bob' }, next);
-    await ingest.take([received(other), ann.estimated, bob.estimated]);
+    await fixture.count([received(other), ann.estimated, bob.estimated]);
     await ingest.take([ann.exact, bob.exact]);
     const inBucket = (start: number) => ({
       period: { from: new Date(start), to: new Date(start + quarterMs) },
@@ -175,7 +182,7 @@ describe('an exact end after an estimated one', () => {
   it('counts nothing if no provider was called after all', async () => {
     const unsent = [makeCall({ status: 'not_sent', input_tokens: 0, output_tokens: 0 })];
     const story = makeStory({ user_id: 'ann' }, { status: 'error', spans: unsent, input_tokens: 0 });
-    await ingest.take([story.estimated]);
+    await fixture.count([story.estimated]);
     await ingest.take([story.exact]);
     expect(await rollUps(story.end.tenant_id)).toEqual({
       usage: [],
@@ -194,7 +201,7 @@ describe('an exact end after an estimated one', () => {
       makeStory(shared, {}, { ...unpriced, spans: spansOf('a') }),
       makeStory(shared, {}, { ...unpriced, spans: spansOf('b') }),
     ];
-    await ingest.take([first.estimated, second.estimated]);
+    await fixture.count([first.estimated, second.estimated]);
     const named = async () => (await summarize(shared.tenant_id)).totals.unpricedModels;
     expect(await named()).toEqual(['a', 'b']);
     await ingest.take([first.exact]);
@@ -209,7 +216,7 @@ describe('an exact end after an estimated one', () => {
     const first = makeStory({ ...shared, dialect: 'messages', client: 'codex' }, {}, unpriced);
     const second = makeStory({ ...shared, session_id: 'one' }, {}, unpriced);
     const third = makeStory({ ...shared, session_id: 'two' }, {}, unpriced);
-    await ingest.take([first.estimated, second.estimated, third.estimated]);
+    await fixture.count([first.estimated, second.estimated, third.estimated]);
     await ingest.take([first.exact, third.exact]);
     const named = async (dialect: string) =>
       (await summarize(shared.tenant_id, { filter: { ...noFilter, dialect } })).totals.unpricedModels;
@@ -235,8 +242,11 @@ describe('an exact end after an estimated one', () => {
       ...others.slice(index * 5, index * 5 + 5),
       estimated,
     ]);
-    await Promise.all(batches.map((batch) => ingest.take(batch)));
+    await Promise.all(
+      batches.map((batch, index) => (index % 5 === 0 ? fixture.count(batch) : ingest.take(batch))),
+    );
     await Promise.all([
+      ...stories.slice(0, 5).map(() => foldRuns(fixture.writing)),
       ...stories.map(({ exact }) => ingest.take([exact])),
       ...batches.toReversed().map((batch) => ingest.take(batch)),
       ...stories.map(({ exact }) => ingest.take([exact])),
@@ -294,7 +304,7 @@ describe('an exact end after an estimated one', () => {
     await admin.query(`create function public.fail() returns trigger language plpgsql as
       $$ begin raise exception 'no' using errcode = '57P01'; end $$`);
     await admin.query(
-      'create trigger fail before insert or update on analytics.usage_totals execute function public.fail()',
+      'create trigger fail before insert or update on analytics.traces for each row execute function public.fail()',
     );
     const batch = [story.exact, { origin: 'test', payload: Buffer.from(mark) }];
     await expect(ingest.take(batch)).rejects.toThrow();
@@ -302,7 +312,7 @@ describe('an exact end after an estimated one', () => {
       (await admin.query<object>(`select watermark from analytics.watermarks where source = 'corrections'`))
         .rows;
     expect(await marked()).toEqual([]);
-    await admin.query('drop trigger fail on analytics.usage_totals; drop function public.fail()');
+    await admin.query('drop trigger fail on analytics.traces; drop function public.fail()');
     await ingest.take(batch);
     expect(await marked()).toEqual([{ watermark: new Date(watermark) }]);
     expect((await summarize(story.end.tenant_id)).totals.requests).toBe(1);

@@ -1,7 +1,9 @@
+import type { Received } from '@gatehouse/events/dead-letters';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { createTestDatabase, type TestDatabase } from '@gatehouse/test/database';
+import { foldRuns } from '../src/folding/fold-system-store.ts';
 import { Ingest } from '../src/ingest/usage-topic.ts';
 import { Partitions } from '../src/traces/partitions-job.ts';
 import type { UsageFilter } from '../src/usage/summary.ts';
@@ -25,6 +27,8 @@ export interface IngestFixture {
   /** Acts as `analytics_app`. */
   reading: Pool;
   ingest: Ingest;
+  /** Stores events, and adds all runs to the roll-ups. */
+  count(events: readonly Received[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -36,11 +40,16 @@ export async function startIngest(): Promise<IngestFixture> {
   const partitions = new Partitions(writing, log);
   await partitions.start();
   await partitions.stop();
+  const ingest = new Ingest({ pool: writing, log, registry: createRegistry('test') });
   return {
     database,
     writing,
     reading,
-    ingest: new Ingest({ pool: writing, log, registry: createRegistry('test') }),
+    ingest,
+    async count(events) {
+      await ingest.take(events);
+      await foldRuns(writing);
+    },
     async stop() {
       await writing.end();
       await reading.end();

@@ -36,7 +36,7 @@ describe('a day of the time zone of the tenant', () => {
     async (zone) => {
       const tenantId = newId();
       zones.set(tenantId, zone);
-      await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+      await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
       await ground.makeSettling().settle();
       expect(await kindIn(tenantId, zone)).toEqual(served);
       expect(await kindIn(tenantId, 'UTC')).toEqual(served);
@@ -46,7 +46,7 @@ describe('a day of the time zone of the tenant', () => {
 
   it('is served after a change of the zone, once the days are added up again', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     await ground.makeSettling().settle();
     zones.set(tenantId, 'Asia/Tokyo');
     expect(await kindIn(tenantId, 'Asia/Tokyo')).toBeNull();
@@ -58,7 +58,7 @@ describe('a day of the time zone of the tenant', () => {
   it('is not added up while the zone is not known', async () => {
     const tenantId = newId();
     zones.set(tenantId, null);
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     const settling = ground.makeSettling();
     await settling.settle();
     expect(await ground.statesOf(tenantId)).toEqual(Array.from({ length: 4 }, () => 'changed'));
@@ -70,7 +70,7 @@ describe('a day of the time zone of the tenant', () => {
   it.each(['first', 'last'])('does not count if the release before added up the %s part', async (which) => {
     const tenantId = newId();
     zones.set(tenantId, 'Asia/Tokyo');
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 200)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 200)));
     await ground.makeSettling().settle();
     expect(await kindIn(tenantId, 'Asia/Tokyo')).toEqual(served);
     const day = new Date(firstDay);

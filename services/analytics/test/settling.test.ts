@@ -51,15 +51,15 @@ describe('a settled day', () => {
         const tenantId = newId();
         zones.set(tenantId, firstZone);
         const runs = makeRuns(tenantId, 150, 0, from);
-        await ground.fixture.ingest.take(eventsOf(runs));
+        await ground.fixture.count(eventsOf(runs));
         let settling = ground.makeSettling();
         await settling.settle();
         expect(await ground.statesOf(tenantId)).toEqual(Array.from({ length: 4 }, () => 'settled'));
         for (const { kind, seed } of steps) {
-          if (kind === 'late') await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 3, seed, from)));
+          if (kind === 'late') await ground.fixture.count(eventsOf(makeRuns(tenantId, 3, seed, from)));
           if (kind === 'corrected') {
             const { run_id } = pick(runs, seed);
-            await ground.fixture.ingest.take([correction({ ...makeRun(tenantId, seed, from), run_id })]);
+            await ground.fixture.count([correction({ ...makeRun(tenantId, seed, from), run_id })]);
           }
           if (kind === 'forgotten') {
             const user = { tenantId, userId: pick(['ann', 'bob'], seed), requestedAt: new Date() };
@@ -88,7 +88,7 @@ describe('a settled day', () => {
 
   it('is what summaries read', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     await ground.makeSettling().settle();
     for (const kind of ['hour', 'agent', 'api_key', 'user', 'session']) {
       await ground.admin.query(
@@ -116,7 +116,7 @@ describe('a settled day', () => {
 
   it('keeps its figures when its traces are deleted', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     await ground.makeSettling().settle();
     const request = { period: wholeDays, filter: noFilter, groupBy: ['agent'], timezone: 'UTC' } as const;
     const before = await ground.usage.summarize(tenantId, request);
@@ -129,7 +129,7 @@ describe('a settled day', () => {
 
   it('has nothing of a forgotten user, though it is not added up again yet', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 60)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 60)));
     await ground.makeSettling().settle();
     const usersOf = async () => {
       const { rows } = await ground.admin.query<{ user: string | null }>(
@@ -156,10 +156,10 @@ describe('a settled day', () => {
     const runs = Array.from({ length: 30 }, (_, index) =>
       makeEnd({ tenant_id: tenantId, ended_at: at(index) }),
     );
-    await ground.fixture.ingest.take(eventsOf(runs.slice(0, 19)));
+    await ground.fixture.count(eventsOf(runs.slice(0, 19)));
     await settling.settle();
     expect(await ground.statesOf(tenantId)).toEqual(['small']);
-    await ground.fixture.ingest.take(eventsOf(runs.slice(19)));
+    await ground.fixture.count(eventsOf(runs.slice(19)));
     expect(await ground.statesOf(tenantId)).toEqual(['changed']);
     await settling.settle();
     expect(await ground.statesOf(tenantId)).toEqual(['settled']);
@@ -170,7 +170,7 @@ describe('a settled day', () => {
 describe('settling', () => {
   it('leaves the day under way alone, and counts into it cost no row', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take([received(makeEnd({ tenant_id: tenantId }))]);
+    await ground.fixture.count([received(makeEnd({ tenant_id: tenantId }))]);
     await ground.makeSettling().settle();
     expect(await ground.statesOf(tenantId)).toEqual([]);
   });
@@ -186,7 +186,7 @@ describe('settling', () => {
       settings,
     });
     const runs = makeRuns(String(tenantId), 50);
-    await ground.fixture.ingest.take(eventsOf(runs.slice(0, 1)));
+    await ground.fixture.count(eventsOf(runs.slice(0, 1)));
     const settling = new Settling({
       ...{ pool, zones: { zoneOf }, log, registry: createRegistry('test') },
       sizes: { least: 1 },
@@ -196,7 +196,7 @@ describe('settling', () => {
     await settling.settle();
     await ground.admin.query('rollback');
     expect(await ground.statesOf(String(tenantId))).toEqual(['small']);
-    await ground.fixture.ingest.take(eventsOf([...runs, makeRun(String(other), 1)]));
+    await ground.fixture.count(eventsOf([...runs, makeRun(String(other), 1)]));
     await settling.settle();
     await pool.end();
     expect(await ground.statesOf(String(tenantId))).toEqual(Array.from({ length: 4 }, () => 'settled'));
@@ -206,13 +206,13 @@ describe('settling', () => {
 
   it('starts a day again that has changed between two of its parts', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 200)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 200)));
     const day = new Date(firstDay);
     const part = () =>
       settlePart(ground.fixture.writing, { tenantId, day }, { least: 1, most: 5, cut: null });
     expect([await part(), await part(), await part()]).toEqual(['open', 'open', 'open']);
     const late = { tenant_id: tenantId, ended_at: new Date(firstDay + 1).toISOString() };
-    await ground.fixture.ingest.take([received(makeEnd(late))]);
+    await ground.fixture.count([received(makeEnd(late))]);
     expect((await ground.statesOf(tenantId))[0]).toBe('changed');
     await ground.makeSettling(5).settle();
     expect(await ground.statesOf(tenantId)).toEqual(Array.from({ length: 4 }, () => 'settled'));
@@ -224,7 +224,7 @@ describe('settling', () => {
     'waits for what is being counted, or starts again, %i parts into a day',
     async (parts) => {
       const tenantId = newId();
-      await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 200)));
+      await ground.fixture.count(eventsOf(makeRuns(tenantId, 200)));
       const day = new Date(firstDay);
       const part = () =>
         settlePart(ground.fixture.writing, { tenantId, day }, { least: 1, most: 5, cut: null });
@@ -256,7 +256,7 @@ describe('settling', () => {
 
   it('by two replicas is right at every moment while both count runs into the days', async () => {
     const tenantId = newId();
-    await ground.fixture.ingest.take(eventsOf(makeRuns(tenantId, 100)));
+    await ground.fixture.count(eventsOf(makeRuns(tenantId, 100)));
     const replicas = [ground.makeSettling(10), ground.makeSettling(10)];
     const counted = new AbortController();
     const settling = replicas.map(async (replica) => {
@@ -269,10 +269,7 @@ describe('settling', () => {
     })();
     for (let round = 0; round < 15; round += 1) {
       const runs = eventsOf(makeRuns(tenantId, 8, 100 + round * 8));
-      await Promise.all([
-        ground.fixture.ingest.take(runs.slice(0, 5)),
-        ground.fixture.ingest.take(runs.slice(3)),
-      ]);
+      await Promise.all([ground.fixture.count(runs.slice(0, 5)), ground.fixture.count(runs.slice(3))]);
       await new Promise((resolve) => setTimeout(resolve, 60));
     }
     counted.abort();

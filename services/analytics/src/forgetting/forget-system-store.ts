@@ -2,7 +2,7 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
-import { countsNothing, measures, unpricedKey, usageKey } from '../usage/usage-statements.ts';
+import { countsNothing, isUnfolded, measures, unpricedKey, usageKey } from '../usage/usage-statements.ts';
 
 /** A user of a tenant whose data are being deleted. */
 export interface ForgottenUser {
@@ -47,6 +47,20 @@ export async function noteDeletion(
      where excluded.requested_at > known.requested_at`,
     [tenantId, userDigest(tenantId, userId), requestedAtMs, pseudonym],
   );
+}
+
+/**
+ * Notes the beginning of a pass through the tenant's traces, before the first batch. Returns whether one begins: then the
+ * runs that are stored must be in the roll-ups before it does, since these have the user, and the traces the pseudonym.
+ */
+export async function beginPass(pool: Pool, { tenantId, userId }: ForgottenUser): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `update analytics.forgotten_users set pass_began_at = coalesce(pass_began_at, now())
+     where tenant_id = $1 and user_digest = $2 and pseudonym is not null and usage_until is null
+       and last_trace = '${firstTrace}'`,
+    [tenantId, userDigest(tenantId, userId)],
+  );
+  return rowCount === 1;
 }
 
 /**
@@ -176,10 +190,12 @@ async function finish(
   ]);
   await client.query(
     `with back as (
-       select 1 from analytics.usage
-       where tenant_id = $1 and user_id = $2
-         and bucket > $3::timestamptz - interval '15 minutes' and bucket < $3::timestamptz + interval '1 day'
-       limit 1
+       (select 1 from analytics.usage
+        where tenant_id = $1 and user_id = $2
+          and bucket > $3::timestamptz - interval '15 minutes' and bucket < $3::timestamptz + interval '1 day'
+        limit 1)
+       union all
+       (select 1 from analytics.traces where tenant_id = $1 and user_id = $2 and ${isUnfolded} limit 1)
      ), counted as (
        update analytics.user_counters set taken = taken + 1 where tenant_id = $1 and exists (select from back)
        returning taken

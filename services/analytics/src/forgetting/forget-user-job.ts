@@ -2,7 +2,14 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { UserDeletion } from '@gatehouse/shell/participant';
-import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
+import { foldRuns } from '../folding/fold-system-store.ts';
+import {
+  beginPass,
+  forgetDeadLetters,
+  forgetTraces,
+  forgetUsage,
+  noteDeletion,
+} from './forget-system-store.ts';
 
 /** Longer than a statement that stores events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;
@@ -32,6 +39,7 @@ export async function forget(
   const pseudonym = `forgotten-${randomBase62(22)}`;
   await noteDeletion(pool, user, { requestedAtMs: requestedAt.getTime(), pseudonym });
   await forgetDeadLetters(pool, user);
+  if (await beginPass(pool, user)) await foldRuns(pool);
   let traces = 0;
   for (let more = true; more && monotonicMs() < until;) {
     const batch = await forgetTraces(pool, user, settleMs);

@@ -2,14 +2,13 @@ import type { RunEnded } from '@gatehouse/events/run-event';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { lateAfterDays, withoutTexts } from '../retention/trace-ages.ts';
-import { countsNothing, totalsKey, unpricedKey } from '../usage/usage-statements.ts';
-import { change, columns, counted, counting, input, inputValues } from './ingest-statements.ts';
+import { subtracting } from '../folding/fold-statements.ts';
+import { countedColumns, countsNothing, totalsKey, unpricedKey } from '../usage/usage-statements.ts';
+import { change, columns, input, inputValues } from './ingest-statements.ts';
 
 /** The rows of `$n`, as `findReplaced` returns them. */
 const replaced = (parameter: string): string => `
-  select tenant_id, status, ended_at, date_bin('15 minutes', ended_at, 'epoch') as bucket, agent_id, model, provider,
-         channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens,
-         output_tokens, reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models, own_key
+  select ${countedColumns.replace('bucket', `date_bin('15 minutes', ended_at, 'epoch') as bucket`)}
   from json_to_recordset(${parameter}::json) as r (
     tenant_id uuid, status text, ended_at timestamptz, agent_id uuid, model text, provider text, channel text,
     dialect text, client text, user_id text, api_key_id uuid, session_id text, duration_ms integer, input_tokens bigint, cached_input_tokens bigint,
@@ -17,14 +16,15 @@ const replaced = (parameter: string): string => `
     usage_estimated boolean, unpriced_models text[], own_key boolean)`;
 
 /**
- * Stores the exact ends of runs, each once: in place of an estimated end, which is subtracted from the roll-ups, of none,
- * or of no row. Safe to repeat, and in any order with the other events of a run: only another correction makes it do
+ * Stores the exact ends of runs, each once: in place of an estimated end, which is subtracted from the roll-ups if they
+ * have it, of none, or of no row. Safe to repeat, and in any order with the other events of a run: only another correction makes it do
  * nothing, and after it every other event does. Returns the ids of late runs (`lateAfterDays`) without a row.
  *
- * Rare, so it has the roll-ups for itself: no other replica counts meanwhile, and what is subtracted is complete.
+ * Rare, so it has the roll-ups for itself: no replica adds a fold meanwhile, and what is subtracted is complete.
  */
 export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promise<string[]> {
   return withTransaction(pool, async (db) => {
+    await db.query(`select set_config('gatehouse.folds', 'on', true)`);
     await db.query('lock table analytics.usage_totals in share row exclusive mode');
     const ids = runs.map((run) => run.run_id);
     const { known, rows, firstId } = await findReplaced(db, ids);
@@ -40,7 +40,7 @@ export async function correctEnds(pool: Pool, runs: readonly RunEnded[]): Promis
 }
 
 /**
- * Locks those of the runs that have a row. `rows` is JSON of their ends that are counted and not exact; no number in it is
+ * Locks those of the runs that have a row. `rows` is JSON of their ends that the roll-ups have and that are not exact; no number in it is
  * parsed here, because it may exceed what JavaScript holds.
  */
 async function findReplaced(
@@ -48,7 +48,7 @@ async function findReplaced(
   ids: readonly string[],
 ): Promise<{ known: ReadonlySet<string>; rows: string; firstId: string }> {
   const found = await db.query<{ id: string; counted: string | null }>(
-    `select id, case when called and not corrected then json_build_object(
+    `select id, case when called and not corrected and not coalesce(fold > folded_to, false) then json_build_object(
               'tenant_id', tenant_id, 'status', status, 'ended_at', ended_at, 'agent_id', agent_id,
               'model', coalesce(model, request_model), 'provider', coalesce(provider, ''), 'channel', channel,
               'dialect', dialect, 'client', client, 'user_id', user_id, 'api_key_id', api_key_id,
@@ -58,7 +58,8 @@ async function findReplaced(
               'priced', priced, 'usage_estimated', usage_estimated, 'unpriced_models', unpriced_models,
               'own_key', own_key)::text
             end as counted
-     from analytics.traces where id = any($1::uuid[]) order by id for update`,
+     from analytics.traces, (select folded_to from analytics.folds) as folds
+     where id = any($1::uuid[]) order by id for update of traces`,
     [ids],
   );
   const first = await db.query<{ id: string }>(
@@ -73,14 +74,13 @@ async function findReplaced(
 
 async function replaceEnds(db: Queryable, runs: readonly RunEnded[], rows: string): Promise<void> {
   await db.query(
-    `with input as (${input(2)}), replaced as (${replaced('$1')}),
+    `with ${input(2)}, replaced as (${replaced('$1')}),
      stored as (
        insert into analytics.traces (id, tenant_id, corrected, status, ${columns})
        select id, tenant_id, true, status, ${columns} from input order by id
        on conflict (id) do update set ${change('excluded')}, corrected = true
        where not traces.corrected
-       returning ${counted}
-     ), ${counting({ corrects: true })}
+     ), ${subtracting('replaced')}
      select`,
     [rows, ...inputValues(runs)],
   );

@@ -9,8 +9,9 @@ import { Ingest } from './usage-topic.ts';
 export function createIngest(
   shell: Shell,
   { config, system }: { config: AnalyticsConfig; system: Pool },
-): void {
+): Ingest {
   const { log, registry } = shell;
   const ingest = new Ingest({ pool: system, log, registry });
   consumeTopic(shell, { topic: topics.usage, config, take: (events) => ingest.take(events) });
+  return ingest;
 }

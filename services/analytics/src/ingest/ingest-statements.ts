@@ -2,15 +2,16 @@ import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
 import { arrayLiteral, plainArray, textArray } from '@gatehouse/pg/arrays';
 import { lateAfterDays } from '../retention/trace-ages.ts';
 import type { StoredSpan } from '../traces/stored-run.ts';
-import { measures, measuresOfRun, totalsKey, unpricedKey, usageKey } from '../usage/usage-statements.ts';
 import { unpricedModelsOf } from './unpriced-models.ts';
 
-/** The parts of the statements that store runs and count them. */
+/** The parts of the statements that store runs. */
 
-export const columns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
+const sentColumns = `operation, channel, dialect, client, request_id, trace_id, span_id, api_key_id, user_id, session_id, agent_id,
   request_model, streamed, input_preview, started_at, ended_at, duration_ms, time_to_first_token_ms, provider, model,
   response_model, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, reasoning_tokens, tool_calls,
   cost_pico, priced, usage_estimated, error_type, error_message, output_preview, spans, called, unpriced_models, own_key`;
+/** The columns of `traces` that these statements set, besides the id, the tenant and the status. */
+export const columns = `${sentColumns}, fold`;
 
 /** The columns that only the end of a run sets. */
 const endColumns = [
@@ -36,6 +37,7 @@ const endColumns = [
   'spans',
   'called',
   'unpriced_models',
+  'fold',
 ];
 
 /** The columns of a run as the statements take it, and their types. */
@@ -85,15 +87,21 @@ type InputColumn = keyof typeof inputTypes;
 type InputValue = string | number | boolean | null;
 const inputColumns = Object.keys(inputTypes) as InputColumn[];
 
-/** The runs in the parameters from `$first` on, which are `inputValues`. */
+/**
+ * The clause `input` with the runs in the parameters from `$first` on, which are `inputValues`. Those that the roll-ups
+ * count get the current fold, which is not closed before the transaction has ended.
+ */
 export const input = (first: number): string => `
-  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${columns},
+  open_fold as materialized (select current_fold from analytics.folds for share),
+  input as (
+  select run_id as id, tenant_id, coalesce(status, 'running') as status, ${sentColumns},
+         case when called then (select current_fold from open_fold) end as fold,
          run_id < analytics.first_id_at(now() - interval '${lateAfterDays} days') as late
   from (
     select ${inputColumns.map((column) => `${column}::${inputTypes[column]}`).join(', ')}
     from unnest(${inputColumns.map((column, index) => `$${first + index}::${sentType(column)}[]`).join(', ')})
       as sent (${inputColumns.join(', ')})
-  ) as i`;
+  ) as i)`;
 
 function sentType(column: InputColumn): string {
   return isPlain(column) ? inputTypes[column] : 'text';
@@ -108,64 +116,6 @@ function isPlain(column: InputColumn): boolean {
 export const change = (end: string): string => `
   change_transaction = pg_current_xact_id(), change_number = nextval('analytics.changes'), changed_at = now(),
   ${endColumns.map((column) => `${column} = ${end}.${column}`).join(', ')}`;
-
-/** The values that a newly written row of `traces` adds to the roll-ups. */
-export const counted = `
-  traces.tenant_id, traces.status, traces.ended_at, traces.agent_id,
-  coalesce(traces.model, traces.request_model) as model, coalesce(traces.provider, '') as provider, traces.channel,
-  traces.dialect, traces.client, traces.user_id, traces.api_key_id, traces.session_id, traces.duration_ms, traces.input_tokens, traces.cached_input_tokens,
-  traces.output_tokens, traces.reasoning_tokens, traces.tool_calls, traces.cost_pico,
-  traces.priced, traces.usage_estimated, traces.called, traces.unpriced_models, traces.own_key`;
-
-/** Adds the rows of `ended`, with their signs where they have some, to a roll-up table with one row per key. */
-const addUp = (table: string, key: string, corrects: boolean): string => `
-  insert into analytics.${table} (${key}, ${measures.join(', ')})
-  select ${key}, ${measuresOfRun.map((share) => `sum(${corrects ? `sign * (${share})` : share})`).join(', ')}
-  from ended
-  group by ${key}
-  order by ${key}
-  on conflict (${key}) do update set
-    ${measures.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`;
-
-/** Columns of an ended run, as it is counted. */
-const countedColumns = `tenant_id, date_bin('15 minutes', ended_at, 'epoch') as bucket, status, agent_id, model, provider,
-  channel, dialect, client, user_id, api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens,
-  reasoning_tokens, tool_calls, cost_pico, priced, usage_estimated, unpriced_models, own_key`;
-
-/**
- * Adds the rows that `stored` returned to all roll-ups, and with `corrects` subtracts those of `replaced`: earlier ends of
- * the same runs.
- */
-export const counting = ({ corrects = false } = {}): string => `
-  ended as (
-    select ${corrects ? '1 as sign, ' : ''}${countedColumns}
-    from stored where called
-    ${corrects ? `union all select -1, ${countedColumns} from replaced` : ''}
-  ), added as (${addUp('usage', usageKey, corrects)}),
-  added_totals as (${addUp('usage_totals', totalsKey, corrects)}),
-  added_unpriced as (
-    insert into analytics.unpriced_models (${unpricedKey}, unpriced_model)
-    select distinct ${unpricedKey}, unpriced_model from ended, unnest(unpriced_models) as unpriced_model
-    where ${corrects ? 'sign = 1' : 'true'}
-    order by ${unpricedKey}, unpriced_model
-    on conflict do nothing
-  ),
-  added_users as (
-    insert into analytics.usage_users (${totalsKey}, chunk, users)
-    select ${totalsKey}, number / 1024, bit_or(analytics.user_bit(number))
-    from (
-      select ${totalsKey},
-             -- Asked for one by one: no cached plan may come to read all users there are.
-             (select number from analytics.users
-              where users.tenant_id = ended.tenant_id and users.user_id = ended.user_id) as number
-      from ended where user_id is not null and ${corrects ? 'sign = 1' : 'true'}
-    ) as numbered
-    where number is not null
-    group by ${totalsKey}, number / 1024
-    order by ${totalsKey}, number / 1024
-    on conflict (${totalsKey}, chunk) do update set users = usage_users.users | excluded.users
-    where usage_users.users & excluded.users <> excluded.users
-  )`;
 
 /** The spans of a run in the order of their start. */
 function spansOf({ recall, spans, tools = [] }: RunEnded): StoredSpan[] {

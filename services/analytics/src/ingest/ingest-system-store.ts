@@ -4,7 +4,7 @@ import type { Watermark } from '@gatehouse/events/watermark';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Pool } from '@gatehouse/pg/pool';
 import { withoutTexts } from '../retention/trace-ages.ts';
-import { change, columns, counted, counting, input, inputValues } from './ingest-statements.ts';
+import { change, columns, input, inputValues } from './ingest-statements.ts';
 
 /** The events that one transaction stores. At most one event per run: its end, if there is one. */
 export interface Intake {
@@ -43,9 +43,8 @@ export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEn
 }
 
 /**
- * Stores starts and ends of runs and adds the ends to the roll-ups, in one statement, which is one transaction. Safe to
- * repeat and in any order: a start never replaces an end, and only the first end of a run is stored and counted. Rows
- * are written in the order of their keys, so that replicas don't deadlock.
+ * Stores starts and ends of runs in one statement, which is one transaction; a fold adds the ends to the roll-ups. Safe
+ * to repeat and in any order: a start never replaces an end, and only the first end of a run is stored. Rows are written in the order of their keys, so that replicas don't deadlock.
  *
  * Returns the ids of late runs (`lateAfterDays`), which it does not store. Then it stores no watermarks either, because
  * a watermark must not precede its runs.
@@ -54,14 +53,13 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
   const { rows } = await pool.query<{ id: string }>({
     name: 'insert_intake',
     text: `
-      with input as (${input(2)}),
+      with ${input(2)},
       stored as (
         insert into analytics.traces (id, tenant_id, status, ${columns})
         select id, tenant_id, status, ${columns} from input where not late order by id
         on conflict (id) do update set ${change('excluded')}
         where traces.ended_at is null and excluded.ended_at is not null
-        returning ${counted}
-      ), ${counting()}, marked as (
+      ), marked as (
         insert into analytics.watermarks (source, partition, partitions, watermark)
         select source, partition, partitions, watermark
         from json_to_recordset($1::json) as w (source text, partition integer, partitions integer, watermark timestamptz)
@@ -77,20 +75,19 @@ export async function insertIntake(pool: Pool, intake: Intake): Promise<string[]
 }
 
 /**
- * Ends and counts late runs whose row still exists, without their texts. Returns the ids of those without a row: they
+ * Ends late runs whose row still exists, without their texts. Returns the ids of those without a row: they
  * may have been counted and deleted. Creates no row, so that one that is deleted at the same time stays deleted.
  */
 export async function endLateRuns(pool: Pool, runs: Intake['runs']): Promise<string[]> {
   // Not a prepared statement, so that PostgreSQL plans for these ids and reads only their partitions.
   const { rows } = await pool.query<{ id: string }>(
-    `with input as (${input(2)}),
+    `with ${input(2)},
      stored as (
        update analytics.traces set ${change('input')}
        from input
        where traces.id = input.id and traces.id = any($1::uuid[]) and traces.ended_at is null
          and input.ended_at is not null
-       returning ${counted}
-     ), ${counting()}
+     )
      select id from input where not exists (
        select from analytics.traces where traces.id = input.id and traces.id = any($1::uuid[]))`,
     [runs.map((run) => run.run_id), ...inputValues(runs.map(withoutTexts))],

@@ -21,6 +21,8 @@ export class Ingest {
   readonly #log: Logger;
   readonly #runs: Counter;
   readonly #deadLetters: DeadLetters;
+  /** The events about runs that were stored, also repeated ones. */
+  stored = 0;
 
   /** `pool` acts as `analytics_system`. */
   constructor(options: { pool: Pool; log: Logger; registry: Registry }) {
@@ -51,6 +53,7 @@ export class Ingest {
     await this.#correct(corrections);
     await this.#store(runs, watermarks);
     this.#runs.inc(runs.length + corrections.length);
+    this.stored += runs.length + corrections.length;
     // Two calls per run: builds the log fields only when they are written.
     if (!this.#log.isLevelEnabled('debug')) return;
     for (const { run } of runs)

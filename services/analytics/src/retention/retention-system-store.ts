@@ -32,13 +32,14 @@ export interface Batch {
 
 /**
  * Deletes the oldest traces of a tenant and returns how many; fewer than `limit` when no more are left, or when another
- * replica does the same work. Skips rows that an event is changing until the next call.
+ * replica does the same work. Skips rows that an event is changing, and runs that no roll-up has yet, until the next call.
  */
 export async function deleteTraces(pool: Pool, { tenantId, olderThanDays, limit }: Batch): Promise<number> {
   return withTurn(pool, tenantId, 0, async (client) => {
     const { rows } = await client.query<{ id: string }>(
       `select id from analytics.traces
        where tenant_id = $1 and id < analytics.first_id_at(now() - $2 * interval '1 day')
+         and not coalesce(fold > (select folded_to from analytics.folds), false)
        order by id limit $3
        for update skip locked`,
       [tenantId, olderThanDays, limit],

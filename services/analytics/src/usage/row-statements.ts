@@ -3,9 +3,17 @@ import { keys } from './key-statements.ts';
 import { innerBuckets, type Period } from './period.ts';
 import { kindFor, type PeriodParts } from './period-parts.ts';
 import type { SummaryRequest, UsageFilter } from './summary.ts';
-import { dimensions, measures, measuresOfRun, personalDimensions, type Measure } from './usage-statements.ts';
+import {
+  countedColumns,
+  dimensions,
+  isUnfolded,
+  measures,
+  measuresOfRun,
+  personalDimensions,
+  type Measure,
+} from './usage-statements.ts';
 
-/** The rows that summaries and exports add up, as SQL: those of roll-ups, and runs at the ends of the period. */
+/** The rows that summaries and exports add up, as SQL: those of roll-ups, and single runs. */
 
 const filters = `$3::text is not null and tenant_id = $4 and ($5::uuid is null or agent_id = $5)
   and ($7::text is null or provider = $7) and ($8::text is null or channel = $8)
@@ -46,15 +54,27 @@ function settled({ parts: { kind, others, settled: days } }: Source, columns: st
   return `union all ${rowsOf({ table: 'settled_usage', columns, condition }, inParts(days, others.length))}`;
 }
 
-const runsBetween = (columns: string, from: string, to: string): string => `
+const runsBetween = (columns: string, from: string, to: string, runs = 'analytics.traces'): string => `
   select ${columns}
-  from analytics.traces
+  from ${runs}
   where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
-/** The runs before and after the whole 15-minute buckets of the period, which are `$11` to `$12`. */
-const runsAtTheEnds = (columns: string): string =>
-  `${runsBetween(columns, '$1', 'least($11::timestamptz, $2)')} union all ${runsBetween(columns, '$12', '$2')}`;
+/** The runs of the tenant that no roll-up has. Found by themselves, so that an index of them serves any period. */
+const unfoldedRuns = `(
+  select ${countedColumns.replace('bucket', 'ended_at')}, request_model, called
+  from analytics.traces where tenant_id = $4 and ${isUnfolded} offset 0) as unfolded`;
+
+/**
+ * The runs that are read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
+ * `$12`, and those in between that no roll-up has yet.
+ */
+const singleRuns = (columns: string): string =>
+  [
+    runsBetween(columns, '$1', 'least($11::timestamptz, $2)'),
+    runsBetween(columns, '$12', '$2'),
+    runsBetween(columns, '$11', '$12', unfoldedRuns),
+  ].join(' union all ');
 
 const dimensionColumns = dimensions.join(', ');
 const personalColumns = personalDimensions.join(', ');
@@ -69,7 +89,7 @@ export interface Source {
   parts: PeriodParts;
 }
 
-/** All rows to add up: roll-ups, and the runs at the ends of the period. */
+/** All rows to add up: roll-ups, and single runs. */
 export function units(source: Source): string {
   const { table } = source;
   const isPersonal = table === 'usage';
@@ -80,7 +100,7 @@ export function units(source: Source): string {
   return `
   ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
   ${settled(source, `bucket, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
-  union all ${runsAtTheEnds(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
+  union all ${singleRuns(`${runDimensions}, ${measuresOfRun.join(', ')}`)}`;
 }
 
 /** The users of the runs as bit sets, one for each chunk of 1024 users of the tenant. */
@@ -89,7 +109,7 @@ export const sets = (source: Source): string => `
   ${settled(source, `bucket, ${dimensionColumns}, unnest(chunks), unnest(users)`)}
   union all
   select at, ${dimensionColumns}, number / 1024, analytics.user_bit(number)
-  from (${runsAtTheEnds(runDimensions)}) as runs join analytics.users using (user_id)
+  from (${singleRuns(runDimensions)}) as runs join analytics.users using (user_id)
   where users.tenant_id = $4`;
 
 /** The models of attempts without a price. */
@@ -97,7 +117,7 @@ export const unpricedModels = (source: Source): string => `
   ${quarters(source, { table: 'unpriced_models', columns: 'unpriced_model', condition: personFilters })}
   ${settled(source, 'unnest(unpriced_models)')}
   union all
-  select unnest(unpriced_models) from (${runsAtTheEnds('unpriced_models')}) as runs where unpriced_models is not null`;
+  select unnest(unpriced_models) from (${singleRuns('unpriced_models')}) as runs where unpriced_models is not null`;
 
 /** The groups that only the table `usage` has. */
 const personalGroups: ReadonlySet<Dimension> = new Set(['user', 'api_key', 'session']);

@@ -38,3 +38,12 @@ export const countsNothing = measures.map((column) => `${column} = 0`).join(' an
 
 /** The SQL expressions over a row of `traces`, in the order of `measures`. */
 export const measuresOfRun = Object.values(shares);
+
+/** The columns of ended runs that the roll-ups count, `bucket` among them. */
+export const countedColumns = `tenant_id, bucket, status, agent_id, model, provider, channel, dialect, client, user_id,
+  api_key_id, session_id, duration_ms, input_tokens, cached_input_tokens, output_tokens, reasoning_tokens, tool_calls,
+  cost_pico, priced, usage_estimated, unpriced_models, own_key`;
+
+/** The condition for traces that are not in the roll-ups yet, besides `called`. */
+export const isUnfolded = `
+  fold = any(array(select generate_series(folded_to + 1, current_fold) from analytics.folds))`;
