@@ -48,6 +48,18 @@ export async function closedLoop(
   return { perSecond, requests };
 }
 
+/** One request of each target, with so many connections. */
+export async function eachOnce(targets: readonly Target[], connections: number): Promise<void> {
+  const agent = new Agent({ connections, pipelining: 1 });
+  const left = targets.values();
+  const short = body();
+  const worker = async (): Promise<void> => {
+    for (const target of left) await request(agent, target, target.text ?? short);
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  await agent.close();
+}
+
 /**
  * Makes calls at a steady rate that waits for no answer, and resolves when all have ended. `dueAt` is when a call was
  * due, by `performance.now()`: a latency that is counted from then hides no stall.

@@ -4,7 +4,7 @@ import { expectSuccess, GatewayClient } from '@gatehouse/local/gateway-client';
 import { Children } from './children.ts';
 import { openContest, type Gateway } from './contest.ts';
 import { makeFolder } from './folder.ts';
-import { closedLoop, type Target } from './load.ts';
+import { closedLoop, eachOnce, type Target } from './load.ts';
 import { cpuMs } from './processes.ts';
 import { figure, median, print } from './table.ts';
 
@@ -124,6 +124,8 @@ try {
   if (gateway === undefined) throw new Error('there is no gateway');
   const all = await makeTenants(gateway);
   await queryLocal(gateway.stateFolder, 'analyze');
+  // The first request of a key loads it and its tenant's settings.
+  await eachOnce(all, connections);
   await closedLoop(all, connections, warmUpSeconds);
   await queryLocal(gateway.stateFolder, 'checkpoint');
   report(await measure(gateway, all));
