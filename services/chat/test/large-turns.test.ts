@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
+import { Client } from 'pg';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
 import { LargeWork } from '../src/wire/large-work.ts';
@@ -83,4 +84,75 @@ it('a completion for another service counts like the body of a client, with the 
     turn.end();
   }
   await asked;
+});
+
+describe('a large request leaves its turn to others', () => {
+  const principal = { tenantId: newId(), userId: 'ada' };
+  const post = (path: string, dialect: string, body: object): Promise<Response> =>
+    harness.post(path, body, { principal, headers: { 'x-gatehouse-dialect': dialect } });
+  const messages = [{ role: 'user', content: large }];
+  const model = 'agent:extractor';
+
+  /** Another tenant's request has its turn while this one waits. */
+  async function othersTurn(): Promise<void> {
+    await LargeWork.during({ tenantId: 'another tenant', bytes: large.length }, () => Promise.resolve());
+  }
+
+  const isAnswered = async (asked: Promise<Response>): Promise<boolean> => (await asked).status === 200;
+  it.each<[string, () => Promise<boolean>]>([
+    ['for a client', () => isAnswered(post('/v1/chat/completions', 'chat', { model, messages }))],
+    [
+      'for a count',
+      () => isAnswered(post('/v1/responses/input_tokens', 'responses', { model, input: messages })),
+    ],
+    ['for another service', () => complete(large).then(() => true)],
+  ])('while it waits for the agent service, which answers behind them: %s', async (_name, ask) => {
+    const answer = Promise.withResolvers<null>();
+    harness.agentsAnswer = answer.promise;
+    try {
+      const before = harness.agentLookUps;
+      const asked = ask();
+      await eventually(() => expect(harness.agentLookUps).toBeGreaterThan(before));
+      void othersTurn().then(() => answer.resolve(null));
+      expect(await asked).toBe(true);
+    } finally {
+      answer.resolve(null);
+    }
+  });
+
+  it.each([
+    ['that it goes on from', (id: string) => ({ previous_response_id: id, input: large })],
+    [
+      'that has an item',
+      (_id: string, item: string) => ({
+        input: [
+          { role: 'user', content: large },
+          { type: 'item_reference', id: item },
+        ],
+      }),
+    ],
+  ])('while it waits for the database to find a response %s', async (_name, fields) => {
+    const first = await post('/v1/responses', 'responses', { model: 'priced', input: 'x' });
+    const { id, output } = (await first.json()) as { id: string; output: { id: string }[] };
+    const blocker = new Client({ connectionString: harness.database.adminUrl });
+    await blocker.connect();
+    try {
+      await blocker.query('begin; lock table chat.responses in access exclusive mode');
+      const asked = post('/v1/responses', 'responses', {
+        ...{ model: 'priced', store: false },
+        ...fields(id, output[0]?.id ?? ''),
+      });
+      await eventually(async () => {
+        const { rows } = await blocker.query(
+          "select from pg_locks where relation = 'chat.responses'::regclass and not granted",
+        );
+        expect(rows).toHaveLength(1);
+      });
+      await othersTurn();
+      await blocker.query('rollback');
+      expect((await asked).status).toBe(200);
+    } finally {
+      await blocker.end();
+    }
+  });
 });

@@ -4,7 +4,14 @@ import { isFields } from '@gatehouse/kit/fields';
 import type { Target } from '../catalogue/target.ts';
 import type { Rewrite } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
-import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../wire/json-parts.ts';
+import {
+  elementRanges,
+  memberRanges,
+  parsedPart,
+  smallMembers,
+  wholeOf,
+  type Range,
+} from '../wire/json-parts.ts';
 import { LargeWork } from '../wire/large-work.ts';
 import { Pieces } from '../wire/pieces.ts';
 import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
@@ -94,10 +101,9 @@ export class MessageRequests {
     if (params === undefined) throw missing('params');
     const id = await this.#id(idRange);
     const bytes = this.#body.subarray(params.from, params.until);
-    const work = { tenantId: this.#tenantId, bytes: bytes.length };
     return {
       id,
-      params: await LargeWork.during(work, () => this.#params(bytes)).catch((error: unknown) => {
+      params: await this.#params(bytes).catch((error: unknown) => {
         throw named(error, 'params');
       }),
     };
@@ -115,8 +121,25 @@ export class MessageRequests {
   }
 
   async #params(bytes: Buffer): Promise<Pieces> {
+    const work = { tenantId: this.#tenantId, bytes: bytes.length };
+    // The database is asked before the turn of large requests.
+    const seals = await this.#seals(bytes);
+    return LargeWork.during(work, () => this.#written(bytes, seals));
+  }
+
+  /** None for a request without a model, which is refused when it is read. */
+  async #seals(bytes: Buffer): Promise<Pick<Rewrite, 'keepsSeal'>> {
+    const { targetFor, sealsFor } = this.#options;
+    if (this.#sum !== null) return sealsFor(bytes, this.#sum.target);
     const tenantId = this.#tenantId;
-    const { targetFor, headers, sealsFor } = this.#options;
+    const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+    const { model } = await smallMembers(bytes, members, { names: ['model'], tenantId });
+    return typeof model === 'string' ? sealsFor(bytes, targetFor(model)) : {};
+  }
+
+  async #written(bytes: Buffer, seals: Pick<Rewrite, 'keepsSeal'>): Promise<Pieces> {
+    const tenantId = this.#tenantId;
+    const { targetFor, headers } = this.#options;
     const parsed = await parseBody(bytes, tenantId);
     const { request, target } = await readPart(bytes, tenantId, () => {
       const asked = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
@@ -126,7 +149,7 @@ export class MessageRequests {
       return { request: asked, target: this.#sum.target };
     });
     const { upstreamModel: model, reasoning: reasons } = target.chain[0];
-    const rewrite = { ...unchanged, ...(await sealsFor(bytes, target)), model, reasons };
+    const rewrite = { ...unchanged, ...seals, model, reasons };
     return readPart(bytes, tenantId, () => request.source(noShare).rewritten(rewrite));
   }
 

@@ -108,11 +108,16 @@ async function acceptedRequest(
 ): Promise<Pick<InnerTurn, 'request' | 'source' | 'target'>> {
   const { tenantId } = actor;
   const bytes = Buffer.byteLength(requestJson);
+  // The agent service is asked before the turn of large requests. Its error is thrown where the agent is needed.
+  const found = dependencies.agents.resolve(actor, agent);
+  await Promise.allSettled([found]);
+  const agents = { resolve: () => found };
   return LargeWork.during({ tenantId, bytes }, async () => {
     const request = await readRequest(agent, Buffer.from(requestJson), tenantId);
     const sessionId = asAgent?.sessionId ?? null;
-    const found = plain(await findTarget(dependencies, { api: 'chat', request, actor, settings, sessionId }));
-    const target = asAgent === null ? modelOnly(found) : found;
+    const asked = { api: 'chat', request, actor, settings, sessionId } as const;
+    const named = plain(await findTarget({ ...dependencies, agents }, asked));
+    const target = asAgent === null ? modelOnly(named) : named;
     const previewChars = asAgent === null ? 0 : settings.previewChars;
     const facts = new RequestFacts(request, { target, previewChars });
     return { target, request: facts, source: request.source(share) };

@@ -12,11 +12,12 @@ import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { CompletionRequest, Dialect, Operation, RequestInPath } from '../dialects/dialect.ts';
 import { dialects, type ApiName } from '../dialects/dialects.ts';
-import { requestActor } from '../shared/actor.ts';
+import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import { continuedRequest, heldShare } from './continued-request-http.ts';
 import { RequestFacts } from './request-facts.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import type { LargeWork } from '../wire/large-work.ts';
+import { readInTurn, RequestLookups } from './request-lookups.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
@@ -220,12 +221,26 @@ interface Body {
   signal: AbortSignal;
 }
 
+interface Reading {
+  work: LargeWork;
+  actor: ProvenActor;
+  lookups: RequestLookups;
+}
+
 /** The values of a large body are in memory while it is read here, and no longer. */
 async function readAccepted(dependencies: CompletionDependencies, arrival: Arrival, given: Body) {
-  const { tenantId } = tenantOf(arrival.call);
+  const { call, arrivedAt } = arrival;
+  const principal = tenantOf(call);
+  const { tenantId, userId } = principal;
   const { body, signal } = given;
-  return LargeWork.during({ tenantId, bytes: body.length, signal }, (work) =>
-    readRequest(dependencies, arrival, { ...given, work }),
+  // A body may take hours.
+  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
+  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
+  const actor = requestActor({ ...call, principal });
+  const reader = { tenantId, userId, days: keptDays(settings) };
+  const lookups = new RequestLookups(dependencies, { actor, reader });
+  return readInTurn({ tenantId, bytes: body.length, signal }, lookups, (work) =>
+    readRequest(dependencies, { ...arrival, settings }, { ...given, work, actor, lookups }),
   );
 }
 
@@ -233,9 +248,9 @@ async function readAccepted(dependencies: CompletionDependencies, arrival: Arriv
 async function readRequest(
   dependencies: CompletionDependencies,
   arrival: Arrival,
-  { body, share, work }: Body & { work: LargeWork },
+  { body, share, work, actor, lookups }: Body & Reading,
 ) {
-  const { call, arrivedAt } = arrival;
+  const { call, settings } = arrival;
   const principal = tenantOf(call);
   const { tenantId } = principal;
   const { dialect, operation, inPath, isCompaction = false } = call;
@@ -247,15 +262,13 @@ async function readRequest(
     return readPart(text, tenantId, readNow);
   };
   const given = await read(body);
-  // A body may take hours.
-  const isLate = monotonicMs() - arrivedAt > settingsGoodMs;
-  const settings = isLate ? await dependencies.settings.getForKey(principal, call) : arrival.settings;
-  const actor = requestActor({ ...call, principal });
+  const unread = lookups.unread(given, work);
+  if (unread !== null) return unread;
   const sessionId = arrival.sessionId ?? given.session;
   const asked = { api: dialect.name, actor, settings, sessionId };
   const { request, target, keep, previousId, text } = await continuedRequest(dependencies.responses, {
-    ...{ given, body, share, work, dialect, principal, days: keptDays(settings), read },
-    findFor: (each) => findTarget(dependencies, { ...asked, request: each }),
+    ...{ given, body, share, work, dialect, principal, days: keptDays(settings), read, lookups },
+    findFor: (each) => findTarget({ ...dependencies, agents: lookups.agents }, { ...asked, request: each }),
   });
   // Kept answers and summaries repeat parts of the text.
   const isHeld = keep !== null || request.compaction === 'path';

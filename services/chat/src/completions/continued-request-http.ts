@@ -4,10 +4,11 @@ import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { startingAt, type Target } from '../catalogue/target.ts';
 import type { CompletionRequest, Dialect } from '../dialects/dialect.ts';
 import type { RequestState, StateFormat } from '../dialects/state-format.ts';
-import type { KeptResponses, NamedItem, Reader } from '../kept-responses/kept-response-store.ts';
+import type { Holders, KeptResponses, NamedItem } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
 import type { LargeWork } from '../wire/large-work.ts';
 import type { Share } from '../wire/request-text.ts';
+import { maxIdChars, maxReferences, unknownIds, type RequestLookups } from './request-lookups.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
 export function heldShare(share: Share): Share {
@@ -26,6 +27,7 @@ interface Given {
   /** How long the tenant's answers are kept. */
   days: number;
   read: (text: Buffer) => Promise<CompletionRequest>;
+  lookups: RequestLookups;
   findFor: (request: CompletionRequest) => Promise<Target>;
 }
 
@@ -40,15 +42,12 @@ interface Continued {
   text: Buffer;
 }
 
-interface Naming extends Pick<Given, 'body' | 'share' | 'work' | 'principal' | 'days'> {
+interface Naming extends Pick<Given, 'body' | 'share' | 'work' | 'principal' | 'days' | 'lookups'> {
   state: RequestState;
   format: StateFormat;
   /** The one that gets the conversation. */
   provider: string;
 }
-
-/** Ids of items that one request may have in place of them. */
-const maxReferences = 1_000;
 
 /**
  * A request with everything that it names. `own` has the items of its ids, as they are kept; `text` also has the earlier
@@ -56,7 +55,7 @@ const maxReferences = 1_000;
  */
 export async function continuedText(
   responses: KeptResponses,
-  { body, share, work, principal, days, state, format, provider }: Naming,
+  { body, share, work, principal, days, lookups, state, format, provider }: Naming,
 ): Promise<{ own: Buffer; text: Buffer }> {
   const { tenantId, userId } = principal;
   const reserve = async (bytes: number): Promise<void> => {
@@ -76,7 +75,10 @@ export async function continuedText(
     return format.summaryItem(responses.summaries.open(sealed, { tenantId, param }));
   };
 
-  const named = await namedItems(state, (ids) => responses.items(ids, asking));
+  const named = await namedItems(state, {
+    look: lookups.holders,
+    read: (holders) => responses.items(holders, asking),
+  });
   const kept = new Map([...named].map(([place, item]) => [place, textOf(item)]));
   const own = await withItems(kept);
   const summaries = new Map([...state.summaries].map(([place, sealed]) => [place, opened(sealed, place)]));
@@ -88,7 +90,7 @@ export async function continuedText(
   const shown = summaries.size === 0 ? own : await withItems(new Map([...kept, ...summaries]));
   const { previousId } = state;
   if (previousId === null) return { own, text: shown };
-  const earlier = await responses.conversation(previousId, asking);
+  const earlier = await responses.conversation(await lookups.chain(previousId), asking);
   return { own, text: await edited(() => format.continued(shown, earlier)) };
 }
 
@@ -102,14 +104,20 @@ function textOf(item: NamedItem | number | null): Item {
 /** The items of the ids of a request, by their places. */
 async function namedItems(
   { references, places }: RequestState,
-  find: (ids: readonly string[]) => Promise<ReadonlyMap<string, NamedItem | null>>,
+  {
+    look,
+    read,
+  }: {
+    look: (ids: readonly string[]) => Promise<Holders>;
+    read: (holders: Holders) => Promise<ReadonlyMap<string, NamedItem | null>>;
+  },
 ): Promise<ReadonlyMap<number, NamedItem | number | null>> {
   if (references.size > maxReferences)
     throw new AppError('invalid_value', `input names more than ${maxReferences} items by their ids.`, {
       param: 'input',
     });
-  const unknown = [...new Set(references.values())].filter((id) => !places.has(id));
-  const kept = unknown.length === 0 ? new Map<string, never>() : await find(unknown);
+  const unknown = unknownIds({ references, places }).filter(({ length }) => length <= maxIdChars);
+  const kept = unknown.length === 0 ? new Map<string, never>() : await read(await look(unknown));
   return new Map(
     [...references].map(([place, id]) => {
       const item = places.get(id) ?? kept.get(id);
@@ -124,20 +132,20 @@ async function namedItems(
 
 /** The target of a request, from the deployment at the provider that made the response which it goes on from. */
 export async function continuedTarget(
-  responses: KeptResponses,
+  lookups: RequestLookups,
   target: Target,
-  { previousId, reader }: { previousId: string | null; reader: Reader },
+  previousId: string | null,
 ): Promise<Target> {
   const [{ id }, second] = target.chain;
   if (previousId === null || second?.id !== id) return target;
-  const provider = await responses.providerOf(previousId, reader);
-  return provider === null ? target : startingAt(target, provider);
+  const [previous] = await lookups.chain(previousId);
+  return previous === undefined ? target : startingAt(target, previous.provider);
 }
 
 /** The models of a request, and the request with everything that it names, in a dialect whose answers are kept. */
 export async function continuedRequest(
   responses: KeptResponses,
-  { given, body, share, work, dialect, principal, days, read, findFor }: Given,
+  { given, body, share, work, dialect, principal, days, read, lookups, findFor }: Given,
 ): Promise<Continued> {
   const { tenantId, userId } = principal;
   const { state: format } = dialect;
@@ -146,10 +154,10 @@ export async function continuedRequest(
   if (format === undefined || state === undefined)
     return { request: given, target: found, keep: null, previousId: null, text: body };
   const { previousId, references, places } = state;
-  const target = await continuedTarget(responses, found, { previousId, reader: { tenantId, userId, days } });
+  const target = await continuedTarget(lookups, found, previousId);
   const provider = target.chain[0].provider.name;
   const { own, text } = await continuedText(responses, {
-    ...{ body, share, work, principal, days, state, format, provider },
+    ...{ body, share, work, principal, days, lookups, state, format, provider },
   });
   const keep = state.keeps
     ? responses.keeping({

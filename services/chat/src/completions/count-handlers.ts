@@ -15,8 +15,8 @@ import type { Limiter } from '../limits/limiter.ts';
 import { countAtProvider } from '../providers/count-call.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import { requestActor } from '../shared/actor.ts';
-import { keptDays } from '../shared/tenant-settings.ts';
+import { requestActor, type ProvenActor } from '../shared/actor.ts';
+import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { accountOf } from '../providers/makers.ts';
 import { withTools, type ToolDependencies } from '../tools/tools.ts';
@@ -26,7 +26,8 @@ import { estimateTokens } from '../usage/token-estimate.ts';
 import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
 import { continuedTarget, continuedText } from './continued-request-http.ts';
 import { RequestFacts } from './request-facts.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import type { LargeWork } from '../wire/large-work.ts';
+import { readInTurn, RequestLookups } from './request-lookups.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies, SealDependencies {
@@ -118,52 +119,67 @@ async function readCounted(
   call: CountingCall,
 ): Promise<Counted> {
   const { dialect } = call;
-  const { tenantId } = tenantOf(call);
+  const principal = tenantOf(call);
+  const { tenantId, userId } = principal;
   const share = openShare(dependencies.bodyBudget, tenantId, response);
   const body = await readBody(incoming, call.route.bodyLimit, { share });
   const sessionId = sessionOf(incoming);
   const large = { tenantId, bytes: body.length, signal: leaving(response) };
-  const { text, actor, settings, ...read } = await LargeWork.during(large, (work) =>
-    readNamed(dependencies, call, { body, share, work, sessionId }),
+  const actor = requestActor({ ...call, principal });
+  const settings = await dependencies.settings.getForKey(principal, call);
+  const days = keptDays(settings);
+  const lookups = new RequestLookups(dependencies, { actor, reader: { tenantId, userId, days } });
+  const { text, ...read } = await readInTurn(large, lookups, (work) =>
+    readNamed(dependencies, call, { body, share, work, sessionId, actor, settings, days, lookups }),
   );
   const tools = await withTools(dependencies, { dialect, actor, ...read });
   const seals = await withSeals(dependencies, { dialect, text, target: read.target, tenantId, settings });
   return { dialect, ...read, tools, seals, macs: dependencies.providers.sealMacs(tenantId) };
 }
 
+interface Naming {
+  body: Buffer;
+  share: TenantShare;
+  work: LargeWork;
+  sessionId: string | null;
+  actor: ProvenActor;
+  settings: KeySettings;
+  days: number;
+  lookups: RequestLookups;
+}
+
 /** The request with everything that it names, and its models. */
 async function readNamed(
   dependencies: CountingDependencies,
   { dialect, ...call }: CountingCall,
-  { sessionId, ...given }: { body: Buffer; share: TenantShare; work: LargeWork; sessionId: string | null },
+  { sessionId, actor, settings, ...given }: Naming,
 ) {
-  const { body, share } = given;
+  const { body, share, work, lookups } = given;
   const principal = tenantOf(call);
   const { tenantId } = principal;
   const read = await readRequest(body, tenantId, { ...call, dialect });
-  const actor = requestActor({ ...call, principal });
-  const settings = await dependencies.settings.getForKey(principal, call);
+  const unread = lookups.unread(read, work);
+  if (unread !== null) return unread;
   const { state: format } = dialect;
   const { state } = read;
-  const days = keptDays(settings);
   const target = await continuedTarget(
-    dependencies.responses,
-    await findNamedTarget(dependencies, {
-      ...{ request: read, actor, settings },
-      sessionId: sessionId ?? read.session,
-    }),
-    { previousId: state?.previousId ?? null, reader: { tenantId, userId: principal.userId, days } },
+    lookups,
+    await findNamedTarget(
+      { ...dependencies, agents: lookups.agents },
+      { ...{ request: read, actor, settings }, sessionId: sessionId ?? read.session },
+    ),
+    state?.previousId ?? null,
   );
   const { text } =
     format === undefined || state === undefined
       ? { text: body }
       : await continuedText(dependencies.responses, {
-          ...{ ...given, principal, days, state, format },
+          ...{ ...given, principal, state, format },
           provider: target.chain[0].provider.name,
         });
   const request = text === body ? read : await readRequest(text, tenantId, { ...call, dialect });
   return readPart(text, tenantId, () => ({
-    ...{ text, actor, settings, target },
+    ...{ text, target },
     source: request.source(share),
     request: new RequestFacts(request, { target: { ...target, memory: null }, previewChars: 0 }),
   }));

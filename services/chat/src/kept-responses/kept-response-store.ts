@@ -23,6 +23,7 @@ import {
   readContents,
   type HeldRow,
   type Holder,
+  type ResponseRow,
 } from './kept-response-statements.ts';
 import { SummarySeals } from './summary-seals.ts';
 import { placeId, readPlaceId, responseId, runIdOf, contextOfResponse } from './response-id.ts';
@@ -48,6 +49,12 @@ interface Asking {
   provider: string;
   reserve: Reserve;
 }
+
+/** A response and those that it went on from, the newest first. */
+export type Chain = readonly ResponseRow[];
+
+/** Responses with items that a client names, each with the ids that are to be read of it. */
+export type Holders = ReadonlyMap<HeldRow, ReadonlySet<string>>;
 
 /** Waits until so many bytes may be read, and counts them. */
 export type Reserve = (bytes: number) => Promise<void>;
@@ -94,19 +101,21 @@ export class KeptResponses {
     this.summaries = new SummarySeals(keyRing);
   }
 
+  /** The responses that a request goes on from, without their contents; none for one that is gone, or not the reader's. */
+  async chain(previousId: string, reader: Reader): Promise<Chain> {
+    const id = runIdOf(previousId);
+    return id === null ? [] : findConversation(this.#pool, id, { ...reader, max: most.responses });
+  }
+
   /**
-   * The items of a response and of all that it went on from, oldest first, as a provider gets them: with the newest summary
-   * in place of what it summarises. `provider`: the one that gets them. `reserve`
-   * is called with the bytes that are read, before they are. Throws what it throws, and `previous_response_not_found` if a
+   * The items of responses, oldest first, as a provider gets them: with the newest summary in place of what it
+   * summarises. `rows`: of `chain`. `provider`: the one that gets them. `reserve` is called with the bytes that are read, before they are. Throws what it throws, and `previous_response_not_found` if a
    * response is gone, in the same words for every reason.
    */
   async conversation(
-    previousId: string,
+    rows: Chain,
     { format, provider, reserve, ...reader }: Reader & Asking,
   ): Promise<Buffer[]> {
-    const id = runIdOf(previousId);
-    const found = { ...reader, max: most.responses };
-    const rows = id === null ? [] : await findConversation(this.#pool, id, found);
     const isWhole = rows.length > 0 && rows.at(-1)?.previous_id === null;
     if (rows.length === most.responses && !isWhole) throw tooLong();
     if (!isWhole) throw previousNotFound();
@@ -132,15 +141,33 @@ export class KeptResponses {
     return sealed === null ? text : format.summaryItem(this.summaries.open(sealed, { tenantId, param }));
   }
 
+  /** The responses that have items with these ids, each with the ids that are to be read of it, without their contents. */
+  async holders(ids: readonly string[], reader: Reader): Promise<Holders> {
+    const keys = new Map(ids.map((id) => [id, itemKey(id, reader.userId)]));
+    const byKey = await findItems(this.#pool, [...new Set(keys.values())], reader);
+    const inPlaces = ids.flatMap((id) => (byKey.has(keys.get(id) ?? 0n) ? [] : (readPlaceId(id) ?? [])));
+    const runIds = [...new Set(inPlaces.map(({ runId }) => runId))];
+    const known = [
+      ...byKey.values(),
+      ...(runIds.length === 0 ? [] : await findResponses(this.#pool, runIds, reader)),
+    ];
+    const byId = new Map(known.map((row) => [row.id, row]));
+    const holders = new Map<HeldRow, Set<string>>();
+    for (const [id, key] of keys) {
+      const row = byId.get(byKey.get(key)?.id ?? readPlaceId(id)?.runId ?? '');
+      if (row !== undefined) holders.set(row, (holders.get(row) ?? new Set()).add(id));
+    }
+    return holders;
+  }
+
   /**
-   * The items with these ids, each from the newest response of the reader that has it. Null stands for one that does not
+   * The items of `holders`, each from the newest response of the reader that has it. Null stands for one that does not
    * go to the provider; those that are in no response are missing. See `conversation` for the options.
    */
   async items(
-    ids: readonly string[],
+    rows: Holders,
     { format, provider, reserve, ...reader }: Reader & Asking,
   ): Promise<ReadonlyMap<string, NamedItem | null>> {
-    const rows = await this.#holdersOf(ids, reader);
     const holders = [...rows.keys()];
     if (bytesOf(holders) > most.bytes) throw tooMuch();
     await reserve(bytesOf(holders));
@@ -181,14 +208,8 @@ export class KeptResponses {
 
   /** Whether there is a response of the reader, whatever its size. */
   async has(responseId: string, reader: Reader): Promise<boolean> {
-    return (await this.providerOf(responseId, reader)) !== null;
-  }
-
-  /** The provider that made a response; null for one that is not there, or not the reader's. */
-  async providerOf(responseId: string, reader: Reader): Promise<string | null> {
     const id = runIdOf(responseId);
-    const [row] = id === null ? [] : await findResponses(this.#pool, [id], reader);
-    return row?.provider ?? null;
+    return id !== null && (await findResponses(this.#pool, [id], reader)).length > 0;
   }
 
   /** Null for a response that is not there, or not the reader's. `reserve`: see `conversation`. */
@@ -219,25 +240,6 @@ export class KeptResponses {
       return plain.subarray(range.from, range.until);
     };
     return { input: part('input'), response: part('response') };
-  }
-
-  /** The responses that have items with these ids, each with the ids that are to be read of it. */
-  async #holdersOf(ids: readonly string[], reader: Reader): Promise<ReadonlyMap<HeldRow, Set<string>>> {
-    const keys = new Map(ids.map((id) => [id, itemKey(id, reader.userId)]));
-    const byKey = await findItems(this.#pool, [...new Set(keys.values())], reader);
-    const inPlaces = ids.flatMap((id) => (byKey.has(keys.get(id) ?? 0n) ? [] : (readPlaceId(id) ?? [])));
-    const runIds = [...new Set(inPlaces.map(({ runId }) => runId))];
-    const known = [
-      ...byKey.values(),
-      ...(runIds.length === 0 ? [] : await findResponses(this.#pool, runIds, reader)),
-    ];
-    const byId = new Map(known.map((row) => [row.id, row]));
-    const holders = new Map<HeldRow, Set<string>>();
-    for (const [id, key] of keys) {
-      const row = byId.get(byKey.get(key)?.id ?? readPlaceId(id)?.runId ?? '');
-      if (row !== undefined) holders.set(row, (holders.get(row) ?? new Set()).add(id));
-    }
-    return holders;
   }
 
   /** The items of a response's input and output, in their order. */

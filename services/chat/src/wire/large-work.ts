@@ -24,9 +24,9 @@ function allBusy(): AppError {
 }
 
 /**
- * The turn of one request for what takes memory beside its bytes. Inside it, code waits for other services of the gateway
- * and for the database alone, never for a client, a provider or a tool, nor behind the pieces of other requests of its
- * tenant at the event loop.
+ * The turn of one request for what takes memory beside its bytes. Inside it, code waits for the database alone, and only
+ * while it reads or writes a content in memory; never for another service, a client, a provider or a tool, nor behind the
+ * pieces of other requests of its tenant at the event loop.
  */
 export class LargeWork implements OwnTurns {
   readonly #tenantId: string | null;
