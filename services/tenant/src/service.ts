@@ -24,16 +24,16 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const shell = await Shell.create('tenant', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max, SECRETS_KEYRING: keyRing } = config;
   const half = Math.ceil(max / 2);
-  const { system, app, settings, lease, logins, known, unknown } = createPools(shell, {
+  const { system, app, proved, lease, logins, known, unknown } = createPools(shell, {
     url,
     migrations,
     pools: {
       system: { role: 'tenant_system', waits: 'all', max },
       app: { role: 'tenant_app', waits: 'tenants', max: half },
-      settings: { role: 'tenant_system', waits: 'tenants', max: half },
+      proved: { role: 'tenant_system', waits: 'tenants', max: half },
       lease: { role: 'tenant_system', waits: 'tenants', max: half },
       logins: { role: 'tenant_system', waits: 'unproved', max: half },
-      // Statements for all tenants: keys, sessions, changes, settings, heartbeats; keys and sessions that may be made up.
+      // Keys, sessions, changes and settings of many; keys that may be made up. `proved`: of one tenant or person.
       known: { role: 'tenant_system', waits: 'all', max: Math.min(3, max) },
       unknown: { role: 'tenant_system', waits: 'unproved', max: Math.min(2, half) },
     },
@@ -44,11 +44,11 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const jobs = createJobs(shell, system);
   const lookups = { known, unknown };
   const providerKeys = createProviderKeys({ app, system, known, keyRing, chat, changes, raise });
-  const tenants = createTenants({ known, settings, app, system, changes, providerKeys });
+  const tenants = createTenants({ known, proved, app, system, changes, providerKeys });
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const ofLogins = { config, system, logins, recordChange };
+  const ofLogins = { config, system, proved, logins, recordChange };
   const sessions = createSessions(shell, { ...ofLogins, app, lookups, changes, raise });
   const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...ofLogins });
   const limits = createLimits(shell, { app, system, lease, known, memory, recordChange, raise });

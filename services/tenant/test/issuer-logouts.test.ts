@@ -8,7 +8,8 @@ import type { Service } from '@gatehouse/shell/service';
 import { eventually } from '@gatehouse/test/eventually';
 import type { TokenClaims } from '@gatehouse/test/forging-issuer';
 import { Client } from 'pg';
-import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
+import { LoginStateSystemStore } from '../src/sessions/login-state-system-store.ts';
+import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
 import type { Page } from './issuer-browser.ts';
 import { IssuerGround, logoutEvent } from './issuer-ground.ts';
 
@@ -211,7 +212,7 @@ describe('a logout that an issuer reports', () => {
 
   it('finds no login that was begun more than ten minutes before', async () => {
     await withSystem(async (pool) => {
-      const logins = new LoginSystemStore(pool);
+      const logins = new LoginStateSystemStore(pool);
       const now = (await logins.now()).getTime();
       const state = randomBytes(32);
       expect(await logins.useState(state, new Date(now - 1))).toBe(false);
@@ -240,7 +241,7 @@ describe('a logout that an issuer reports', () => {
       [sub],
     );
     await withSystem(async (pool) => {
-      await new LoginSystemStore(pool).deleteOld(1_000, 60);
+      await new OldLoginSystemStore(pool).deleteOld(1_000, 60);
     });
     expect(await held()).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createPool, type Pool } from '@gatehouse/pg/pool';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { LoginSystemStore } from '../src/sessions/login-system-store.ts';
+import { OldLoginSystemStore } from '../src/sessions/old-login-system-store.ts';
 import { mostLogins } from '../src/sessions/login.ts';
 import { SessionSystemStore } from '../src/sessions/session-system-store.ts';
 import { IssuerGround } from './issuer-ground.ts';
@@ -58,7 +58,7 @@ describe('a deletion waits for no other transaction', () => {
     const [held] = await idle(sub, 3, 1);
     await other.query('begin');
     await hold('tenant.logins', held);
-    await new LoginSystemStore(pool).deleteOld(1_000, 60);
+    await new OldLoginSystemStore(pool).deleteOld(1_000, 60);
     expect(await storedOf(sub)).toEqual([held]);
   });
 

@@ -3,6 +3,7 @@ import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { eventually } from '@gatehouse/test/eventually';
 import { Browser } from './browser.ts';
+import { Programs } from './programs.ts';
 import { TenantServiceUnderTest } from './tenant-service.ts';
 
 let service: TenantServiceUnderTest;
@@ -59,3 +60,27 @@ it('owners list their sessions while all connections of logins are busy', async 
   await service.rows('rollback');
   expect((await login).status).toBe(410);
 });
+
+it('requests that prove nothing, and other tenants, are served while keys of a tenant wait to be renewed', async () => {
+  const [own, others] = [await programKey(), await programKey()];
+  await service.rows('begin');
+  await service.rows('select from tenant.api_keys where id = $1 for update', [own.person.id]);
+  const renewals = Array.from({ length: 4 }, () => own.programs.renew(own.key));
+  await eventually(async () => {
+    expect((await service.rows('select from pg_locks where not granted')).length).toBeGreaterThanOrEqual(2);
+  });
+  const ticket = { form: { ticket: 'a'.repeat(43) } };
+  expect((await new Browser(service).browse('/login/link', ticket)).status).toBe(410);
+  expect((await others.programs.renew(others.key)).status).toBe(200);
+  await service.rows('rollback');
+  const statuses = (await Promise.all(renewals)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+});
+
+/** A person of a tenant of their own, with a key that they have given to a program. */
+async function programKey() {
+  const programs = new Programs(service, await service.makeTenant());
+  const person = await programs.person();
+  const { key } = await programs.keyOf(person.cookie);
+  return { programs, person, key };
+}

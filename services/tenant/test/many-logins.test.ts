@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { eventually } from '@gatehouse/test/eventually';
 import { mostLogins } from '../src/sessions/login.ts';
 import { IssuerBrowser } from './issuer-browser.ts';
 import { IssuerGround } from './issuer-ground.ts';
@@ -43,6 +44,21 @@ describe('a person', () => {
       expect((await ground.logIn()).answer.status).toBe(303);
     },
   );
+
+  it('logs in while many logins of another person wait for each other', async () => {
+    const sub = newId();
+    const lock = `logins ${JSON.stringify([ground.issuers.main.url, sub])}`;
+    await ground.tenants.rows('begin');
+    await ground.tenants.rows('select pg_advisory_xact_lock(hashtextextended($1, 0))', [lock]);
+    const waiting = logInAtOnce(sub, ['engineers'], 10);
+    await eventually(async () => {
+      const rows = await ground.tenants.rows('select from pg_locks where not granted');
+      expect(rows.length).toBeGreaterThanOrEqual(4);
+    });
+    expect((await ground.logIn()).answer.status).toBe(303);
+    await ground.tenants.rows('rollback');
+    await waiting;
+  });
 
   it('has no more logins stored than are of use', async () => {
     const sub = newId();

@@ -1,9 +1,8 @@
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { inBatches, PeriodicWork } from '@gatehouse/kit/background-loop';
 import { Batched, batchedFinder } from '@gatehouse/kit/batched';
-import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Pool } from '@gatehouse/pg/pool';
-import type { Refusals } from '@gatehouse/public-access/refusals';
+import { Refusals } from '@gatehouse/public-access/refusals';
 import type { Shell } from '@gatehouse/shell/shell';
 import { ApiKeySystemStore } from '../keys/api-key-system-store.ts';
 import type { BrowserSessions } from '../sessions/browser-session-http.ts';
@@ -15,24 +14,26 @@ import { ProgramKeySystemStore } from './program-key-system-store.ts';
 
 export interface DeviceLoginsOptions {
   system: Pool;
-  /** For requests without a key alone. */
+  /** For requests that have proved nothing, and for those that have; both act as `tenant_system`. */
   logins: Pool;
+  proved: Pool;
   recordChange: RecordChange;
   browsers: BrowserSessions;
   refusals: Refusals;
   config: { PUBLIC_URL: string; CLI_KEY_TTL: number };
 }
 
-/** Renewals and revocations of one tenant, so that it can't occupy all database connections. */
-const changesInFlight = { perKey: 2, maxWaiting: 64 };
 const deletion = { everyMs: 60_000, batch: 1_000 };
 
 /** Keys that people give to programs on their machines by a code. */
 export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions) {
-  const { system, recordChange, browsers, refusals, config } = options;
+  const { system, proved, recordChange, browsers, refusals, config } = options;
   const { PUBLIC_URL: publicUrl, CLI_KEY_TTL: ttlSeconds } = config;
+  const decisions = new Refusals({ service: 'tenant', system, log });
   const waiting = new DeviceLoginSystemStore(options.logins);
-  const keys = new ProgramKeySystemStore(options.logins, recordChange);
+  const decided = new DeviceLoginSystemStore(proved);
+  const keys = new ProgramKeySystemStore(proved, recordChange);
+  const keysAsSent = new ProgramKeySystemStore(options.logins, recordChange);
   const allKeys = new ApiKeySystemStore(options.logins);
   const oldLogins = new DeviceLoginSystemStore(system);
   const oldKeys = new ProgramKeySystemStore(system, recordChange);
@@ -40,10 +41,10 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
   const inserted = new Batched((logins: readonly NewDeviceLogin[]) => waiting.insert(logins));
   const polls = new Batched((ids: readonly string[]) => waiting.notePolls(ids));
   const findReplaced = batchedFinder(
-    (texts) => keys.findReplaced(texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) }))),
+    (texts) =>
+      keysAsSent.findReplaced(texts.map((text) => ({ id: text.slice(0, 36), hash: text.slice(37) }))),
     ({ id, hash }) => `${id} ${hash}`,
   );
-  const turns = new FairQueue(changesInFlight);
   const logins = new DeviceLogins({
     insert: (login) => inserted.get(login),
     findPolled: batchedFinder(
@@ -55,7 +56,7 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
       (hashes) => waiting.findWaiting(hashes),
       ({ userSha256 }) => userSha256,
     ),
-    decide: (id, sessionId) => waiting.decide(id, sessionId),
+    decide: (id, sessionId) => decided.decide(id, sessionId),
     findKey: batchedFinder(
       (ids) => allKeys.findToAuthenticate(ids),
       ({ keyId }) => keyId,
@@ -65,8 +66,7 @@ export function createDeviceLogins({ log }: Shell, options: DeviceLoginsOptions)
       return (await findReplaced(`${id} ${hash}`)) !== null;
     },
     keys,
-    inTurn: (tenantId, work) => turns.run(tenantId, work),
-    count: (kind, sender) => refusals.count(kind, sender),
+    count: (kind, sender) => (kind === 'program_decision' ? decisions : refusals).count(kind, sender),
     ...{ ttlSeconds, publicUrl },
   });
   return {

@@ -1,4 +1,4 @@
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { loginNetworkDays } from '../sessions/login-network-system-store.ts';
 import {
   deviceLoginLife,
@@ -7,16 +7,10 @@ import {
   type TooManyWait,
   type WaitingProgram,
 } from './device-login.ts';
+import type { PolledLogin } from './device-logins.ts';
 
-/** A login as a program that polls finds it. */
-export interface PolledLogin {
-  id: string;
-  /** Hexadecimal. */
-  deviceSha256: string;
-  state: 'waiting' | 'allowed' | 'denied' | 'expired';
-  /** Whether the poll before was less than the interval ago, by a second of tolerance. */
-  isEarly: boolean;
-}
+/** A login with the hexadecimal hash of the code that its program keeps. */
+export type FoundLogin = PolledLogin & { deviceSha256: string };
 
 /** A login that a person may decide on, with the hexadecimal hash of its code. */
 export type FoundProgram = WaitingProgram & { userSha256: string };
@@ -54,12 +48,13 @@ export class DeviceLoginSystemStore {
   }
 
   /** By the hexadecimal hashes of the codes that programs keep. */
-  async findPolled(hashes: readonly string[]): Promise<PolledLogin[]> {
-    const { rows } = await this.#pool.query<PolledLogin>(
-      `select id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
-         case when expires_at <= now() then 'expired' when decided_at is null then 'waiting'
-           when session_id is null then 'denied' else 'allowed' end as state
-       from tenant.device_logins where device_sha256 = any($1)`,
+  async findPolled(hashes: readonly string[]): Promise<FoundLogin[]> {
+    const { rows } = await this.#pool.query<FoundLogin>(
+      `select login.id, encode(device_sha256, 'hex') as "deviceSha256", not ${isDue} as "isEarly",
+         case when login.expires_at <= now() then 'expired' when decided_at is null then 'waiting'
+           when session_id is null then 'denied' else 'allowed' end as state, sessions.tenant_id as "tenantId"
+       from tenant.device_logins as login left join tenant.sessions on sessions.id = session_id
+       where device_sha256 = any($1)`,
       [hashes.map((hash) => Buffer.from(hash, 'hex'))],
     );
     return rows;
@@ -92,10 +87,12 @@ export class DeviceLoginSystemStore {
 
   /** Allows a login in a session, or denies it without one. False if it was decided or has expired. */
   async decide(id: string, sessionId: string | null): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      `update tenant.device_logins set decided_at = now(), session_id = $2
-       where id = $1 and decided_at is null and expires_at > now()`,
-      [id, sessionId],
+    const { rowCount } = await inTurn(this.#pool, id, (db) =>
+      db.query(
+        `update tenant.device_logins set decided_at = now(), session_id = $2
+         where id = $1 and decided_at is null and expires_at > now()`,
+        [id, sessionId],
+      ),
     );
     return rowCount === 1;
   }

@@ -20,6 +20,16 @@ import {
 } from './device-login.ts';
 import { OAuthError } from './oauth-error.ts';
 
+/** A login that a program polls. */
+export interface PolledLogin {
+  id: string;
+  state: 'waiting' | 'allowed' | 'denied' | 'expired';
+  /** The tenant of the session that allowed it; null for that of an owner. */
+  tenantId: string | null;
+  /** Whether the poll before was less than the interval ago, by a second of tolerance. */
+  isEarly: boolean;
+}
+
 /** A key as far as its renewal and revocation need it. */
 export interface KeyOfProgram extends Credentials {
   id: string;
@@ -37,9 +47,7 @@ export interface DeviceLoginDependencies {
   /** Adds a login; returns the reason if too many wait. */
   insert: (login: NewDeviceLogin) => Promise<TooManyWait | null>;
   /** By the hexadecimal hash of the code that the program keeps. */
-  findPolled: (
-    deviceSha256: string,
-  ) => Promise<{ id: string; state: 'waiting' | 'allowed' | 'denied' | 'expired'; isEarly: boolean } | null>;
+  findPolled: (deviceSha256: string) => Promise<PolledLogin | null>;
   /** False if the poll came too early. */
   notePoll: (id: string) => Promise<boolean>;
   /** By the hexadecimal hash of the code that the person reads. */
@@ -50,12 +58,14 @@ export interface DeviceLoginDependencies {
   /** Whether the key of a program had a secret before a renewal. */
   wasReplaced: (id: string, secretSha256: Buffer) => Promise<boolean>;
   keys: {
-    issue: (loginId: string, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
-    renew: (key: NewText, givenSha256: Buffer, from: From) => Promise<GivenKey | 'reused' | null>;
-    revoke: (id: string, from: From) => Promise<void>;
+    issue: (login: PolledLogin, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
+    renew: (
+      key: NewText & Pick<KeyOfProgram, 'tenantId'>,
+      givenSha256: Buffer,
+      from: From,
+    ) => Promise<GivenKey | 'reused' | null>;
+    revoke: (key: KeyOfProgram, from: From) => Promise<void>;
   };
-  /** Runs work of a tenant in its turn: a valid key may be sent any number of times. */
-  inTurn: <Result>(tenantId: string | null, work: () => Promise<Result>) => Promise<Result>;
   /**
    * Counts a request that proves nothing against its sender: the address, or the id of the login; and a decision against
    * the key of its session. Throws `rate_limit_exceeded` beyond the limit.
@@ -125,7 +135,7 @@ export class DeviceLogins {
     if (login.state === 'waiting')
       throw new OAuthError('authorization_pending', 'The person has not decided yet.');
     const { text, keyId, secretSha256 } = newKeyText();
-    const key = await keys.issue(login.id, { id: newId(), keyId, ...this.#lives(secretSha256) }, from);
+    const key = await keys.issue(login, { id: newId(), keyId, ...this.#lives(secretSha256) }, from);
     if (key === null) throw new OAuthError('invalid_grant', 'The login was used, or its session has ended.');
     return tokenOf(text, key);
   }
@@ -136,10 +146,9 @@ export class DeviceLogins {
     if (found === null) throw new OAuthError('invalid_grant', 'The key is unknown, expired or revoked.');
     const { key, secretSha256: given } = found;
     if (key.confirmedBy === null) throw new OAuthError('invalid_grant', 'Only keys of programs are renewed.');
-    const { keys, inTurn } = this.#options;
     const next = newKeyText(found.keyId);
-    const renewal = { id: key.id, ...this.#lives(next.secretSha256) };
-    const renewed = await inTurn(key.tenantId, () => keys.renew(renewal, given, from));
+    const renewal = { id: key.id, tenantId: key.tenantId, ...this.#lives(next.secretSha256) };
+    const renewed = await this.#options.keys.renew(renewal, given, from);
     if (renewed === 'reused')
       throw new OAuthError('invalid_grant', 'This text of the key was renewed before, so the key has ended.');
     if (renewed === null)
@@ -153,9 +162,7 @@ export class DeviceLogins {
     if (found === null) return;
     if (found.key.confirmedBy === null)
       throw new OAuthError('unsupported_token_type', 'Only keys of programs are revoked here.');
-    const { keys, inTurn } = this.#options;
-    const { id, tenantId } = found.key;
-    await inTurn(tenantId, () => keys.revoke(id, from));
+    await this.#options.keys.revoke(found.key, from);
   }
 
   /** The program that waits with a code; null for a text that is none, which counts against the network. */

@@ -2,7 +2,7 @@ import { auditEntryOf, type Change, type Circumstances } from '@gatehouse/audite
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
 import { AppError, assertTenantActive } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { ApiKey } from '../keys/api-key.ts';
 import { revokeApiKey } from '../keys/api-key-statements.ts';
 import { keyCreated, keyRevoked, keyRotated } from '../keys/key-changes.ts';
@@ -22,6 +22,12 @@ import {
   type ProgramKey,
 } from './program-key-statements.ts';
 
+/** A key or login, with its tenant; null for owners. */
+interface OfTenant {
+  id: string;
+  tenantId: string | null;
+}
+
 type Actor = Pick<Circumstances, 'actor' | 'tenantId'>;
 
 /** Keys that people have given to programs, of all tenants and of owners, with their entries in the audit log. */
@@ -39,9 +45,9 @@ export class ProgramKeySystemStore {
    * Makes the key of an allowed login, once. Null when it was made, or the login or the key of its session has ended.
    * Throws `tenant_suspended`.
    */
-  async issue(loginId: string, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
-    return withTransaction(this.#pool, async (db) => {
-      const confirmation = await takeConfirmation(db, loginId);
+  async issue(login: OfTenant, key: NewProgramKey, from: From): Promise<ProgramKey | null> {
+    return this.#inTurn(login, async (db) => {
+      const confirmation = await takeConfirmation(db, login.id);
       if (confirmation === null) return null;
       assertTenantActive(confirmation.tenantStatus);
       const ended = await endOldestProgramKeys(db, confirmation.keyId);
@@ -58,11 +64,11 @@ export class ProgramKeySystemStore {
    * one. Throws `tenant_suspended`, and `rate_limit_exceeded` for a key that was renewed lately.
    */
   async renew(
-    key: Omit<NewProgramKey, 'keyId'>,
+    key: Omit<NewProgramKey, 'keyId'> & OfTenant,
     givenSha256: Buffer,
     from: From,
   ): Promise<ProgramKey | 'reused' | null> {
-    return withTransaction(this.#pool, async (db) => {
+    return this.#inTurn(key, async (db) => {
       // In the order in which a revocation locks them.
       const confirming = await lockConfirmingKey(db, key.id);
       if (confirming === null) return null;
@@ -82,8 +88,8 @@ export class ProgramKeySystemStore {
     });
   }
 
-  async revoke(id: string, from: From): Promise<void> {
-    await withTransaction(this.#pool, (db) => this.#revoke(db, id, from));
+  async revoke(key: OfTenant, from: From): Promise<void> {
+    await this.#inTurn(key, (db) => this.#revoke(db, key.id, from));
   }
 
   /** See {@link findReplaced}. */
@@ -101,6 +107,11 @@ export class ProgramKeySystemStore {
       [limit],
     );
     return rowCount ?? 0;
+  }
+
+  /** A valid key may be sent any number of times, so tenants take turns. */
+  #inTurn<Result>({ tenantId }: OfTenant, work: (db: Queryable) => Promise<Result>): Promise<Result> {
+    return inTurn(this.#pool, tenantId ?? 'owners', work);
   }
 
   /** `actor`: by default, the key whose session confirmed that of the program. */

@@ -9,6 +9,11 @@ export interface Person {
   sub: string;
 }
 
+/** The name by which a person takes turns with others. */
+export function turnOfPerson({ iss, sub }: Person): string {
+  return JSON.stringify([iss, sub]);
+}
+
 /** The values of a new key. It holds the hash of the secret, never the text of the key. */
 export interface NewApiKey {
   id: string;

@@ -1,7 +1,7 @@
 import { auditEntryOf, type Circumstances } from '@gatehouse/audited-changes/audit-entry';
 import type { RecordChange } from '@gatehouse/audited-changes/changes';
-import { withTransaction, type Pool } from '@gatehouse/pg/pool';
-import type { Person } from './api-key.ts';
+import { inTurn, type Pool } from '@gatehouse/pg/pool';
+import { turnOfPerson, type Person } from './api-key.ts';
 import { revokeApiKey } from './api-key-statements.ts';
 import { keyRevoked } from './key-changes.ts';
 import { findLoginKeys } from './login-key-statements.ts';
@@ -12,7 +12,7 @@ export class LoginKeySystemStore {
   readonly #pool: Pool;
   readonly #record: RecordChange;
 
-  /** `pool` acts as `tenant_system`. */
+  /** `pool` acts as `tenant_system`; people take turns at it. */
   constructor(pool: Pool, record: RecordChange) {
     this.#pool = pool;
     this.#record = record;
@@ -27,10 +27,11 @@ export class LoginKeySystemStore {
     rights: readonly Rights[],
     from: Pick<Circumstances, 'clientIp' | 'requestId'>,
   ): Promise<void> {
-    for (const key of await findLoginKeys(this.#pool, person)) {
+    const turn = turnOfPerson(person);
+    for (const key of await inTurn(this.#pool, turn, (db) => findLoginKeys(db, person))) {
       if (rights.some((given) => includeRights(given, key))) continue;
       const { id, tenantId, role, userId } = key;
-      await withTransaction(this.#pool, async (db) => {
+      await inTurn(this.#pool, turn, async (db) => {
         const changed = await revokeApiKey(db, id);
         const by = { ...from, tenantId, actor: { key_id: id, role, user_id: userId } };
         for (const change of changed === null ? [] : keyRevoked(changed))

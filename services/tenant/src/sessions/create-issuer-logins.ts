@@ -22,21 +22,23 @@ import { IssuerMetrics } from './issuer-metrics.ts';
 import { KnownBrowsers } from './known-browsers.ts';
 import { LoginLookSystemStore } from './login-look-system-store.ts';
 import { LoginLooks } from './login-looks.ts';
+import { LoginStateSystemStore } from './login-state-system-store.ts';
 import { LoginStates } from './login-state.ts';
 import { LoginSystemStore } from './login-system-store.ts';
 import { LoginSecrets } from './login.ts';
+import { OldLoginSystemStore } from './old-login-system-store.ts';
 import { PersonPlaces } from './person-places.ts';
-import { SessionChangeStore } from './session-change-store.ts';
+import type { SessionChangeStore } from './session-change-store.ts';
 import { TokenRevocationSystemStore } from './token-revocation-system-store.ts';
 import { TokenRevocations } from './token-revocations.ts';
 import { UnreadGroupsReport } from './unread-groups-system-store.ts';
 
 export interface IssuerLoginsOptions {
   config: IssuersConfig & { SECRETS_KEYRING: KeyRing; CLI_KEY_TTL: number };
-  app: Pool;
   system: Pool;
-  /** For requests without a key alone. */
+  /** For requests that have proved nothing, and for those that have; both act as `tenant_system`. */
   logins: Pool;
+  proved: Pool;
   recordChange: RecordChange;
   raise: RaiseAlert;
   sessions: SessionChangeStore;
@@ -60,38 +62,30 @@ const finishing = {
 
 /** Sessions of people who log in at OpenID Connect issuers. */
 export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
-  const { config, app, system, recordChange, raise, sessions, browsers, refusals } = options;
+  const { config, system, proved, recordChange, raise, sessions, browsers, refusals } = options;
   const { log, registry } = shell;
   const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: ownKeySeconds } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
-  const logins = new LoginSystemStore(options.logins);
-  const loginsOfJobs = new LoginSystemStore(system);
+  const states = new LoginStateSystemStore(options.logins);
+  const logins = new LoginSystemStore(proved);
+  const oldLogins = new OldLoginSystemStore(system);
   const looks = new LoginLookSystemStore(system, ownKeySeconds);
-  const keys = new LoginKeySystemStore(options.logins, recordChange);
-  const keysOfJobs = new LoginKeySystemStore(system, recordChange);
-  const sessionsOfJobs = new SessionChangeStore({
-    app,
-    system,
-    record: recordChange,
-    ownKeySeconds,
-    noteNetwork: () => undefined,
-  });
+  const keys = new LoginKeySystemStore(proved, recordChange);
   const secrets = new LoginSecrets(keyRing);
   const unread = new UnreadGroupsReport(system, raise);
-  const placesBy = (found: LoginSystemStore, keptKeys: LoginKeySystemStore) =>
-    new PersonPlaces({
-      findTenants: (ids, slugs) => found.findTenants(ids, slugs),
-      keepOnly: (person, rights, from) => keptKeys.keepOnly(person, rights, from),
-    });
+  const places = new PersonPlaces({
+    findTenants: (person, names) => logins.findTenants(person, names),
+    keepOnly: (person, rights, from) => keys.keepOnly(person, rights, from),
+  });
   // Requests without a key, however many, take one connection.
   const times = new Batched(async (begun: readonly null[]) => {
-    const now = await logins.now();
+    const now = await states.now();
     return begun.map(() => now);
   });
   const turns = turnsOf([...issuers.keys()]);
   const issuerLogins = new IssuerLogins({
-    ...{ secrets, logins, places: placesBy(logins, keys) },
+    ...{ secrets, states, logins, places },
     now: () => times.get(null),
     inTurn: turns,
     openSession: (session, from) => sessions.openForPerson(session, from),
@@ -124,15 +118,15 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
       ...waysOut,
       revocations,
       new LoginLooks({
-        ...{ issuers, secrets, revocations, log, logins: looks, places: placesBy(loginsOfJobs, keysOfJobs) },
+        ...{ issuers, secrets, revocations, log, logins: looks, places },
         reportUnread: (issuer, problem) => unread.report(issuer, problem),
-        endSessions: (ids) => sessionsOfJobs.endOfLogins(ids, noClient),
-        revokeKeys: (person) => keysOfJobs.keepOnly(person, [], noClient),
+        endSessions: (ids) => sessions.endOfLogins(ids, noClient),
+        revokeKeys: (person) => keys.keepOnly(person, [], noClient),
         count: (issuer, outcome) => metrics.countLook(issuer, outcome),
       }),
       ...upkeepOf({
         ...{ issuers, revocations, waiting, log },
-        deleteOldLogins: (limit) => loginsOfJobs.deleteOld(limit, ownKeySeconds),
+        deleteOldLogins: (limit) => oldLogins.deleteOld(limit, ownKeySeconds),
       }),
     ],
   };

@@ -25,8 +25,9 @@ import { SessionSystemStore, type FoundSession } from './session-system-store.ts
 
 export interface SessionsOptions extends Pick<
   IssuerLoginsOptions,
-  'config' | 'app' | 'system' | 'logins' | 'recordChange' | 'raise'
+  'config' | 'system' | 'logins' | 'proved' | 'recordChange' | 'raise'
 > {
+  app: Pool;
   lookups: Lookups;
   changes: Changes;
 }
@@ -36,7 +37,7 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 /** Sessions of people who use pages of the gateway in a browser. */
 export function createSessions(
   shell: Shell,
-  { config, app, system, logins: gate, lookups, changes, recordChange, raise }: SessionsOptions,
+  { config, app, system, logins: gate, proved, lookups, changes, recordChange, raise }: SessionsOptions,
 ) {
   const { log } = shell;
   const { PUBLIC_URL: publicUrl } = config;
@@ -50,7 +51,7 @@ export function createSessions(
   const networks = new LoginNetworkSystemStore(system);
   const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, of: 'networks' });
   const sessions = new SessionChangeStore({
-    ...{ app, system: gate, record: recordChange, ownKeySeconds: config.CLI_KEY_TTL },
+    ...{ app, proved, record: recordChange, ownKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });
@@ -74,7 +75,7 @@ export function createSessions(
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
   const oldTickets = new LoginTicketSystemStore(system);
   const ofIssuers = createIssuerLogins(shell, {
-    ...{ config, app, system, logins: gate, recordChange, raise, sessions, browsers, refusals },
+    ...{ config, system, logins: gate, proved, recordChange, raise, sessions, browsers, refusals },
   });
   const { issuers, issuerLogouts } = ofIssuers;
   return {

@@ -30,15 +30,17 @@ export interface LoginSender {
 
 export interface IssuerLoginDependencies {
   secrets: LoginSecrets;
+  states: {
+    /** False if the state was used, or has expired. */
+    useState: (stateSha256: Buffer, expiresAt: Date) => Promise<boolean>;
+    findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
+  };
   logins: {
     /** When it was stored; null if the issuer has reported a logout of the person since it was begun. */
     insert: (login: NewLogin) => Promise<Date | null>;
-    findByChoice: (issuer: string, choiceSha256: Buffer) => Promise<Login | null>;
     useChoice: (id: string) => Promise<boolean>;
     /** Ends the choices that a person hasn't made yet. */
     endChoices: (person: Person) => Promise<void>;
-    /** False if the state was used, or has expired. */
-    useState: (stateSha256: Buffer, expiresAt: Date) => Promise<boolean>;
   };
   /** Runs work at an issuer in the turn of its sender, who may begin any number of logins. */
   inTurn: <Result>(issuer: string, sender: LoginSender, work: () => Promise<Result>) => Promise<Result>;
@@ -80,8 +82,8 @@ export class IssuerLogins {
   }
 
   async #finish(issuer: Issuer, state: LoginState, query: string, from: From): Promise<LoginEnd> {
-    const { logins } = this.#options;
-    if (!(await logins.useState(tokenSha256(state.state), new Date(state.expiresAt))))
+    const { states, logins } = this.#options;
+    if (!(await states.useState(tokenSha256(state.state), new Date(state.expiresAt))))
       return { kind: 'over' };
     const confirmed = await issuer.finish(query, state).catch(refusedOnly);
     if (confirmed instanceof IssuerError) return { kind: 'refused', error: confirmed };
@@ -102,10 +104,10 @@ export class IssuerLogins {
 
   /** Opens a session in one of the places of a person: the id of a tenant, or '' for the platform. */
   async choose(issuer: Issuer, token: string, tenantId: string, from: From): Promise<LoginEnd> {
-    const { logins, secrets } = this.#options;
+    const { states, logins, secrets } = this.#options;
     const choiceSha256 = tokenSha256Of(token);
     const login =
-      choiceSha256 === null ? null : await logins.findByChoice(issuer.settings.name, choiceSha256);
+      choiceSha256 === null ? null : await states.findByChoice(issuer.settings.name, choiceSha256);
     if (login === null) return { kind: 'over' };
     const claims = claimsIn(secrets.open(login.id, 'id_token', login.idToken));
     const places = await this.#placesOf(issuer, login, claims, from);

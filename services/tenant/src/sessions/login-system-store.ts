@@ -1,28 +1,25 @@
 import type { TenantStatus } from '@gatehouse/contract/tenants';
-import { Batched } from '@gatehouse/kit/batched';
 import { AppError } from '@gatehouse/kit/errors';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
-import type { Person } from '../keys/api-key.ts';
+import { turnOfPerson, type Person } from '../keys/api-key.ts';
 import { hasLoggedOut, holdLogouts } from './issuer-logout-statements.ts';
-import { boundOwnKeys } from './login-statements.ts';
-import { lookMinutes, mostLogins, type Login, type NewLogin, type TenantOfLogin } from './login.ts';
+import {
+  lookMinutes,
+  mostLogins,
+  type Login,
+  type NamedTenants,
+  type NewLogin,
+  type TenantOfLogin,
+} from './login.ts';
 import { sessionLife } from './session.ts';
 
-/** The state of a login, by its hexadecimal hash, and its end. */
-interface UsedState {
-  hash: string;
-  expiresAt: Date;
-}
-
-/** Logins by issuers, before and after their tenant is known. */
+/** Logins that an issuer has confirmed, before and after their tenant is known. */
 export class LoginSystemStore {
   readonly #pool: Pool;
-  /** Requests without a key, however many, take one connection. */
-  readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
 
-  /** `pool` acts as `tenant_system`. */
+  /** `pool` acts as `tenant_system`; people take turns at it. */
   constructor(pool: Pool) {
     this.#pool = pool;
   }
@@ -32,7 +29,7 @@ export class LoginSystemStore {
    * `rate_limit_exceeded` for a person who logs in too often.
    */
   async insert(login: NewLogin): Promise<Date | null> {
-    return withTransaction(this.#pool, async (db) => {
+    return inTurn(this.#pool, turnOfPerson(login), async (db) => {
       await lockPerson(db, login);
       await holdLogouts(db, login);
       if (await hasLoggedOut(db, login, login.begunAt)) return null;
@@ -42,108 +39,47 @@ export class LoginSystemStore {
     });
   }
 
-  /** The login that waits for a choice, made within the last ten minutes. */
-  async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
-    const { rows } = await this.#pool.query<Login>(
-      `select ${loginColumns} from tenant.logins
-       where choice_sha256 = $1 and issuer = $2 and created_at > now() - interval '10 minutes'`,
-      [choiceSha256, issuer],
-    );
-    return rows[0] ?? null;
-  }
-
   async find(id: string): Promise<Login | null> {
-    const { rows } = await this.#pool.query<Login>(
-      `select ${loginColumns} from tenant.logins where id = $1`,
-      [id],
+    const { rows } = await inTurn(this.#pool, id, (db) =>
+      db.query<Login>(`select ${loginColumns} from tenant.logins where id = $1`, [id]),
     );
     return rows[0] ?? null;
   }
 
   /** Uses a choice up. False if it was used. */
   async useChoice(id: string): Promise<boolean> {
-    const { rowCount } = await this.#pool.query(
-      'update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null',
-      [id],
+    const { rowCount } = await inTurn(this.#pool, id, (db) =>
+      db.query('update tenant.logins set choice_sha256 = null where id = $1 and choice_sha256 is not null', [
+        id,
+      ]),
     );
     return rowCount === 1;
   }
 
   async endChoices({ iss, sub }: Person): Promise<void> {
-    await this.#pool.query(
-      `update tenant.logins set choice_sha256 = null where id = any(array(
-         select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
-         order by id for no key update))`,
-      [iss, sub],
+    await inTurn(this.#pool, turnOfPerson({ iss, sub }), (db) =>
+      db.query(
+        `update tenant.logins set choice_sha256 = null where id = any(array(
+           select id from tenant.logins where iss = $1 and sub = $2 and choice_sha256 is not null
+           order by id for no key update))`,
+        [iss, sub],
+      ),
     );
   }
 
-  /** Uses the state of a login up. False if it was used, on whatever replica, or has expired. */
-  useState(stateSha256: Buffer, expiresAt: Date): Promise<boolean> {
-    return this.#states.get({ hash: stateSha256.toString('hex'), expiresAt });
-  }
-
-  async #useStates(states: readonly UsedState[]): Promise<boolean[]> {
-    const { rows } = await this.#pool.query<{ hash: string }>(
-      `insert into tenant.used_tokens (token_sha256, expires_at)
-       select distinct on (hash) decode(hash, 'hex'), expires_at
-       from unnest($1::text[], $2::timestamptz[]) as states (hash, expires_at)
-       where expires_at > now() order by hash
-       on conflict do nothing returning encode(token_sha256, 'hex') as hash`,
-      [states.map(({ hash }) => hash), states.map(({ expiresAt }) => expiresAt)],
-    );
-    const used = new Set(rows.map(({ hash }) => hash));
-    // One of several in the same batch.
-    return states.map(({ hash }) => used.delete(hash));
-  }
-
-  async now(): Promise<Date> {
-    return only(await this.#pool.query<{ now: Date }>('select clock_timestamp() as now')).now;
-  }
-
-  /** The tenants with these ids or slugs. */
-  async findTenants(ids: readonly string[], slugs: readonly string[]): Promise<TenantOfLogin[]> {
-    const { rows } = await this.#pool.query<{ id: string; slug: string; status: TenantStatus }>(
-      'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
-      [ids, slugs],
+  /** The tenants with these ids or slugs, which mappings give to a person. */
+  async findTenants(person: Person, { ids, slugs }: NamedTenants): Promise<TenantOfLogin[]> {
+    const { rows } = await inTurn(this.#pool, turnOfPerson(person), (db) =>
+      db.query<{ id: string; slug: string; status: TenantStatus }>(
+        'select id, slug, status from tenant.tenants where id = any($1::uuid[]) or slug = any($2::text[])',
+        [ids, slugs],
+      ),
     );
     return rows;
   }
-
-  /**
-   * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states and logouts;
-   * returns the largest number. Own keys of people without another login live for `ownKeySeconds` from then on at most.
-   */
-  async deleteOld(limit: number, ownKeySeconds: number): Promise<number> {
-    const logins = await withTransaction(this.#pool, async (db) => {
-      const { rows } = await db.query<Person>(
-        `delete from tenant.logins where id = any(array(
-           select id from tenant.logins
-           where expires_at < now() and look_at is null
-             and not exists (select from tenant.sessions where login_id = logins.id)
-           limit $1 for update skip locked))
-         returning iss, sub`,
-        [limit],
-      );
-      await boundOwnKeys(db, rows, ownKeySeconds);
-      return rows.length;
-    });
-    const states = await this.#pool.query(
-      `delete from tenant.used_tokens where token_sha256 = any(array(
-         select token_sha256 from tenant.used_tokens where expires_at < now() limit $1))`,
-      [limit],
-    );
-    // Much longer than a browser takes for a login and the choice of a tenant.
-    const logouts = await this.#pool.query(
-      `delete from tenant.issuer_logouts where id = any(array(
-         select id from tenant.issuer_logouts where ended_at < now() - interval '1 hour' limit $1))`,
-      [limit],
-    );
-    return Math.max(logins, states.rowCount ?? 0, logouts.rowCount ?? 0);
-  }
 }
 
-const loginColumns = `
+export const loginColumns = `
   id, issuer, iss, sub, sid, id_token as "idToken", refresh_token as "refreshToken", created_at as "createdAt"`;
 
 /** Logins of a person wait for each other until the transaction ends, so that those at once don't pass their bound. */

@@ -53,6 +53,12 @@ export const groupsHours = 72;
  */
 export const mostLogins = { perMinute: 10, kept: 200 } as const;
 
+/** Tenants as mappings name them. */
+export interface NamedTenants {
+  ids: readonly string[];
+  slugs: readonly string[];
+}
+
 export interface TenantOfLogin {
   id: string;
   slug: string;

@@ -12,7 +12,7 @@ import {
 import type { IssuerSettings } from '../issuers/issuer-settings.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { Rights } from '../keys/rights.ts';
-import type { TenantOfLogin } from './login.ts';
+import type { NamedTenants, TenantOfLogin } from './login.ts';
 import type { From } from './session.ts';
 
 /** A grant in a tenant that there is, by its slug of now. */
@@ -23,7 +23,7 @@ export interface Place extends Grant {
 }
 
 export interface PersonPlacesDependencies {
-  findTenants: (ids: readonly string[], slugs: readonly string[]) => Promise<TenantOfLogin[]>;
+  findTenants: (person: Person, names: NamedTenants) => Promise<TenantOfLogin[]>;
   /** Revokes the keys of a person that have rights beyond these. */
   keepOnly: (person: Person, rights: readonly Rights[], from: From) => Promise<void>;
 }
@@ -46,12 +46,13 @@ export class PersonPlaces {
     claims: Claims,
     from: From,
   ): Promise<readonly Place[] | GrantProblem> {
+    const person = { iss, sub };
     const granted = grantsOf(claims, settings);
     if (!isGrants(granted) && isUnread(granted)) return granted;
     const grants = isGrants(granted) ? granted : [];
     const names = grants.flatMap(({ tenant }) => tenant ?? []);
     const { ids = [], slugs = [] } = Object.groupBy(names, (name) => (isUuid(name) ? 'ids' : 'slugs'));
-    const found = names.length === 0 ? [] : await this.#options.findTenants(ids, slugs);
+    const found = names.length === 0 ? [] : await this.#options.findTenants(person, { ids, slugs });
     const tenants = new Map(found.map((tenant) => [tenant.slug, tenant]));
     // Also for a slug that looks like the id of another tenant.
     for (const tenant of found) tenants.set(tenant.id, tenant);
@@ -64,7 +65,7 @@ export class PersonPlaces {
     const merged = [...Map.groupBy(places, ({ tenantId }) => tenantId).values()].map((same) =>
       same.reduce(higher),
     );
-    await this.#options.keepOnly({ iss, sub }, merged, from);
+    await this.#options.keepOnly(person, merged, from);
     if (!isGrants(granted)) return granted;
     return merged.length === 0 ? { kind: 'no_tenant', tenants: names } : merged;
   }

@@ -6,7 +6,7 @@ import { networkOf } from '@gatehouse/kit/client-network';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-import { withTenant, withTransaction, type Pool, type Queryable } from '@gatehouse/pg/pool';
+import { inTurn, withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import { insertApiKey } from '../keys/api-key-statements.ts';
 import { keyCreated } from '../keys/key-changes.ts';
@@ -33,9 +33,9 @@ import {
 } from './session.ts';
 
 export interface SessionChangeOptions {
-  /** Pools of `tenant_app` and `tenant_system`. */
+  /** Pools of `tenant_app` and `tenant_system`, at which tenants take turns. */
   app: Pool;
-  system: Pool;
+  proved: Pool;
   record: RecordChange;
   /** How long own keys of a person live after the last login at most. */
   ownKeySeconds: number;
@@ -43,7 +43,7 @@ export interface SessionChangeOptions {
   noteNetwork: (network: string) => void;
 }
 
-/** Opens and ends sessions by requests without a key, with their entries in the audit log. */
+/** Opens and ends sessions of those who have proved a key, a login or a session, with their entries in the audit log. */
 export class SessionChangeStore {
   readonly #options: SessionChangeOptions;
 
@@ -92,7 +92,7 @@ export class SessionChangeStore {
 
   /** Ends the sessions of logins, in all tenants: the issuer no longer confirms them. */
   async endOfLogins(loginIds: readonly string[], from: From): Promise<void> {
-    await withTransaction(this.#options.system, async (db) => {
+    await inTurn(this.#options.proved, 'issuers', async (db) => {
       await this.#recordEnds(db, await endSessionsOfLogins(db, loginIds), from);
     });
   }
@@ -102,7 +102,7 @@ export class SessionChangeStore {
    * returns the logins that it has closed. Null for a report that was used, on whatever replica.
    */
   async endAtIssuer(logout: IssuerLogout, from: From): Promise<ClosedLogin[] | null> {
-    return withTransaction(this.#options.system, async (db) => {
+    return inTurn(this.#options.proved, logout.iss, async (db) => {
       if (!(await useReport(db, hash('sha256', `${logout.iss} ${logout.jti}`, 'buffer')))) return null;
       await noteLogout(db, logout);
       const closed = await closeLogins(db, logout);
@@ -157,8 +157,8 @@ export class SessionChangeStore {
   }
 
   #change<Result>(tenantId: string | null, work: (db: Queryable) => Promise<Result>): Promise<Result> {
-    const { app, system } = this.#options;
-    return tenantId === null ? withTransaction(system, work) : withTenant(app, tenantId, work);
+    const { app, proved } = this.#options;
+    return tenantId === null ? inTurn(proved, 'owners', work) : withTenant(app, tenantId, work);
   }
 }
 

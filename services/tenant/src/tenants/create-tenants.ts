@@ -10,7 +10,7 @@ import { TenantSystemStore } from './tenant-system-store.ts';
 export interface TenantsOptions {
   /** For settings: a slow list must not delay completions, which wait for them. Both act as `tenant_system`. */
   known: Pool;
-  settings: Pool;
+  proved: Pool;
   app: Pool;
   system: Pool;
   changes: Changes;
@@ -18,9 +18,9 @@ export interface TenantsOptions {
 }
 
 /** Tenants, and the settings that other services ask for. */
-export function createTenants({ known, settings, app, system, changes, providerKeys }: TenantsOptions) {
+export function createTenants({ known, proved, app, system, changes, providerKeys }: TenantsOptions) {
   const tenants = new TenantSystemStore(system);
-  const ofAll = new SettingsSystemStore({ known, settings });
+  const ofAll = new SettingsSystemStore({ known, proved });
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...ownSettingsHandlers(app, changes) },
     rpcs: {

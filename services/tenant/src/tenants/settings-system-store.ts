@@ -14,12 +14,12 @@ export type LimitedKey = Pick<ApiKey, 'id' | 'limits' | 'budget'>;
 /** The settings of tenants that other services need. */
 export class SettingsSystemStore {
   readonly #known: Pool;
-  readonly #settings: Pool;
+  readonly #proved: Pool;
 
-  /** Both act as `tenant_system`: `known` for many tenants at once, `settings` for tenants in turns. */
-  constructor({ known, settings }: { known: Pool; settings: Pool }) {
+  /** Both act as `tenant_system`: `known` for many tenants at once, `proved` for tenants in turns. */
+  constructor({ known, proved }: { known: Pool; proved: Pool }) {
     this.#known = known;
-    this.#settings = settings;
+    this.#proved = proved;
   }
 
   /** One statement, for as many tenants as are needed at once. */
@@ -41,7 +41,7 @@ export class SettingsSystemStore {
     tenantId: string,
     { id, max }: { id: string | null; max: number },
   ): Promise<LimitedKey[]> {
-    return inTurn(this.#settings, tenantId, async (db) => {
+    return inTurn(this.#proved, tenantId, async (db) => {
       const { rows } = await db.query<LimitedKey>(
         `select id, limits, budget from tenant.api_keys
          where tenant_id = $1 and ($2::uuid is null or id = $2) and (limits is not null or budget is not null)

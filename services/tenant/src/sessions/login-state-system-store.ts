@@ -1,0 +1,56 @@
+import { Batched } from '@gatehouse/kit/batched';
+import type { Pool } from '@gatehouse/pg/pool';
+import { only } from '@gatehouse/pg/rows';
+import { loginColumns } from './login-system-store.ts';
+import type { Login } from './login.ts';
+
+/** The state of a login, by its hexadecimal hash, and its end. */
+interface UsedState {
+  hash: string;
+  expiresAt: Date;
+}
+
+/** Logins by issuers as far as browsers have proved nothing. */
+export class LoginStateSystemStore {
+  readonly #pool: Pool;
+  /** Requests without a key, however many, take one connection. */
+  readonly #states = new Batched((states: readonly UsedState[]) => this.#useStates(states));
+
+  /** `pool` acts as `tenant_system`. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** The login that waits for a choice, made within the last ten minutes. */
+  async findByChoice(issuer: string, choiceSha256: Buffer): Promise<Login | null> {
+    const { rows } = await this.#pool.query<Login>(
+      `select ${loginColumns} from tenant.logins
+       where choice_sha256 = $1 and issuer = $2 and created_at > now() - interval '10 minutes'`,
+      [choiceSha256, issuer],
+    );
+    return rows[0] ?? null;
+  }
+
+  /** Uses the state of a login up. False if it was used, on whatever replica, or has expired. */
+  useState(stateSha256: Buffer, expiresAt: Date): Promise<boolean> {
+    return this.#states.get({ hash: stateSha256.toString('hex'), expiresAt });
+  }
+
+  async #useStates(states: readonly UsedState[]): Promise<boolean[]> {
+    const { rows } = await this.#pool.query<{ hash: string }>(
+      `insert into tenant.used_tokens (token_sha256, expires_at)
+       select distinct on (hash) decode(hash, 'hex'), expires_at
+       from unnest($1::text[], $2::timestamptz[]) as states (hash, expires_at)
+       where expires_at > now() order by hash
+       on conflict do nothing returning encode(token_sha256, 'hex') as hash`,
+      [states.map(({ hash }) => hash), states.map(({ expiresAt }) => expiresAt)],
+    );
+    const used = new Set(rows.map(({ hash }) => hash));
+    // One of several in the same batch.
+    return states.map(({ hash }) => used.delete(hash));
+  }
+
+  async now(): Promise<Date> {
+    return only(await this.#pool.query<{ now: Date }>('select clock_timestamp() as now')).now;
+  }
+}
