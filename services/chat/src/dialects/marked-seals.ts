@@ -10,8 +10,11 @@ export const sealMark = 'gatehouse.';
 /** How seals of summaries begin, which the gateway opens itself. */
 export const summaryMark = `${sealMark}summary.`;
 
+/** The beginning of a mark in base64, in either alphabet: seals of Google's API are bytes. */
+const encodedMark = 'Z2F0ZWhvdXNlL';
+
 export function isMarked(seal: unknown): boolean {
-  return typeof seal === 'string' && seal.startsWith(sealMark);
+  return typeof seal === 'string' && (seal.startsWith(sealMark) || seal.startsWith(encodedMark));
 }
 
 /** Enough of a seal to decide where it goes; null for none. */

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { KeyRing, newKeyRing, type Hasher } from '@gatehouse/secrets/key-ring';
 import { atOnce } from '@gatehouse/kit/steps';
 import type { Seal } from './conversation.ts';
-import { checkedTurns, markedSeal, readMarked, withMac } from './seals.ts';
+import { isMarked } from '../dialects/marked-seals.ts';
+import { checkedTurns, markedBytes, markedSeal, readMarked, withMac } from './seals.ts';
 
 const [first, second] = [newKeyRing('k.1'), newKeyRing('k.2')];
 const of = (ring: string, tenant: string): Hasher => KeyRing.parse(ring).hasher(tenant);
@@ -30,6 +31,20 @@ describe('a marked seal', () => {
         expect(read(markedSeal(withMac(made, macs)))).toEqual(made);
       }),
     );
+  });
+
+  it('is read from base64 in either alphabet, as clients of Google’s API send bytes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const made = { ...seal, text };
+        const bytes = markedBytes(withMac(made, macs));
+        expect(Buffer.from(bytes, 'base64').toString('base64')).toBe(bytes);
+        expect(isMarked(bytes)).toBe(true);
+        expect(read(bytes)).toEqual(made);
+        expect(read(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(made);
+      }),
+    );
+    expect(() => read(markedBytes(withMac(seal, macs)), of(first, 'b'))).toThrow(refused);
   });
 
   it('of another tenant is refused', () => {

@@ -19,9 +19,15 @@ export function markedSeal({ maker, text, isRedacted, mac }: Seal): string {
   return `${sealMark}${maker}${hash}.${isRedacted ? 'r' : 't'}.${text}`;
 }
 
-/** The seal in a marked text, which is not checked yet; null for any other. */
-export function readMarked(text: string): Seal | null {
-  if (!isMarked(text)) return null;
+/** For an API whose seals are bytes in base64. */
+export function markedBytes(seal: Seal): string {
+  return Buffer.from(markedSeal(seal)).toString('base64');
+}
+
+/** The seal in a marked text, as it is or in base64, which is not checked yet; null for any other. */
+export function readMarked(marked: string): Seal | null {
+  if (!isMarked(marked)) return null;
+  const text = marked.startsWith(sealMark) ? marked : Buffer.from(marked, 'base64').toString('utf8');
   const [begin, maker, hash, kind] = mark.exec(text) ?? [];
   if (begin === undefined || maker === undefined) return { maker: '', text: '', isRedacted: false, mac: '' };
   const mac = hash?.replaceAll('%2E', '.') ?? null;

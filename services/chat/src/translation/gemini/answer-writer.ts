@@ -3,7 +3,7 @@ import type { Answer, AnswerPart, StopReason } from '../answer.ts';
 import type { Seal } from '../conversation.ts';
 import { writeJson } from '../../wire/json-text.ts';
 import { inputOf } from '../messages/content-writer.ts';
-import { markedSeal } from '../seals.ts';
+import { markedBytes } from '../seals.ts';
 import { writeUsage } from './usage.ts';
 
 export const finishReasons: Readonly<Record<StopReason, string>> = {
@@ -34,7 +34,7 @@ function writtenPart(part: AnswerPart): Fields[] {
 }
 
 export function signatureOf(seal: Seal | null): Fields {
-  return seal === null ? {} : { thoughtSignature: markedSeal(seal) };
+  return seal === null ? {} : { thoughtSignature: markedBytes(seal) };
 }
 
 export function callPart({
