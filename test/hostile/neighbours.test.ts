@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sleep } from '@gatehouse/kit/clock';
 import type { TestMcpServer } from '@gatehouse/test/mcp-server';
@@ -6,6 +9,7 @@ import {
   cancelledToolCalls,
   completionBody,
   leave,
+  modelsWithRests,
   scenarios,
   send,
   startMcp,
@@ -84,13 +88,17 @@ const systems = [
 describe.each(systems)('$name', ({ settings }) => {
   let chaos: ChaosSystem;
   let mcp: TestMcpServer;
+  let folder: string;
   beforeAll(async () => {
     mcp = await startMcp();
-    chaos = await ChaosSystem.start({ ...settings, EGRESS_ALLOW: '127.0.0.1' });
+    folder = await mkdtemp(path.join(tmpdir(), 'neighbours-'));
+    const GATEHOUSE_MODELS = await modelsWithRests(folder);
+    chaos = await ChaosSystem.start({ ...settings, GATEHOUSE_MODELS, EGRESS_ALLOW: '127.0.0.1' });
   });
   afterAll(async () => {
     await chaos.stop();
     await mcp.stop();
+    await rm(folder, { recursive: true });
   });
 
   const groundOf = async (): Promise<Ground> => ({

@@ -1,4 +1,6 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import { sleep } from '@gatehouse/kit/clock';
 import { said, TestMcpServer } from '@gatehouse/test/mcp-server';
 import type { TenantAccess } from '@gatehouse/test/tenants';
@@ -255,6 +257,16 @@ export const unpriced: { name: string; path: string; body: object }[] = [
     body: { model: 'gpt-5.4-nano', input: 'Go.', tools: [{ type: 'web_search' }] },
   },
 ];
+
+/** Writes the catalogue of `make up` with OpenAI's key as one that rests once it is refused, and returns its file. */
+export async function modelsWithRests(folder: string): Promise<string> {
+  const catalogue = await readFile(`${import.meta.dirname}/../../deploy/local/models.yaml`, 'utf8');
+  const [key, keys] = ['api_key_env: OPENAI_API_KEY', 'keys: [{ env: OPENAI_API_KEY }]'];
+  if (!catalogue.includes(key)) throw new Error('the catalogue has no key of OpenAI');
+  const file = join(folder, 'models.yaml');
+  await writeFile(file, catalogue.replace(key, keys));
+  return file;
+}
 
 /** How long the tool `rest` takes, and the tool `stay`, which outlives a connection between services. */
 const restMs = 4_000;
