@@ -27,8 +27,8 @@ afterEach(async () => {
 /** A server whose calls take the milliseconds that they name as their tenant, and a client of it. */
 async function serve(
   connectionAgeMs?: number,
-): Promise<{ port: number; peer: Peer<TenantServiceClient>; begun: () => number }> {
-  let begun = 0;
+): Promise<{ port: number; peer: Peer<TenantServiceClient>; begun: (tenantId?: string) => number }> {
+  const begun: string[] = [];
   const server = new GrpcServer({
     ...{ service: 'tenant', host: '127.0.0.1', port: 0, drainTimeoutMs: 200 },
     ...{ verifier: await Verifier.create(identity.publicKeys), log: createLogger('test', 'silent') },
@@ -39,7 +39,7 @@ async function serve(
       getTenantSettings: {
         callers: ['chat'],
         handle: async ({ tenantId }) => {
-          begun += 1;
+          begun.push(tenantId);
           // Calls that were left don't hold the process.
           await setTimeout(Number(tenantId), undefined, { ref: false });
           return tenantSettings({});
@@ -58,7 +58,9 @@ async function serve(
     signer,
   });
   running.push({ stop: () => peer.close() });
-  return { port, peer, begun: () => begun };
+  const begunOf = (tenantId?: string): number =>
+    begun.filter((each) => tenantId === undefined || each === tenantId).length;
+  return { port, peer, begun: begunOf };
 }
 
 /** More than the resets of a burst that Node's server takes by default. */
@@ -76,10 +78,12 @@ it('1,500 calls that their callers leave cut no call beside them', async () => {
   leave.abort(new Error('left'));
   expect(new Set((await ends).map(({ status: end }) => end))).toEqual(new Set(['rejected']));
   await expect(long).resolves.toBeDefined();
+  // Nor was it sent once more.
+  expect(begun('5000')).toBe(1);
 });
 
 it('1,500 calls that end by their deadlines cut no call beside them', async () => {
-  const { peer } = await serve();
+  const { peer, begun } = await serve();
   const long = peer.call('getTenantSettings', { tenantId: '5000' }, { deadlineMs: 60_000 });
   const late = Array.from({ length: many }, () =>
     peer.call('getTenantSettings', { tenantId: '60000' }, { deadlineMs: 1_000 }),
@@ -88,13 +92,16 @@ it('1,500 calls that end by their deadlines cut no call beside them', async () =
     new Set(['rejected']),
   );
   await expect(long).resolves.toBeDefined();
+  // Nor was it sent once more.
+  expect(begun('5000')).toBe(1);
 });
 
 it('a call of 15 s outlives a connection of 2 s', async () => {
-  const { peer } = await serve(2_000);
+  const { peer, begun } = await serve(2_000);
   await expect(
     peer.call('getTenantSettings', { tenantId: '15000' }, { deadlineMs: 60_000 }),
   ).resolves.toBeDefined();
+  expect(begun()).toBe(1);
 }, 60_000);
 
 /** Passes connections on, except the first one, which gets no answer, as from a host that is gone. */
