@@ -8,11 +8,8 @@ import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createPool, withTenant } from '@gatehouse/pg/pool';
 import type { As } from '@gatehouse/test/service-under-test';
-import {
-  deleteStrays,
-  dropOldPartition,
-  ensurePartitions,
-} from '../src/audit/audit-partition-system-store.ts';
+import { deleteStrays, dropOldPartition } from '../src/audit/audit-partition-system-store.ts';
+import { keepPartitions } from '../src/audit/audit-retention-job.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
 
 let tenants: TenantServiceUnderTest;
@@ -320,25 +317,32 @@ describe('the months of the log', () => {
              where inhparent = 'tenant.audit_log'::regclass order by relname`,
           )
         ).map(({ name }) => name);
-      await ensurePartitions(pool);
-      const all = await partitions();
-      expect(all).toHaveLength(5);
-      const [first = ''] = all;
-      await ensurePartitions(pool);
+      const log = createLogger('test', 'silent');
+      const round = (days?: number): Promise<boolean> => keepPartitions({ system: pool, log, days });
+      const strays = async (): Promise<number> =>
+        (await tenants.rows(`select from tenant.audit_log where at < now() - interval '2 years'`)).length;
+      await round();
       expect(await partitions()).toHaveLength(5);
-      expect(await dropOldPartition(pool, 30)).toBeNull();
+      expect(await round()).toBe(false);
+      expect(await partitions()).toHaveLength(5);
       await expect(dropOldPartition(pool, 29)).rejects.toThrow('30 days');
       await expect(deleteStrays(pool, 29)).rejects.toThrow('30 days');
-      await tenants.rows(`alter table tenant.${first} rename to audit_log_2020_01`);
-      expect(await dropOldPartition(pool, 30)).toBe('audit_log_2020_01');
-      expect(await dropOldPartition(pool, 30)).toBeNull();
-      while ((await deleteStrays(pool, 30)) > 0);
+      await tenants.rows(
+        `create table tenant.audit_log_2020_01 partition of tenant.audit_log
+           for values from ('2020-01-01Z') to ('2020-02-01Z')`,
+      );
+      expect(await round()).toBe(false);
+      expect(await partitions()).toContain('audit_log_2020_01');
+      expect(await round(30)).toBe(true);
+      expect(await partitions()).not.toContain('audit_log_2020_01');
+      while (await round(30));
       // An old entry that comes late finds no partition, and is stored and deleted all the same.
       await tenants.rows(
         `insert into tenant.audit_log (id, at, action, actor_role, resource_type, resource_id)
          values (gen_random_uuid(), now() - interval '3 years', 'x', 'owner', 'x', gen_random_uuid())`,
       );
-      expect([await deleteStrays(pool, 30), await deleteStrays(pool, 30)]).toEqual([1, 0]);
+      expect([await strays(), await round(), await strays()]).toEqual([1, false, 1]);
+      expect([await round(30), await strays(), await round(30)]).toEqual([true, 0, false]);
     } finally {
       await pool.end();
     }

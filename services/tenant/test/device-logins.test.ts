@@ -246,6 +246,18 @@ describe('a program', () => {
       expect(lost.map(({ count: left }) => left)).toEqual([499, 499, 500]);
     });
 
+    it('waits beside 999 others of its network at most if that has logged in', async () => {
+      const [network = ''] = known;
+      await tenants.rows(
+        `insert into tenant.device_logins (id, device_sha256, user_sha256, client_id, network, is_known, expires_at)
+         select gen_random_uuid(), sha256((n || 'own')::bytea), sha256((n || 'own')::bytea), 'own', $1, true,
+           now() + interval '1 minute' from generate_series(1, $2::int) as n`,
+        [network, mostDeviceLogins.ofKnownNetwork - 1],
+      );
+      const start = () => programs.send('/login/device', { client_id: 'a' }, { network });
+      expect([(await start()).status, (await start()).status]).toEqual([200, 429]);
+    });
+
     it('gets 503 when others have as few, and takes no place of the other kind', async () => {
       await fill({ isKnown: false, wideNetworks: mostDeviceLogins.ofUnknown });
       await programs.start({ network: known[0] ?? '' });

@@ -13,18 +13,24 @@ export interface AuditRetentionOptions {
   days: number | undefined;
 }
 
-/** Creates the monthly partitions of the audit log ahead, and drops those whose last day is over for `days`. */
-export function auditRetention({ system, log, days }: AuditRetentionOptions): PeriodicWork {
+/** Keeps the partitions of the audit log in rounds. */
+export function auditRetention(options: AuditRetentionOptions): PeriodicWork {
   return new PeriodicWork({
     task: 'keep the partitions of the audit log',
-    ...{ log, ...timing },
-    round: async () => {
-      await ensurePartitions(system);
-      if (days === undefined) return false;
-      const partition = await dropOldPartition(system, days);
-      if (partition !== null) log.info({ partition }, 'dropped a partition of the audit log');
-      const strays = await deleteStrays(system, days);
-      return partition !== null || strays > 0;
-    },
+    ...{ log: options.log, ...timing },
+    round: () => keepPartitions(options),
   });
+}
+
+/**
+ * Creates the monthly partitions of the audit log ahead, and drops one whose last day is over for `days`. Returns whether
+ * there may be more.
+ */
+export async function keepPartitions({ system, log, days }: AuditRetentionOptions): Promise<boolean> {
+  await ensurePartitions(system);
+  if (days === undefined) return false;
+  const partition = await dropOldPartition(system, days);
+  if (partition !== null) log.info({ partition }, 'dropped a partition of the audit log');
+  const strays = await deleteStrays(system, days);
+  return partition !== null || strays > 0;
 }
