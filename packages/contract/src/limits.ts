@@ -39,7 +39,7 @@ export const limitList = z.strictObject({
   timezone: z
     .string()
     .describe(
-      'The IANA time zone by whose days and months budgets are counted: the one that the operator has set',
+      "The tenant's IANA time zone. Budgets begin by the one that the operator has set: see `resets_at`",
     ),
   limits: z.array(limitState),
 });

@@ -44,6 +44,9 @@ describe('the settings of a tenant', () => {
     );
     expect(entry).toEqual({ actor_key_id: tenant.admin.keyId, before: 'UTC', after: 'Europe/Berlin' });
     expect((await tenants.settings(tenant.id)).retentionDays).toBe(90);
+    // The zone in which pages show days and times.
+    const limits = await tenants.call('GET', '/v1/limits', { as: tenant.admin });
+    expect(limits.body).toMatchObject({ timezone: 'Europe/Berlin' });
   });
 
   it('of the owner are not theirs', async () => {

@@ -61,7 +61,9 @@ function SettingsForm({ settings }: { settings: OwnSettings }) {
     if (settingsNow === null) return;
     setStored(draftOf(settingsNow));
     setDraft(draftOf(settingsNow));
-    setNote('Saved. Services use it within 5 seconds.');
+    // All pages show times in the zone that they were loaded with.
+    if (settingsNow.timezone !== stored.timezone) location.reload();
+    setNote('Saved.');
   };
   return (
     <>
@@ -71,7 +73,7 @@ function SettingsForm({ settings }: { settings: OwnSettings }) {
           value={draft.timezone}
           onChange={(timezone) => set({ timezone })}
           isRequired
-          hint="As in Europe/Berlin: days of costs, budgets and pages begin there"
+          hint="As in Europe/Berlin: pages show days and times there. Budgets keep the zone that your operator has set"
         />
         <Choice
           label="Previews of runs"

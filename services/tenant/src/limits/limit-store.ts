@@ -35,7 +35,7 @@ async function findSettings(
   tenantId: string,
 ): Promise<{ memoryLimits: MemoryLimits; timezone: string }> {
   const { rows } = await db.query<{ memoryLimits: MemoryLimits; timezone: string }>(
-    `select memory_limits as "memoryLimits", tenant.timezone_or_utc(budget_timezone) as timezone
+    `select memory_limits as "memoryLimits", tenant.timezone_or_utc(timezone) as timezone
      from tenant.tenants where id = $1`,
     [tenantId],
   );
