@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { PatientClient } from '@gatehouse/pg/patient-client';
 import { GetTenantSettingsResponse, Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import { limitsOf, Replica, settlementOf } from './replica.ts';
 import { TenantServiceUnderTest, type TestTenant } from './tenant-service.ts';
@@ -107,4 +108,18 @@ it('a limit of more than 600 requests at once leaves each replica a 64th without
   const small = await service.makeTenant({ limits: { max_concurrent: 600 } });
   expect(await service.settings(small.id)).toMatchObject({ unleasedRequests: 0n });
   expect((await one.leaseOne(small.id, { ...all, needs: Array<bigint>(600).fill(1n) })).granted).toBe(600n);
+});
+
+it('leases cost four statements, and two more the first time', async () => {
+  const tenant = await service.makeTenant({ limits: { requests_per_minute: 100 } });
+  const replica = new Replica(service);
+  const sent = jest.spyOn(PatientClient.prototype, 'query');
+  const lease = async (): Promise<number> => {
+    sent.mockClear();
+    await replica.leaseOne(tenant.id, { needs: [1n] });
+    return sent.mock.calls.filter((call) => JSON.stringify(call.slice(0, 2)).includes(tenant.id)).length;
+  };
+  const counts = [await lease(), await lease()];
+  sent.mockRestore();
+  expect(counts).toEqual([6, 4]);
 });

@@ -21,7 +21,7 @@ import {
 } from './leases.ts';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import { chargeBudgets, chargeHolds, updatePublished } from './budget-spend-statements.ts';
-import { countHolders, findHeld, findLimitRows, readLimits, type Limited } from './limit-statements.ts';
+import { findHeld, findLimitRows, readLimits, type Limited, type LimitRow } from './limit-statements.ts';
 
 /** After this time a call starts on no further tenant, so that it answers within the caller's deadline of 5 s. */
 const settleMs = 2_000;
@@ -93,12 +93,10 @@ export class LeaseSystemStore {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#touchHolder(holder.id);
     return inTurn(this.#pool, tenantId, async (db) => {
-      await insertMissing(db, tenantId, asks);
       // The holds of others are read after locking: a statement sees what was committed before it began.
-      const limitRows = await findLimitRows(db, subjectIds, { lock: 'for update' });
+      const limitRows = await lockLimitRows(db, tenantId, { subjectIds, asks });
       const held = await findHeld(db, subjectIds, holder.id);
-      const replicas = await countHolders(db);
-      const { now, tenantStatus, limits } = await readLimits(db, tenantId, {
+      const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, {
         keyIds: subjectIds,
         limitRows,
         held,
@@ -234,6 +232,20 @@ function grant(
     validForMs: validForMs(window, now),
     resetsInMs: window.end === null ? 0 : Math.max(0, window.end - now),
   };
+}
+
+/** Locks the rows of the subjects, after inserting those that have never been leased. */
+async function lockLimitRows(
+  db: Queryable,
+  tenantId: string,
+  { subjectIds, asks }: { subjectIds: readonly string[]; asks: readonly ResourceAsk[] },
+): Promise<LimitRow[]> {
+  const known = await findLimitRows(db, subjectIds, { lock: 'for update' });
+  const isKnown = (ask: ResourceAsk): boolean =>
+    known.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
+  if (asks.every(isKnown)) return known;
+  await insertMissing(db, tenantId, asks);
+  return findLimitRows(db, subjectIds, { lock: 'for update' });
 }
 
 async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {

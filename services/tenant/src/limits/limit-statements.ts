@@ -38,6 +38,8 @@ export interface LimitsNow {
   now: number;
   /** Null when there is no such tenant. */
   tenantStatus: TenantStatus | null;
+  /** The number of live replicas. */
+  replicas: number;
   limits: Limited[];
 }
 
@@ -46,6 +48,7 @@ interface SubjectRow {
   status: TenantStatus;
   limits: Limits | null;
   budget: Budget | null;
+  replicas: number;
   now: number;
   minute_start: number;
   minute_end: number;
@@ -122,7 +125,13 @@ export async function readLimits(
       publishedPercent,
     };
   });
-  return { now: subjects[0]?.now ?? 0, tenantStatus: subjects[0]?.status ?? null, limits };
+  const [first] = subjects;
+  return {
+    now: first?.now ?? 0,
+    tenantStatus: first?.status ?? null,
+    replicas: first?.replicas ?? 0,
+    limits,
+  };
 }
 
 /** The lock `for update` blocks other writers of the same rows. Rows are locked in a fixed order. */
@@ -199,14 +208,6 @@ export async function findHeld(
   }));
 }
 
-/** The number of live replicas. */
-export async function countHolders(db: Queryable): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `select count(*)::integer as count from tenant.limit_holders where seen_at > clock_timestamp() - ${deadAfter}`,
-  );
-  return rows[0]?.count ?? 0;
-}
-
 async function findSubjects(
   db: Queryable,
   tenantId: string,
@@ -227,6 +228,7 @@ async function findSubjects(
        from subjects, clock
      )
      select id, status, limits, budget, ${milliseconds('at')} as now,
+            (select count(*)::integer from tenant.limit_holders where seen_at > at - ${deadAfter}) as replicas,
             ${milliseconds(`date_trunc('minute', at)`)} as minute_start,
             ${milliseconds(`date_trunc('minute', at) + interval '1 minute'`)} as minute_end,
             ${milliseconds('period at time zone timezone')} as period_start,
