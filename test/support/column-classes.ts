@@ -138,7 +138,7 @@ const agent: Record<string, Table> = {
 
 const analytics: Record<string, Table> = {
   ...{ dead_letters: deadLetters, migrations },
-  folds: { neutral: 'id current_fold folded_to' },
+  folds: { neutral: 'id current_fold folded_to closed_at' },
   forgotten_users: {
     personal: 'pseudonym',
     neutral: 'tenant_id user_digest requested_at created_at pass_began_at last_trace usage_until',

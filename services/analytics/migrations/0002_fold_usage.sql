@@ -6,7 +6,9 @@ create table analytics.folds (
   -- The fold that runs get when their end is stored.
   current_fold bigint not null,
   -- The roll-ups have all folds up to this one.
-  folded_to bigint not null
+  folded_to bigint not null,
+  -- The time at which the current fold began.
+  closed_at timestamptz not null default now()
 );
 insert into analytics.folds (id, current_fold, folded_to) values (1, 1, 0);
 

@@ -213,11 +213,20 @@ describe('a fold', () => {
     expect(await summarize(user.tenantId)).toEqual(before);
   });
 
+  it('is not closed soon after the last one by another replica', async () => {
+    const tenantId = newId();
+    await fixture.count(endsOf(newId(), 1));
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    expect(await foldRuns(fixture.writing, 60_000)).toBe(0);
+    await admin.query(`update analytics.folds set closed_at = closed_at - interval '1 minute'`);
+    expect(await foldRuns(fixture.writing, 60_000)).toBe(1);
+  });
+
   it('is made early when there are many runs', async () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 2));
     const folding = new Folding({
-      ...{ pool: fixture.writing, stored: () => 50_000 },
+      ...{ pool: fixture.writing, stored: () => 100_000 },
       ...{ log: createLogger('test', 'silent'), registry: createRegistry('test') },
     });
     folding.start();

@@ -3,7 +3,7 @@ import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import { addFold } from './fold-statements.ts';
 
-/** Far more than a fold of 50,000 runs takes, which is half a second. */
+/** Far more than a fold of 100,000 runs takes, which is a second. */
 const longestMs = 60_000;
 const patient = (text: string, ...values: string[]): TimedQuery => ({
   text,
@@ -12,23 +12,27 @@ const patient = (text: string, ...values: string[]): TimedQuery => ({
 });
 
 /**
- * Gives runs a new fold from now on if the current one has any. Waits for statements that store runs: they hold the row
+ * Gives runs a new fold from now on if the current one has any, and is that old. Waits for statements that store runs: they hold the row
  * until they have committed, so that the fold is complete afterwards. A lock of the table waits its turn; that of a row
  * would let all later readers pass.
  */
-export async function closeFold(pool: Pool): Promise<void> {
+export async function closeFold(pool: Pool, leastMs = 0): Promise<void> {
   const { rows } = await pool.query<{ fold: string }>(
     `select current_fold as fold from analytics.folds
-     where exists (select from analytics.traces where fold = current_fold)`,
+     where closed_at <= now() - make_interval(secs => $1)
+       and exists (select from analytics.traces where fold = current_fold)`,
+    [leastMs / 1_000],
   );
   const [current] = rows;
   if (current === undefined) return;
   await withTransaction(pool, async (db) => {
     await db.query('lock table analytics.folds in exclusive mode');
     // Another replica may have closed it.
-    await db.query('update analytics.folds set current_fold = current_fold + 1 where current_fold = $1', [
-      current.fold,
-    ]);
+    await db.query(
+      `update analytics.folds set current_fold = current_fold + 1, closed_at = clock_timestamp()
+       where current_fold = $1`,
+      [current.fold],
+    );
   });
 }
 
@@ -56,9 +60,12 @@ export async function addClosedFold(pool: Pool): Promise<number | null> {
   });
 }
 
-/** Adds all runs that are stored to the roll-ups. Returns how many that were. */
-export async function foldRuns(pool: Pool): Promise<number> {
-  await closeFold(pool);
+/**
+ * Adds all runs that are stored to the roll-ups, those of the current fold if that is `leastMs` old. Returns how many that
+ * were.
+ */
+export async function foldRuns(pool: Pool, leastMs = 0): Promise<number> {
+  await closeFold(pool, leastMs);
   let sum = 0;
   for (let runs = await addClosedFold(pool); runs !== null; runs = await addClosedFold(pool)) sum += runs;
   return sum;
