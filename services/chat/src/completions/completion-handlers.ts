@@ -17,7 +17,7 @@ import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import { continuedRequest, heldShare } from './continued-request-http.ts';
 import { RequestFacts } from './request-facts.ts';
 import type { LargeWork } from '../wire/large-work.ts';
-import { readInTurn, RequestLookups } from './request-lookups.ts';
+import { readInTurn, RequestLookups } from './request-lookups-http.ts';
 import { clientNamed } from '../shared/client-name.ts';
 import { keptDays, type KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';

@@ -8,7 +8,7 @@ import type { Holders, KeptResponses, NamedItem } from '../kept-responses/kept-r
 import type { KeepAnswer } from '../runs/run.ts';
 import type { LargeWork } from '../wire/large-work.ts';
 import type { Share } from '../wire/request-text.ts';
-import { maxIdChars, maxReferences, unknownIds, type RequestLookups } from './request-lookups.ts';
+import { maxIdChars, maxReferences, unknownIds, type RequestLookups } from './request-lookups-http.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */
 export function heldShare(share: Share): Share {

@@ -27,7 +27,7 @@ import { headerText, passedHeaders, sessionOf } from './client-headers.ts';
 import { continuedTarget, continuedText } from './continued-request-http.ts';
 import { RequestFacts } from './request-facts.ts';
 import type { LargeWork } from '../wire/large-work.ts';
-import { readInTurn, RequestLookups } from './request-lookups.ts';
+import { readInTurn, RequestLookups } from './request-lookups-http.ts';
 import { countRequest, hasCounts, type Counted, type CountingDialect } from './count-requests.ts';
 
 export interface CountDependencies extends TargetDependencies, ToolDependencies, SealDependencies {
