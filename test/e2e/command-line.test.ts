@@ -81,7 +81,12 @@ it('resources are made, listed page by page, changed and deleted', async () => {
   const body = 'name: Changed\nstatus: disabled\n';
   const changed = await json(['agents', 'update', 'ann', '--file', '-', '--status', 'active'], body);
   expect(changed).toMatchObject({ name: 'Changed', status: 'active' });
-  expect((await run(['agents', 'delete', 'cid'])).code).toBe(0);
+  expect(await run(['agents', 'delete', 'cid'])).toMatchObject({
+    code: 2,
+    error: expect.stringContaining('--yes'),
+  });
+  expect((await run(['agents', 'get', 'cid'])).code).toBe(0);
+  expect((await run(['agents', 'delete', 'cid', '--yes'])).code).toBe(0);
   const gone = await run(['agents', 'get', 'cid', '--json']);
   expect([gone.code, JSON.parse(gone.error)]).toEqual([
     1,

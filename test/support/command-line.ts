@@ -22,6 +22,8 @@ export interface RunSettings {
   /** Is called with all that was written so far. */
   onWrite?: (out: string) => void;
   open?: (url: string) => void;
+  /** The answer of the person; by default there is none. */
+  confirm?: (question: string) => boolean;
 }
 
 /** The command line of one person, with a folder of its own for profiles. */
@@ -41,7 +43,7 @@ export class CommandLine {
   }
 
   async run(line: readonly string[], settings: RunSettings = {}): Promise<Ran> {
-    const { input = '', environment = {}, onWrite, open = () => undefined } = settings;
+    const { input = '', environment = {}, onWrite, open = () => undefined, confirm } = settings;
     let [out, error] = ['', ''];
     const code = await runCli({
       ...{ words: line, operations, version: 'test', open },
@@ -51,6 +53,7 @@ export class CommandLine {
         out += text;
         onWrite?.(out);
       },
+      confirm: (question) => Promise.resolve(confirm?.(question) ?? null),
       isTerminal: false,
       drain: () => Promise.resolve(),
       writeError: (text) => (error += text),

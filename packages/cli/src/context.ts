@@ -18,6 +18,8 @@ export interface Surroundings {
   isTerminal: boolean;
   /** Resolves when standard output takes more. */
   drain: () => Promise<void>;
+  /** Asks the person; null where there is none. */
+  confirm: (question: string) => Promise<boolean | null>;
   /** Opens an address in the browser of the person. */
   open: (url: string) => void;
   /** Is aborted when the command is interrupted. */

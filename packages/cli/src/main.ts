@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
+import { createInterface } from 'node:readline/promises';
 import { interrupted, runCli } from './cli.ts';
 import { operations } from './known-operations.ts';
 
@@ -31,12 +32,23 @@ const code = await runCli({
   drain: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },
+  confirm: (question) => confirm(question),
   open: (url) => openInBrowser(url),
   writeError: (text) => void process.stderr.write(text),
   signal: interrupt.signal,
   version: typeof __VERSION__ === 'string' ? __VERSION__ : 'development',
 });
 process.exitCode = code === interrupted ? 128 + interruptedBy : code;
+
+/** Only "y" and "yes" mean yes. */
+async function confirm(question: string): Promise<boolean | null> {
+  if (!process.stdin.isTTY) return null;
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answered = lines.question(`${question} [y/N] `, { signal: interrupt.signal }).catch(() => '');
+  const answer = await Promise.race([answered, once(lines, 'close').then(() => '')]);
+  lines.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
 
 /** No shell reads the address. */
 function openInBrowser(url: string): void {

@@ -111,3 +111,22 @@ it('a file that cannot be used is one sentence', async () => {
   const folder = await person.run(['agents', 'create', '--file', path.dirname(person.profiles)]);
   expect([folder.code, folder.error]).toEqual([2, expect.stringMatching(/^[^\n]*EISDIR\n$/)]);
 });
+
+it('a deletion asks first, and is refused without a terminal', async () => {
+  const line = ['agents', 'delete', 'clerk'];
+  const questions: string[] = [];
+  const confirm = (answer: boolean) => (question: string) => {
+    questions.push(question);
+    return answer;
+  };
+  expect(await person.run(line, { confirm: confirm(false) })).toMatchObject({
+    code: 2,
+    error: 'Nothing was deleted\n',
+  });
+  expect(await person.run(line)).toMatchObject({ code: 2, error: expect.stringContaining('--yes') });
+  expect(asked).toEqual([]);
+  await person.run(line, { confirm: confirm(true) });
+  await person.run([...line, '--yes'], { confirm: confirm(false) });
+  expect(asked).toEqual(Array.from({ length: 2 }, () => 'Bearer one /v1/agents/clerk'));
+  expect(questions).toEqual(Array.from({ length: 2 }, () => 'Delete agents clerk?'));
+});

@@ -62,6 +62,7 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   if (asCsv) command.option('--csv', 'all pages as CSV');
   if (answer === 'text') command.option('--out <file>', toFile);
   if (asCsv) command.option('--out <file>', `with --csv; ${toFile}`);
+  if (operation.method === 'DELETE') command.option('-y, --yes', 'delete without a question');
   if (actingUser) command.option('--as-user <id>', 'on behalf of that user');
   addShared(command);
   const example = exampleOf(operation, name);
@@ -116,6 +117,7 @@ interface Call {
 async function run({ operation, values, options, context }: Call): Promise<void> {
   const { stdin } = context.surroundings;
   const client = await context.client(options);
+  await confirmDeletion({ operation, values, options, context });
   const request = {
     method: operation.method,
     user: options['asUser'] as string | undefined,
@@ -136,6 +138,15 @@ async function run({ operation, values, options, context }: Call): Promise<void>
   const output = context.output(options);
   if (options['all'] === true) await allPages(client, { path, query, request, output });
   else output.answer(await client.json({ ...request, path: withQuery(path, query) }));
+}
+
+async function confirmDeletion({ operation, values, options, context }: Call): Promise<void> {
+  if (operation.method !== 'DELETE' || options['yes'] === true) return;
+  const { group } = wordsOf(operation);
+  const isConfirmed = await context.surroundings.confirm(`Delete ${[...group, ...values].join(' ')}?`);
+  if (isConfirmed === null)
+    throw new UsageError('Standard input is no terminal: confirm the deletion by --yes');
+  if (!isConfirmed) throw new UsageError('Nothing was deleted');
 }
 
 /** Reads the body from a file, if there is one; options replace its members. */
