@@ -7,7 +7,7 @@ import { createTestDatabase } from '@gatehouse/test/database';
 import { eventually } from '@gatehouse/test/eventually';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { openPool } from '@gatehouse/test/query';
-import { findItems } from '../src/kept-responses/kept-response-statements.ts';
+import { findItems, readContents } from '../src/kept-responses/kept-response-statements.ts';
 import { ChatHarness } from './chat-harness.ts';
 import { answerOf, messageItem, type Fields } from './response-answers.ts';
 import { ScriptedProvider, whole } from './scripted-provider.ts';
@@ -162,4 +162,46 @@ describe('items that many responses have', () => {
       await database.drop();
     }
   });
+});
+
+it('contents of responses are read a page of 2 MiB at a time, whatever their sizes', async () => {
+  const database = await createTestDatabase('chat');
+  const log = createLogger('chat', 'silent');
+  const [pool, admin] = [
+    createPool({ url: database.url, role: 'chat_app', max: 1, log }),
+    openPool(database.adminUrl),
+  ];
+  const read: number[] = [];
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client) as (...input: unknown[]) => Promise<{ rows?: Fields[] }>;
+    Object.assign(client, {
+      query: async (...input: unknown[]) => {
+        const result = await query(...input);
+        const values = (result.rows ?? []).flatMap((row) => Object.values(row));
+        read.push(values.reduce<number>((sum, each) => sum + (Buffer.isBuffer(each) ? each.length : 0), 0));
+        return result;
+      },
+    });
+  });
+  try {
+    const [tenantId, mib] = [newId(), 1024 * 1024];
+    const rows = [0.5, 1, 1, 5, 0.1].map((size) => ({
+      id: newId(),
+      bytes: size * mib,
+      provider: 'simulator',
+    }));
+    await admin.query(
+      `insert into chat.responses (id, tenant_id, provider, content, bytes, days, ready)
+       select id, $1, 'simulator', convert_to(repeat('x', bytes), 'UTF8'), bytes, 30, true
+       from unnest($2::uuid[], $3::integer[]) as rows (id, bytes)`,
+      [tenantId, rows.map(({ id }) => id), rows.map(({ bytes }) => Math.floor(bytes))],
+    );
+    const sizes: (number | undefined)[] = [];
+    for await (const [, content] of readContents(pool, tenantId, rows)) sizes.push(content?.length);
+    expect(sizes).toEqual(rows.map(({ bytes }) => Math.floor(bytes)));
+    expect(Math.max(...read)).toBe(2 * mib);
+  } finally {
+    await Promise.all([pool.end(), admin.end()]);
+    await database.drop();
+  }
 });
