@@ -7,7 +7,9 @@ import { smallBytes } from '@gatehouse/kit/json-bytes';
 import { parsedAtOnce, scanPieces, type JsonScan } from '@gatehouse/kit/json-scan';
 import { isLarger } from '@gatehouse/kit/json-size';
 import { scanInTurns } from '@gatehouse/kit/json-turns';
+import { parsedByTexts } from '@gatehouse/kit/json-long-texts';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { inSteps, turnsOf } from '@gatehouse/kit/steps';
 import type { AnonymousShare } from './anonymous-budget.ts';
 import type { BodyShare, TenantShare } from '@gatehouse/kit/body-budget';
 import { PaceWatch, type PaceOptions } from './pace-check.ts';
@@ -146,9 +148,12 @@ export async function parseBody(
   named: NamedJson = wholeBody,
 ): Promise<unknown> {
   if (body.length <= smallBytes) return parsedSoon(body, named);
-  await scanInTurns(body, tenantId, (scan) => assertWithin(scan, named));
-  const text = await inLoopTurn(tenantId, () => textOf(body, named));
-  return inLoopTurn(tenantId, () => parsed(text, named));
+  const longTexts = await scanInTurns(body, tenantId, (scan) => assertWithin(scan, named));
+  const reader = {
+    decode: (json: Buffer): string => textOf(json, named),
+    parse: (text: string): unknown => parsed(text, named),
+  };
+  return inSteps(parsedByTexts(body, longTexts, reader), turnsOf(body, tenantId));
 }
 
 function parsedSoon(body: Buffer, named: NamedJson): unknown {

@@ -20,6 +20,12 @@ export function skipSpace(json: Buffer, from: number): number {
   return at;
 }
 
+/** The next place of a byte, or the end. */
+export function indexOrEnd(part: Buffer, byte: number, from: number): number {
+  const at = part.indexOf(byte, from);
+  return at < 0 ? part.length : at;
+}
+
 /** Documents up to this size are read at once, which takes up to 3 ms. */
 export const smallBytes = 64 * 1024;
 

@@ -3,12 +3,19 @@ import {
   closeBrace,
   closeBracket,
   comma,
+  indexOrEnd,
   openBrace,
   openBracket,
   quote,
   noteTextEnds,
   shortBytes,
 } from './json-bytes.ts';
+
+/** The place of a text: of the quotes that begin and end it. */
+export interface TextPlace {
+  from: number;
+  until: number;
+}
 
 /** The most of each that is counted. */
 export type JsonLimits = Readonly<Record<'values' | 'texts' | 'escapes' | 'bare' | 'depth', number>>;
@@ -49,6 +56,9 @@ export class JsonScan {
   depth = 0;
   /** The ends of texts with many escapes, by the places of their beginnings. */
   readonly textEnds = new Map<number, number>();
+  /** Long texts and names. */
+  readonly longTexts: TextPlace[] = [];
+  readonly #longBytes: number;
   /** The text that is being counted: its beginning, and the escapes before it. */
   #text = { from: 0, escapes: 0 };
   /** The place of the bytes that are being counted. */
@@ -59,10 +69,18 @@ export class JsonScan {
   /** The next backslash of the bytes that are being counted. */
   #slash = -1;
 
-  /** Counts the bytes from `from` to `until`, which follow the ones that were counted before. */
-  add(json: Buffer, from = 0, until = json.length): this {
+  /** `longBytes`: longer texts are noted. */
+  constructor({ longBytes = Infinity } = {}) {
+    this.#longBytes = longBytes;
+  }
+
+  /**
+   * Counts the bytes from `from` to `until`, which follow the ones that were counted before. `place`: where they begin in the
+   * document, if that is in pieces.
+   */
+  add(json: Buffer, from = 0, until = json.length, place = from): this {
     const part = json.subarray(from, until);
-    this.#place = from;
+    this.#place = place;
     this.#slash = -1;
     for (let at = 0; at < part.length;) at = this.#inText ? this.#addText(part, at) : this.#addBare(part, at);
     return this;
@@ -122,6 +140,8 @@ export class JsonScan {
         this.#isEscaped = false;
         if (this.escapes - this.#text.escapes > fewEscapes)
           this.textEnds.set(this.#text.from, this.#place + at);
+        if (this.#place + at - this.#text.from > this.#longBytes)
+          this.longTexts.push({ from: this.#text.from, until: this.#place + at });
         return at + 1;
       }
       if (byte === backslash) {
@@ -142,18 +162,16 @@ export class JsonScan {
   }
 }
 
+/** Longer texts of documents that are scanned in pieces are noted. */
+const longBytes = 4 * 1024;
+
 /**
  * Scans a document in pieces, and notes the ends of its texts for those who look for them later (`textEnd`). Yields the
  * counts so far.
  */
 export function* scanPieces(json: Buffer): Generator<JsonScan, void> {
-  const scan = new JsonScan();
+  const scan = new JsonScan({ longBytes });
   for (let from = 0; from < json.length; from += pieceBytes)
     yield scan.add(json, from, Math.min(json.length, from + pieceBytes));
   noteTextEnds(json, scan.textEnds);
-}
-
-function indexOrEnd(part: Buffer, byte: number, from: number): number {
-  const at = part.indexOf(byte, from);
-  return at < 0 ? part.length : at;
 }

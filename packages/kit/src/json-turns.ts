@@ -1,17 +1,25 @@
-import { scanPieces, type JsonScan } from './json-scan.ts';
+import { scanPieces, type JsonScan, type TextPlace } from './json-scan.ts';
 import { inLoopTurn } from './loop-turns.ts';
 
-/** Scans a document in turns of `tenantId` at the event loop (see `scanPieces`). `check` gets the counts so far, and may throw. */
+/**
+ * Scans a document in turns of `tenantId` at the event loop (see `scanPieces`). `check` gets the counts so far, and may throw.
+ * Returns its long texts and names.
+ */
 export async function scanInTurns(
   json: Buffer,
   tenantId: string | null,
   check: (scan: JsonScan) => void = () => undefined,
-): Promise<void> {
+): Promise<readonly TextPlace[]> {
   const pieces = scanPieces(json);
+  let longTexts: readonly TextPlace[] = [];
   const next = (): boolean => {
     const { value, done = false } = pieces.next();
-    if (value !== undefined) check(value);
+    if (value !== undefined) {
+      check(value);
+      ({ longTexts } = value);
+    }
     return done;
   };
   while (!(await inLoopTurn(tenantId, next)));
+  return longTexts;
 }

@@ -12,7 +12,7 @@ export type InTurn = <Result>(piece: () => Result) => Promise<Result>;
 const turnMs = 10;
 
 /** Runs pieces of work on a text: each in a turn of the tenant if it is large. */
-export function turnsOf({ length }: Buffer, tenantId: string | null): InTurn {
+export function turnsOf({ length }: { length: number }, tenantId: string | null): InTurn {
   return async (piece) => (length <= smallBytes ? piece() : inLoopTurn(tenantId, piece));
 }
 

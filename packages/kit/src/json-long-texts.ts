@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import { backslash, colon, indexOrEnd, skipSpace } from './json-bytes.ts';
+import type { TextPlace } from './json-scan.ts';
+import type { Steps } from './steps.ts';
+
+/** A part of a text, which is parsed without a trace in old memory. */
+const partBytes = 32 * 1024;
+const quotes = Buffer.from('"');
+const letterU = 0x75;
+
+/** Both may throw. */
+export interface JsonReader {
+  decode(json: Buffer): string;
+  parse(text: string): unknown;
+}
+
+/**
+ * Parses JSON whose long texts are parsed by themselves, so that they are in memory once beside its bytes: `JSON.parse` alone
+ * needs all of the JSON as a text, too, of twice as many bytes if one character is outside of Latin-1. `reader`: of the rest,
+ * and of small parts.
+ */
+export function* parsedByTexts(
+  json: Buffer,
+  longTexts: readonly TextPlace[],
+  reader: JsonReader,
+): Steps<unknown> {
+  const mark = `\0${randomBytes(8).toString('hex')}:`;
+  const kept: Buffer[] = [];
+  const texts: string[] = [];
+  let from = 0;
+  for (const text of longTexts) {
+    if (json[skipSpace(json, text.until + 1)] === colon) continue;
+    const marked = JSON.stringify(`${mark}${texts.length}`);
+    kept.push(json.subarray(from, text.from), Buffer.from(marked));
+    texts.push(yield* longText(json, text, reader));
+    from = text.until + 1;
+    yield;
+  }
+  kept.push(json.subarray(from));
+  const rest = reader.decode(Buffer.concat(kept));
+  yield;
+  const value = reader.parse(rest);
+  if (texts.length === 0) return value;
+  yield;
+  return withTexts(value, (text) => (text.startsWith(mark) ? texts[Number(text.slice(mark.length))] : text));
+}
+
+function* longText(json: Buffer, { from, until }: TextPlace, reader: JsonReader): Steps<string> {
+  const parse = (text: Buffer): string => reader.parse(reader.decode(text)) as string;
+  const bytes =
+    indexOrEnd(json.subarray(from, until), backslash, 0) === until - from
+      ? null
+      : Buffer.allocUnsafeSlow(until - from);
+  let written = 0;
+  let at = from + 1;
+  for (const end of partEnds(json, { from, until })) {
+    const part = parse(Buffer.concat([quotes, json.subarray(at, end), quotes]));
+    // UTF-8 has no halves of characters.
+    if (!part.isWellFormed()) return parse(json.subarray(from, until + 1));
+    if (bytes !== null) written += bytes.write(part, written);
+    at = end;
+    yield;
+  }
+  return bytes === null ? json.toString('utf8', from + 1, until) : bytes.toString('utf8', 0, written);
+}
+
+/** The ends of a text's parts, each between two characters. */
+function* partEnds(json: Buffer, { from, until }: TextPlace): Generator<number, void> {
+  let slash = from;
+  for (let at = from + 1; at < until;) {
+    const least = Math.min(until, at + partBytes);
+    while (at < least) {
+      if (slash < at) slash = indexOrEnd(json, backslash, at);
+      at = slash < least ? slash + escapeBytes(json, slash) : least;
+    }
+    // Two escapes may be one character.
+    while (at < until && isInside(json[at])) at += 1;
+    while (at < until && escapeBytes(json, at) > 2) at += escapeBytes(json, at);
+    yield Math.min(at, until);
+  }
+}
+
+function isInside(byte = 0): boolean {
+  return byte >= 0x80 && byte < 0xc0;
+}
+
+/** Bytes of the escape at a place; 0 without one. */
+function escapeBytes(json: Buffer, at: number): number {
+  if (json[at] !== backslash) return 0;
+  return json[at + 1] === letterU ? 6 : 2;
+}
+
+/** Puts texts into a parsed value. */
+function withTexts(value: unknown, textOf: (text: string) => string | undefined): unknown {
+  if (typeof value === 'string') return textOf(value);
+  if (typeof value !== 'object' || value === null) return value;
+  const put = (members: Record<number | string, unknown>, name: number | string): void => {
+    const before = members[name];
+    const after = withTexts(before, textOf);
+    if (after !== before) members[name] = after;
+  };
+  const members = value as Record<number | string, unknown>;
+  if (Array.isArray(value)) for (let index = 0; index < value.length; index += 1) put(members, index);
+  else for (const name of Object.keys(value)) put(members, name);
+  return value;
+}
