@@ -3,6 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import { facts } from '../src/translation/samples.ts';
 import { translationBetween } from '../src/translation/translation.ts';
+import { Pieces } from '../src/wire/pieces.ts';
 
 /** The effect of what clients may ask for with models of other APIs, by translating a request for each. */
 
@@ -45,7 +46,7 @@ export async function effectOf(
   const body = Buffer.from(JSON.stringify({ ...plain[client], ...asked[client] }));
   const translation = translationBetween(client, api, { ...facts, name });
   try {
-    const { body: written, ignored } = await translation.request(body, { tenantId: null });
+    const { body: written, ignored } = await translation.request(Pieces.of(body), { tenantId: null });
     const isThere = sign.test(written.toString());
     if (isThere === ignored.length > 0)
       throw new Error(

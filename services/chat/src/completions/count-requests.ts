@@ -9,9 +9,9 @@ import type { CountRequest } from '../providers/count-call.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tools.ts';
-import type { Translation } from '../translation/translation.ts';
+import type { Translation, ProviderRequest } from '../translation/translation.ts';
 import { LargeWork } from '../wire/large-work.ts';
-import { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 /** A dialect with counts of tokens. */
 export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };
@@ -66,13 +66,13 @@ export async function countRequest(
     };
   const { tenantId } = options;
   const translated = await LargeWork.during({ tenantId, bytes: counted.source.bytes }, () =>
-    translatedCount(translation, write().whole, tenantId),
+    translatedCount(translation, write(), tenantId),
   );
-  if (translated !== null) copied(translated.length);
+  if (translated !== null) copied(translated.copied);
   return translated === null
     ? null
     : {
-        body: Pieces.of(translated),
+        body: translated.body,
         copied,
         headers: {},
         answerIn: (_bytes, fields) => {
@@ -86,11 +86,11 @@ export async function countRequest(
 /** Null for a request that the model's API can't express. */
 async function translatedCount(
   translation: Translation,
-  body: Buffer,
+  body: Pieces,
   tenantId: string,
-): Promise<Buffer | null> {
+): Promise<ProviderRequest | null> {
   try {
-    return (await translation.request(body, { tenantId, isCount: true })).body;
+    return await translation.request(body, { tenantId, isCount: true });
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

@@ -10,7 +10,7 @@ import { translationBetween, type StreamTranslation, type Translation } from '..
 import { LargeWork } from '../wire/large-work.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '../wire/pieces.ts';
 
 interface TranslationOptions {
   /** See `ProviderRegistry.sealMacs`. */
@@ -164,11 +164,11 @@ export async function translatedRequest(
 ): Promise<{ body: Pieces; ignored: readonly string[] } | AppError> {
   const { tenantId } = asked;
   try {
-    const { body, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
-      translation.request(write().whole, asked),
+    const { body, copied, ignored } = await LargeWork.during({ tenantId, bytes: source.bytes, signal }, () =>
+      translation.request(write(), asked),
     );
-    source.copied(body.length);
-    return { body: Pieces.of(body), ignored };
+    source.copied(copied);
+    return { body, ignored };
   } catch (error) {
     if (error instanceof AppError) return error;
     throw error;

@@ -14,6 +14,7 @@ import { writeUsage as responsesUsage } from './responses/usage.ts';
 import { facts } from './samples.ts';
 import { writtenIn } from './translating.ts';
 import { translationBetween, type TranslatedAnswer } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 async function read(
   from: DialectName,
@@ -188,7 +189,9 @@ describe('a freeform tool', () => {
 
   it('is a function of one text for models that know functions alone, and back', async () => {
     const translation = translationBetween('chat', 'messages', facts);
-    const { body } = await translation.request(Buffer.from(JSON.stringify(request)), { tenantId: null });
+    const { body } = await translation.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
+      tenantId: null,
+    });
     expect(JSON.parse(body.toString())).toMatchObject({
       tools: [
         {

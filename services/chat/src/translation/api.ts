@@ -3,6 +3,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { Answer } from './answer.ts';
 import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
+import type { CutTexts } from '../wire/cut-texts.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import type { FieldNames, LeftOut } from './left-out.ts';
 import type { Steps } from '@gatehouse/kit/steps';
@@ -23,8 +24,8 @@ export interface ClientFormat {
   sealPlace?: string;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
   readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
-  /** The members of a request that its answers repeat; absent where they repeat none. */
-  askedMembers?(fields: Fields, source: JsonSource): Fields;
+  /** The members of a request that its answers repeat; absent where they repeat none. `texts`: those of `source`. */
+  askedMembers?(fields: Fields, source: JsonSource, texts: CutTexts): Fields;
   /** Writes an answer that is not broken. `asked`: members of the request that it repeats. */
   writeAnswer(answer: Answer, asked?: Fields): string;
   eventWriter(asked?: Fields): EventWriter;

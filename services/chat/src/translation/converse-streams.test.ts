@@ -8,6 +8,7 @@ import { eventFrame, passedFrames } from '../../test/converse-provider.ts';
 import { answerOf, facts } from './samples.ts';
 import { answerIn, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const claude = { ...facts, name: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0' };
 
@@ -210,7 +211,9 @@ describe('thoughts of Claude in Converse', () => {
       ],
     };
     const second = translationBetween('messages', 'converse', { ...facts, name });
-    const { body } = await second.request(Buffer.from(JSON.stringify(request)), { tenantId: null });
+    const { body } = await second.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
+      tenantId: null,
+    });
     return (JSON.parse(body.toString()) as { messages: Fields[] }).messages;
   };
 
@@ -233,7 +236,7 @@ describe('thoughts of Claude in Converse', () => {
     };
     const known = new Map(thoughts.map((call) => [call.id, call.thoughts]));
     const second = translationBetween('chat', 'converse', claude);
-    const { body } = await second.request(Buffer.from(JSON.stringify(request)), {
+    const { body } = await second.request(Pieces.of(Buffer.from(JSON.stringify(request))), {
       ...{ tenantId: null, thoughts: known },
     });
     const { messages } = JSON.parse(body.toString()) as { messages: Fields[] };

@@ -5,6 +5,7 @@ import { readRequest } from '../../test/converse-provider.ts';
 import { facts } from './samples.ts';
 import { ask } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const claude = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0';
 const nova = 'us.amazon.nova-2-lite-v1:0';
@@ -19,8 +20,8 @@ interface Asked {
 async function asked(from: DialectName, request: Fields | string, name = claude): Promise<Asked> {
   const text = typeof request === 'string' ? request : JSON.stringify(request);
   const translation = translationBetween(from, 'converse', { ...facts, name });
-  const { body, ignored } = await translation.request(Buffer.from(text), { tenantId: null });
-  readRequest(body);
+  const { body, ignored } = await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
+  readRequest(body.whole);
   return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
 }
 

@@ -6,6 +6,7 @@ import { flatNames } from './flat-names.ts';
 import { facts } from './samples.ts';
 import { writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const name = fc.oneof(
   fc.stringMatching(/^[ab_]{1,5}$/),
@@ -51,7 +52,7 @@ describe('names of tools for a provider', () => {
   ])('come back as the client has them: %s', async (_, tools) => {
     const translation = translationBetween('responses', 'chat', facts);
     const asked = Buffer.from(JSON.stringify({ input: 'Go', tools }));
-    const { body } = await translation.request(asked, { tenantId: null });
+    const { body } = await translation.request(Pieces.of(asked), { tenantId: null });
     const sent = (JSON.parse(body.toString()) as { tools: { function: { name: string } }[] }).tools;
     const calls = sent.map((each, at) => ({
       ...{ id: `c${at}`, type: 'function' },

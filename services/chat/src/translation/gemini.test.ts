@@ -5,6 +5,7 @@ import { ResponseReader } from '../dialects/gemini/response-reader.ts';
 import { facts, marked } from './samples.ts';
 import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const fromChat = translator('chat', 'gemini');
 const third = { name: 'gemini-3.8-flash' };
@@ -185,10 +186,13 @@ describe('a request of Gemini', () => {
 
   it('is a stream where its path says so', async () => {
     const translation = translationBetween('gemini', 'chat', facts);
-    const { body } = await translation.request(Buffer.from(JSON.stringify({ contents: cli.contents })), {
-      tenantId: null,
-      isStream: true,
-    });
+    const { body } = await translation.request(
+      Pieces.of(Buffer.from(JSON.stringify({ contents: cli.contents }))),
+      {
+        tenantId: null,
+        isStream: true,
+      },
+    );
     expect(JSON.parse(body.toString())).toMatchObject({ stream: true });
   });
 

@@ -1,4 +1,5 @@
 import type { Conversation, Part, Turn } from './conversation.ts';
+import { CutTexts } from '../wire/cut-texts.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 const instruction =
@@ -25,5 +26,5 @@ export function* namingJson(conversation: Conversation): Steps<readonly Turn[]> 
 }
 
 function namesJson(part: Part): boolean {
-  return part.kind === 'text' && /json/i.test(part.text);
+  return part.kind === 'text' && /json/i.test(CutTexts.uncut(part.text));
 }

@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { MediaPart, MediaSource } from './conversation.ts';
 import { dataAddress, fileTypes, typeByName, typeOfFile } from '../dialects/file-types.ts';
+import { CutTexts } from '../wire/cut-texts.ts';
 import { Late } from '../wire/json-text.ts';
 
 /** The source that an address is: `data:` addresses hold the data themselves (RFC 2397). */
@@ -61,7 +62,7 @@ export function urlOf(source: MediaSource): string {
 /** Throws `invalid_value` for a text that is not in its charset. */
 export function plainText({ data, charset = 'utf-8' }: { data: string; charset?: string }): string {
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(data, 'base64'));
+    return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(CutTexts.uncut(data), 'base64'));
   } catch (cause) {
     throw new AppError('invalid_value', `A text file can't be read as ${charset.slice(0, 64)}.`, { cause });
   }

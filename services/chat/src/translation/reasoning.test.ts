@@ -5,6 +5,7 @@ import { facts, marked } from './samples.ts';
 import type { KnownThoughts } from './sealed-thoughts.ts';
 import { answerIn, ask, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const thinks = { thinking: { type: 'adaptive' }, max_tokens: 100 };
 const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'x' }] };
@@ -16,7 +17,7 @@ async function request(
   { name = 'claude-opus-5', thoughts }: { name?: string; thoughts?: KnownThoughts } = {},
 ): Promise<Fields> {
   const translation = translationBetween(from, to, { ...facts, name });
-  const { body } = await translation.request(Buffer.from(JSON.stringify(fields)), {
+  const { body } = await translation.request(Pieces.of(Buffer.from(JSON.stringify(fields))), {
     ...{ tenantId: null, ...(thoughts !== undefined && { thoughts }) },
   });
   return JSON.parse(body.toString()) as Fields;
@@ -198,7 +199,10 @@ describe('thoughts of other vendors for a client of chat completions', () => {
       input: [{}, { type: 'reasoning', encrypted_content: 'enc-1' }, { call_id: 'call_a' }, {}],
     });
     const other = translationBetween('chat', 'responses', { ...facts, account: 'other' });
-    const sent = await other.request(Buffer.from(JSON.stringify({ messages })), { tenantId: null, thoughts });
+    const sent = await other.request(Pieces.of(Buffer.from(JSON.stringify({ messages }))), {
+      tenantId: null,
+      thoughts,
+    });
     expect(sent.body.toString()).not.toContain('enc-1');
   });
 });
@@ -227,7 +231,7 @@ describe('encrypted thoughts of one account for a client of messages', () => {
     const messages = [{ role: 'assistant', content: [thought, { type: 'text', text: 'x' }] }, ...ask];
     const sentTo = async (account: string): Promise<string> => {
       const body = Buffer.from(JSON.stringify({ messages, max_tokens: 9 }));
-      return (await at(account).request(body, { tenantId: null })).body.toString();
+      return (await at(account).request(Pieces.of(body), { tenantId: null })).body.toString();
     };
     expect(await sentTo('one')).toContain('"encrypted_content":"enc-1"');
     expect(await sentTo('two')).not.toContain('enc-1');

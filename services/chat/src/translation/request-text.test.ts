@@ -4,6 +4,7 @@ import { longestBlock } from '@gatehouse/test/longest-block';
 import { facts } from './samples.ts';
 import { ask, translator } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const toChat = translator('messages', 'chat');
 const toMessages = translator('chat', 'messages');
@@ -75,7 +76,7 @@ describe('a translated request', () => {
     let written = 0;
     const blocked = await longestBlock(async () => {
       const translation = translationBetween('messages', 'chat', facts);
-      written = (await translation.request(body, { tenantId: 'tenant' })).body.length;
+      written = (await translation.request(Pieces.of(body), { tenantId: 'tenant' })).body.length;
     });
     expect(written).toBeGreaterThan(source.data.length);
     expect(blocked).toBeLessThan(250);

@@ -3,6 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Fields } from '@gatehouse/kit/fields';
 import { facts } from './samples.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 /** Milliseconds of CPU that the longest piece of a translation takes, and all of it. */
 async function work(
@@ -19,7 +20,7 @@ async function work(
     longest = Math.max(longest, now - before);
     before = now;
   }, 1);
-  await translationBetween(from, to, facts).request(body, { tenantId: 'tenant' });
+  await translationBetween(from, to, facts).request(Pieces.of(body), { tenantId: 'tenant' });
   clearInterval(watch);
   const now = cpuMs();
   return { longest: Math.max(longest, now - before), all: now - began };
@@ -31,9 +32,12 @@ function cpuMs(): number {
 }
 
 async function translated(from: DialectName, to: DialectName, fields: Fields): Promise<Fields> {
-  const { body } = await translationBetween(from, to, facts).request(Buffer.from(JSON.stringify(fields)), {
-    tenantId: null,
-  });
+  const { body } = await translationBetween(from, to, facts).request(
+    Pieces.of(Buffer.from(JSON.stringify(fields))),
+    {
+      tenantId: null,
+    },
+  );
   return JSON.parse(body.toString()) as Fields;
 }
 

@@ -6,6 +6,7 @@ import { readUsage } from '../usage/usage-reader.ts';
 import { facts, marked } from './samples.ts';
 import { ask, translator, writtenIn } from './translating.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 const toMessages = translator('responses', 'messages');
 const toChat = translator('responses', 'chat');
@@ -113,7 +114,7 @@ describe('a turn of Codex with a model of messages', () => {
 
   const translation = async (): Promise<ReturnType<typeof translationBetween>> => {
     const between = translationBetween('responses', 'messages', { ...facts, name: 'claude-opus-5' });
-    await between.request(Buffer.from(JSON.stringify(codex)), { tenantId: null });
+    await between.request(Pieces.of(Buffer.from(JSON.stringify(codex))), { tenantId: null });
     return between;
   };
   const output = [

@@ -1,6 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Steps } from '@gatehouse/kit/steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
+import { CutTexts } from '../wire/cut-texts.ts';
 import { isMarked, sealMark } from '../dialects/marked-seals.ts';
 import type { Part, Seal, Turn } from './conversation.ts';
 
@@ -25,8 +26,9 @@ export function markedBytes(seal: Seal): string {
 }
 
 /** The seal in a marked text, as it is or in base64, which is not checked yet; null for any other. */
-export function readMarked(marked: string): Seal | null {
-  if (!isMarked(marked)) return null;
+export function readMarked(given: string): Seal | null {
+  if (!isMarked(given)) return null;
+  const marked = CutTexts.uncut(given);
   const text = marked.startsWith(sealMark) ? marked : Buffer.from(marked, 'base64').toString('utf8');
   const [begin, maker, hash, kind] = mark.exec(text) ?? [];
   if (begin === undefined || maker === undefined) return { maker: '', text: '', isRedacted: false, mac: '' };

@@ -4,6 +4,7 @@ import type { ProviderError } from '../dialects/dialect.ts';
 import type { ModelFacts } from './api.ts';
 import { facts } from './samples.ts';
 import { translationBetween, type TranslatedAnswer } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 /** Requests on their way to a provider. For tests. */
 
@@ -21,7 +22,7 @@ export function translator(
   return async (request, model = {}) => {
     const text = typeof request === 'string' ? request : JSON.stringify(request);
     const translation = translationBetween(from, to, { ...facts, ...model });
-    const { body, ignored } = await translation.request(Buffer.from(text), { tenantId: null });
+    const { body, ignored } = await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
     return { body: JSON.parse(body.toString()) as Fields, text: body.toString(), ignored };
   };
 }

@@ -20,10 +20,12 @@ import { chat } from './chat/chat.ts';
 import type { Conversation, Seal } from './conversation.ts';
 import { converse } from './converse/converse.ts';
 import { gemini } from './gemini/gemini.ts';
+import { CutTexts } from '../wire/cut-texts.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
 import { LeftOut } from './left-out.ts';
 import { messages } from './messages/messages.ts';
+import type { Pieces } from '../wire/pieces.ts';
 import { responses } from './responses/responses.ts';
 import { checkedTurns, sealedAt, turnsAt, withMac } from './seals.ts';
 import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
@@ -43,7 +45,7 @@ export interface Translation {
    * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
    * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
    */
-  request(body: Buffer, asked: TranslatedRequest): Promise<{ body: Buffer; ignored: string[] }>;
+  request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest>;
   /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
   whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
   stream(): StreamTranslation;
@@ -51,6 +53,14 @@ export interface Translation {
   readonly countName: string | null;
   /** An error that concerns the request, in the words and codes by which the client mends it. */
   error(error: ProviderError): ProviderError;
+}
+
+export interface ProviderRequest {
+  /** Shares the memory of long texts with the client's request. */
+  body: Pieces;
+  /** Bytes that it does not share. */
+  copied: number;
+  ignored: string[];
 }
 
 interface TranslatedRequest {
@@ -125,17 +135,28 @@ class ApiTranslation implements Translation {
     this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
   }
 
-  async request(
-    body: Buffer,
+  async request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest> {
+    const inTurn = turnsOf(body, asked.tenantId);
+    const texts = await inSteps(CutTexts.of(body), inTurn);
+    try {
+      return await this.#written(texts, asked, inTurn);
+    } finally {
+      texts.close();
+    }
+  }
+
+  async #written(
+    texts: CutTexts,
     { tenantId, isStream, thoughts, isCount = false }: TranslatedRequest,
-  ): Promise<{ body: Buffer; ignored: string[] }> {
-    const inTurn = turnsOf(body, tenantId);
-    const fields = await parsedFields(body, tenantId, inTurn);
+    inTurn: InTurn,
+  ): Promise<ProviderRequest> {
+    const { short } = texts;
+    const fields = await parsedFields(short, tenantId, inTurn);
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
     const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
-    const source = new JsonSource(body);
+    const source = new JsonSource(short);
     const asked = await inSteps(this.#client.readRequest(fields, source, left), inTurn);
-    this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source) ?? {});
+    this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source, texts) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
     const { sealPlace } = this.#client;
@@ -152,8 +173,8 @@ class ApiTranslation implements Translation {
     const flat = await inSteps(this.#names.flat(asking), inTurn);
     const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
     const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
-    const written = await inSteps(writtenIn(counted ?? request, body.length), inTurn);
-    return { body: written, ignored: left.ignored };
+    const written = await inSteps(writtenIn(counted ?? request, short.length), inTurn);
+    return { ...(await inSteps(texts.restored(written), inTurn)), ignored: left.ignored };
   }
 
   async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {

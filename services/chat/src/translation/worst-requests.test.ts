@@ -5,6 +5,7 @@ import { longestBlock } from '@gatehouse/test/longest-block';
 import { dialects } from '../dialects/dialects.ts';
 import { facts } from './samples.ts';
 import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
 
 /** 50 ms are promised for each part of work on an idle machine. */
 const mostMs = 250;
@@ -72,7 +73,7 @@ describe.each(cases)('a request with %s in %s', (_name, client, texts) => {
     expect(rewritten).toBeLessThan(mostMs);
     const to = client === 'messages' ? 'chat' : 'messages';
     const translated = await longestBlock(() =>
-      translationBetween(client, to, facts).request(sent, { tenantId: 't' }),
+      translationBetween(client, to, facts).request(Pieces.of(sent), { tenantId: 't' }),
     );
     expect(translated).toBeLessThan(mostMs);
   });

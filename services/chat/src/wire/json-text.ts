@@ -73,12 +73,6 @@ export class JsonSource {
     return member === null ? null : member.#json.toString('utf8', member.#from, member.#until ?? undefined);
   }
 
-  /** Bytes of the text of a member; 0 without one. Throws as `member` does. */
-  sizeOf(name: string): number {
-    const member = this.member(name);
-    return member === null ? 0 : (member.#until ?? member.#json.length) - member.#from;
-  }
-
   /** An element of the array that it is. Throws `invalid_value` for an array with too many. */
   element(index: number): JsonSource | null {
     this.#elements ??= this.#readElements();

@@ -4,6 +4,7 @@ import { eventOf } from '../../dialects/responses/events.ts';
 import { facts } from '../samples.ts';
 import { translationBetween } from '../translation.ts';
 import { writtenIn } from '../translating.ts';
+import { Pieces } from '../../wire/pieces.ts';
 
 /** Responses of models of other APIs repeat what their request asked for. */
 
@@ -35,7 +36,7 @@ async function answersTo(
   const text =
     typeof request === 'string' ? request : JSON.stringify({ model: 'm', input: 'Go', ...request });
   const translation = translationBetween('responses', 'chat', facts);
-  await translation.request(Buffer.from(text), { tenantId: null });
+  await translation.request(Pieces.of(Buffer.from(text)), { tenantId: null });
   const bytes = writtenIn(await translation.whole(Buffer.from(JSON.stringify(completion)), null));
   const stream = translation.stream();
   const events = [...frames.flatMap((frame) => stream.frames(frame)), ...stream.end()].map(
@@ -68,6 +69,14 @@ describe('a translated response', () => {
       '[{"type":"function","name":"f","strict":false,"parameters":{"2":1.0,"1":12345678901234567890}}]';
     const { text } = await answersTo(`{"model":"m","input":"Go","tools":${tools}}`);
     expect(text).toContain(`"tools":${tools}`);
+  });
+
+  it('repeats long texts of a large request as well', async () => {
+    const instructions = 'Be "kind". '.repeat(1_000);
+    const request = { model: 'm', input: 'x'.repeat(1_100_000), instructions, text: { note: instructions } };
+    const { whole } = await answersTo(JSON.stringify(request));
+    const text = { format: { type: 'text' }, note: instructions };
+    expect(whole).toMatchObject({ instructions, text });
   });
 
   it('does not repeat what is too large', async () => {

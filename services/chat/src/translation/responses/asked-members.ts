@@ -1,4 +1,5 @@
 import type { Fields } from '@gatehouse/kit/fields';
+import type { CutTexts } from '../../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../../wire/json-text.ts';
 
 /** Members of a request that its response repeats. Names of kept responses are shown by a view. */
@@ -14,20 +15,21 @@ const mostBytes = 256 * 1024;
  * The members of a request that its response shows as its client wrote them. A text without a format has the default one.
  * One that is too large together with those before it is shown as by default.
  */
-export function askedMembers(fields: Fields, source: JsonSource): Fields {
+export function askedMembers(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
   const shown: Fields = {};
-  let bytes = 0;
+  let left = mostBytes;
   for (const name of repeated) {
     if ((fields[name] ?? null) === null) continue;
-    const size = source.sizeOf(name);
-    if (bytes + size > mostBytes) continue;
-    bytes += size;
-    shown[name] = new RawJson(withFormat(name, fields[name], source.textOf(name) ?? 'null'));
+    const text = texts.uncutJson(source.textOf(name) ?? 'null', left);
+    if (text === null) continue;
+    left -= Buffer.byteLength(text);
+    shown[name] = new RawJson(withFormat(name, text));
   }
   return shown;
 }
 
-function withFormat(name: string, value: unknown, text: string): string {
-  if (name !== 'text' || Object.hasOwn(Object(value) as Fields, 'format')) return text;
-  return JSON.stringify({ format: { type: 'text' }, ...(Object(value) as Fields) });
+function withFormat(name: string, text: string): string {
+  const value = name === 'text' ? (Object(JSON.parse(text)) as Fields) : {};
+  if (name !== 'text' || Object.hasOwn(value, 'format')) return text;
+  return JSON.stringify({ format: { type: 'text' }, ...value });
 }
