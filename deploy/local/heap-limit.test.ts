@@ -34,5 +34,5 @@ it('limits the heap of a process by options that this Node has', async () => {
   const [, limit = ''] = JSON.parse(command) as string[];
   const memory = Math.min(totalmem(), process.constrainedMemory() || Infinity);
   const share = (await limitOf([limit])) / memory;
-  expect([share > 0.35, share < 0.6]).toEqual([true, true]);
+  expect([share > 0.5, share < 0.8]).toEqual([true, true]);
 });

@@ -37,7 +37,7 @@ describe('what is said of one service', () => {
     expect(container?.image).toBe(`gatehouse/agent@${digest}`);
     expect(container?.resources).toEqual({
       requests: { cpu: '500m', memory: '256Mi' },
-      limits: { memory: '896Mi' },
+      limits: { memory: '768Mi' },
     });
     expect(container?.env).toContainEqual({ name: 'ONE', value: '1' });
     expect(container?.envFrom).toEqual(said.extraEnvFrom);
@@ -94,7 +94,7 @@ describe('what is said of one service', () => {
     for (const [name, { containers }] of pods) {
       const { requests, ...rest } = containers[0]?.resources ?? {};
       expect(requests).toHaveProperty('memory');
-      expect(rest).toEqual(name === service ? {} : { limits: { memory: '896Mi' } });
+      expect(rest).toEqual(name === service ? {} : { limits: { memory: '768Mi' } });
     }
   });
 

@@ -13,7 +13,7 @@ interface Held {
   bytes: number;
 }
 
-/** The service's heap may have 40 % (deploy/Dockerfile); the rest is for its code and buffers. */
+/** The service's heap may have 60 % (deploy/Dockerfile); the rest is for its code and buffers. */
 const fraction = 0.2;
 /** One process at its limit of heap can always work. */
 const leastBytes = 192 * 2 ** 20;
