@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
+import { createRegistry } from '@gatehouse/kit/metrics';
+import { Settling } from '../src/settling/settling-job.ts';
 import { addUp } from '../src/settling/settling-statements.ts';
 import { settlePart } from '../src/settling/settling-system-store.ts';
 import { noFilter } from './ingest-fixture.ts';
@@ -7,6 +9,7 @@ import {
   eventsOf,
   firstDay,
   hourMs,
+  log,
   makeRuns,
   SettlingGround,
   wholeDays,
@@ -53,6 +56,19 @@ describe('a day of the time zone of the tenant', () => {
     await ground.makeSettling().settle();
     expect(await kindIn(tenantId, 'Asia/Tokyo')).toEqual(served);
     await ground.expectEqualFigures(tenantId);
+  });
+
+  it('is read after a start of tenants with sums of days alone', async () => {
+    const [few, many] = [newId(), newId()];
+    await ground.fixture.count([...eventsOf(makeRuns(few, 4)), ...eventsOf(makeRuns(many, 100))]);
+    await ground.makeSettling(40, 10).settle();
+    expect(new Set(await ground.statesOf(few))).toEqual(new Set(['small']));
+    const read: string[] = [];
+    const zoneOf = (tenantId: string): Promise<string> =>
+      Promise.resolve(read.push(tenantId) > 0 ? 'UTC' : '');
+    const options = { pool: ground.fixture.writing, log, registry: createRegistry('test') };
+    await new Settling({ ...options, zones: { zoneOf } }).settle();
+    expect([read.includes(few), read.includes(many)]).toEqual([false, true]);
   });
 
   it('is not added up while the zone is not known', async () => {

@@ -10,6 +10,7 @@ import {
   changeCuts,
   findCut,
   findOpenDay,
+  hasSettledDays,
   leaveDay,
   nextDueDay,
   nextTenant,
@@ -88,7 +89,8 @@ export class Settling {
     for (let tenantId = await nextTenant(pool, beforeFirst); tenantId !== null;) {
       for (let from: Date | null = this.#notedUntil; from !== null;)
         from = await noteDays(pool, { tenantId, from, until });
-      const zone = await this.#zoneOf(tenantId);
+      // Most tenants have none: their zones are not read.
+      const zone = (await hasSettledDays(pool, tenantId)) ? await this.#zoneOf(tenantId) : null;
       if (zone !== null) await changeCuts(pool, tenantId, zone);
       tenantId = await nextTenant(pool, tenantId);
       await this.#pause();

@@ -86,6 +86,15 @@ export async function findCut(pool: Pool, { day }: TenantDay, timezone: string):
   return rows[0]?.cut ?? null;
 }
 
+/** Whether a tenant has days whose rows may end at midnights of its time zone. */
+export async function hasSettledDays(pool: Pool, tenantId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from analytics.settled_days where tenant_id = $1 and state = 'settled' limit 1`,
+    [tenantId],
+  );
+  return rowCount === 1;
+}
+
 /** Changes settled days whose rows don't end at the midnights of the time zone, or that the release before added up. */
 export async function changeCuts(pool: Pool, tenantId: string, timezone: string): Promise<void> {
   const text = `
