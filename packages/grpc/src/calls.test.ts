@@ -156,6 +156,14 @@ describe.each([
       });
     });
 
+    it('comes back from a call that lasts, too', async () => {
+      answer = async () => {
+        await sleep(700);
+        throw new AppError('agent_key_taken', 'm', { param: 'key' });
+      };
+      await expect(ask(await peer())).rejects.toMatchObject({ code: 'agent_key_taken', param: 'key' });
+    });
+
     it('that is not ours is hidden on the wire', async () => {
       answer = () => Promise.reject(new Error('password is hunter2'));
       const error = await ask(await peer()).catch((caught: unknown) => caught as AppError);

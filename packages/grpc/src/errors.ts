@@ -1,5 +1,5 @@
 import { AppError, isErrorCode, toAppError, type ErrorCode } from '@gatehouse/kit/errors';
-import { Metadata, status } from '@grpc/grpc-js';
+import { Metadata, status, type ServiceError } from '@grpc/grpc-js';
 
 /** Metadata key for the fields of an `AppError`, as JSON. */
 const detailKey = 'gatehouse-error-bin';
@@ -58,6 +58,13 @@ export function fromServiceError(error: FailedStatus, peer: string): AppError {
   if (error.code === status.DEADLINE_EXCEEDED)
     return new AppError('service_timeout', `The ${peer} service did not answer in time.`, { cause: error });
   return new AppError('internal', `A call to the ${peer} service failed.`, { cause: error });
+}
+
+/** The error of a call that was cancelled because its connection is of no use, as grpc-js sets it for a lost one. */
+export function connectionDropped(cause: ServiceError): ServiceError {
+  const { metadata } = cause;
+  const details = 'Connection dropped';
+  return Object.assign(new Error(details, { cause }), { code: status.UNAVAILABLE, details, metadata });
 }
 
 /** Texts of grpc-js for a call that ended before the peer had sent a status, by the status that grpc-js sets for it. */

@@ -86,24 +86,24 @@ export class GrpcChannel implements Channel {
       signal,
     }: Pick<OutgoingCall, 'request' | 'deadline' | 'signal'> & { metadata: Metadata },
   ): Promise<unknown> {
-    const { client, end } = this.#client.begin();
     return new Promise((resolve, reject) => {
-      const cancel = (): void => sent.cancel();
-      const onAnswer = (error: ServiceError | null, response?: unknown): void => {
-        end(error, sent.getPeer());
-        signal?.removeEventListener('abort', cancel);
-        if (error === null) resolve(response);
-        else reject(error);
-      };
-      const sent = client.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        request,
-        metadata,
-        { deadline },
-        onAnswer,
+      const sent = this.#client.call((client, onEnd) =>
+        client.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          metadata,
+          { deadline },
+          (failure, response) => {
+            const error = onEnd(failure);
+            signal?.removeEventListener('abort', cancel);
+            if (error === null) resolve(response);
+            else reject(error);
+          },
+        ),
       );
+      const cancel = (): void => sent.cancel();
       signal?.addEventListener('abort', cancel, { once: true });
     });
   }

@@ -1,17 +1,42 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { credentials, status, type Client, type ClientOptions, type ServiceError } from '@grpc/grpc-js';
+import { OpenList } from '@gatehouse/kit/open-list';
+import {
+  credentials,
+  status,
+  type Client,
+  type ClientOptions,
+  type ClientUnaryCall,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import type { StubClass } from './channel.ts';
-import { isAnswer } from './errors.ts';
+import { connectionDropped, isAnswer } from './errors.ts';
+import { isHostGone } from './gone-host.ts';
 
-/** A renewal looks up the name of the peer and connects again, so it must be rare. */
+/** A renewal looks up the name of the peer and connects again, so it must be rare; so must a look for a host. */
 const renewalEveryMs = 10_000;
-/** Addresses whose last answers are remembered. */
+/** Addresses whose times are remembered. */
 const maxAddresses = 1_000;
+
+interface OpenCall {
+  /** Its address is known once the server has sent anything, as it does for each call that lasts. */
+  sent: ClientUnaryCall;
+  beganAt: number;
+  /** Whether it was cancelled because its host is gone. */
+  isCut: boolean;
+}
+
+export interface RenewedClientOptions {
+  target: string;
+  options: ClientOptions;
+  everyMs?: number;
+  isGone?: (address: string) => Promise<boolean>;
+}
 
 /**
  * A client of a peer that gets new connections after a call to an address that has answered no call since it began: the
  * host of a replica may be gone without closing its connections. One slow call among others renews nothing. The old
- * connections stay until their calls have ended.
+ * connections stay until their calls have ended. If the host doesn't answer an attempt to connect either, its calls end
+ * as when a connection is lost.
  *
  * gRPC's keepalive pings would find such a host too, but Node sends no ping on a connection that its server is
  * closing for its age, and grpc-js then cuts all calls on it (grpc-node #3068).
@@ -27,42 +52,60 @@ export class RenewedClient {
   readonly #calls = new Map<Client, number>();
   /** When an address of a replica has last answered. */
   readonly #answeredAt = new Map<string, number>();
+  readonly #open = new OpenList<OpenCall>();
+  /** When the host of an address was last looked for. */
+  readonly #lookedAt = new Map<string, number>();
+  readonly #isGone: (address: string) => Promise<boolean>;
 
   constructor(
     Stub: StubClass<Client>,
-    {
-      target,
-      options,
-      everyMs = renewalEveryMs,
-    }: { target: string; options: ClientOptions; everyMs?: number },
+    { target, options, everyMs = renewalEveryMs, isGone = isHostGone }: RenewedClientOptions,
   ) {
+    this.#isGone = isGone;
     this.#Stub = Stub;
     this.#target = target;
     // Without a pool of its own, a new client would use the connections of the one before.
     this.#options = { ...options, 'grpc.use_local_subchannel_pool': 1 };
     this.#everyMs = everyMs;
-    this.#current = this.#open();
+    this.#current = this.#connect();
   }
 
   get current(): Client {
     return this.#current;
   }
 
-  /** The client for one call, and a function to run with the call's error, or null, and its address when it has ended. */
-  begin(): { client: Client; end: (error: ServiceError | null, address: string) => void } {
+  /**
+   * Makes one call with `start`. Its callback returns the error that the call has ended with; null if it has a response.
+   */
+  call(
+    start: (client: Client, onEnd: (error: ServiceError | null) => ServiceError | null) => ClientUnaryCall,
+  ) {
     const client = this.#current;
     const beganAt = monotonicMs();
     this.#calls.set(client, (this.#calls.get(client) ?? 0) + 1);
-    const end = (error: ServiceError | null, address: string): void => {
-      const left = (this.#calls.get(client) ?? 1) - 1;
-      if (left > 0) this.#calls.set(client, left);
-      else this.#calls.delete(client);
-      if (error === null || isAnswer(error)) this.#noteAnswer(address);
-      else if (error.code === status.DEADLINE_EXCEEDED && client === this.#current)
-        this.#renewUnlessAnswered(address, beganAt);
-      if (left === 0 && client !== this.#current) client.close();
-    };
-    return { client, end };
+    const sent = start(client, (error) => {
+      remove();
+      this.#end(error, { client, address: sent.getPeer(), beganAt });
+      return call.isCut && error !== null ? connectionDropped(error) : error;
+    });
+    const call: OpenCall = { sent, beganAt, isCut: false };
+    const remove = this.#open.add(call);
+    return sent;
+  }
+
+  #end(
+    error: ServiceError | null,
+    { client, address, beganAt }: { client: Client; address: string; beganAt: number },
+  ): void {
+    const left = (this.#calls.get(client) ?? 1) - 1;
+    if (left > 0) this.#calls.set(client, left);
+    else this.#calls.delete(client);
+    if (error === null || isAnswer(error)) noteTime(this.#answeredAt, address);
+    else if (error.code === status.DEADLINE_EXCEEDED && !this.#hasAnswered(address, beganAt)) {
+      if (client === this.#current) this.#renew();
+      void this.#cutIfGone(address, beganAt);
+    }
+    if (left === 0 && client !== this.#current) client.close();
   }
 
   /** Calls under way on old connections end with these. */
@@ -70,22 +113,39 @@ export class RenewedClient {
     for (const client of new Set([...this.#calls.keys(), this.#current])) client.close();
   }
 
-  #open(): Client {
+  #connect(): Client {
     return new this.#Stub(this.#target, credentials.createInsecure(), this.#options);
   }
 
-  #noteAnswer(address: string): void {
-    if (this.#answeredAt.size >= maxAddresses) this.#answeredAt.clear();
-    this.#answeredAt.set(address, monotonicMs());
+  #hasAnswered(address: string, since: number): boolean {
+    return (this.#answeredAt.get(address) ?? -Infinity) >= since;
   }
 
-  #renewUnlessAnswered(address: string, since: number): void {
-    if ((this.#answeredAt.get(address) ?? -Infinity) >= since) return;
+  #renew(): void {
     if (monotonicMs() - this.#openedAt < this.#everyMs) return;
     const old = this.#current;
-    this.#current = this.#open();
+    this.#current = this.#connect();
     this.#openedAt = monotonicMs();
     // Its last call has ended already.
     if (!this.#calls.has(old)) old.close();
   }
+
+  /** Ends the calls under way at an address that has answered nothing since a time, if its host is gone. */
+  async #cutIfGone(address: string, since: number): Promise<void> {
+    const now = monotonicMs();
+    if (now - (this.#lookedAt.get(address) ?? -Infinity) < this.#everyMs) return;
+    noteTime(this.#lookedAt, address);
+    const calls = (): OpenCall[] =>
+      [...this.#open].filter(({ sent, beganAt }) => beganAt < now && sent.getPeer() === address);
+    if (calls().length === 0 || !(await this.#isGone(address)) || this.#hasAnswered(address, since)) return;
+    for (const call of calls()) {
+      call.isCut = true;
+      call.sent.cancel();
+    }
+  }
+}
+
+function noteTime(times: Map<string, number>, address: string): void {
+  if (times.size >= maxAddresses) times.clear();
+  times.set(address, monotonicMs());
 }

@@ -1,7 +1,7 @@
 import { assertionHeader, type Verifier } from '@gatehouse/identity/verifier';
 import { AppError } from '@gatehouse/kit/errors';
-import type { Metadata } from '@grpc/grpc-js';
 import {
+  Metadata,
   Server,
   ServerCredentials,
   type sendUnaryData,
@@ -29,6 +29,8 @@ export interface GrpcServerOptions extends RpcRunnerOptions {
  */
 const connectionAgeMs = 30_000;
 const rotateMs = 2_000;
+/** A call that lasts longer sends the begin of its answer: grpc-js knows the address of a call only from then on. */
+const beginsAfterMs = 500;
 
 export class GrpcServer {
   readonly #server: Server;
@@ -107,6 +109,7 @@ export class GrpcServer {
       callback: sendUnaryData<unknown>,
     ): Promise<void> => {
       const { metadata } = call;
+      const timer = setTimeout(() => call.sendMetadata(new Metadata()), beginsAfterMs);
       const outcome = await this.#runner.run(named, {
         request: call.request,
         caller: () => callerOf(metadata, verifier, service),
@@ -116,6 +119,7 @@ export class GrpcServer {
         deadline: Number(call.getDeadline()),
         signal: signalOf(call),
       });
+      clearTimeout(timer);
       if ('failed' in outcome) callback(outcome.failed);
       else callback(null, outcome.response);
     };

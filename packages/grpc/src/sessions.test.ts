@@ -8,8 +8,9 @@ import { TenantServiceClient, TenantServiceService } from '@gatehouse/proto/tena
 import { eventually } from '@gatehouse/test/eventually';
 import { testIdentity, type TestIdentity } from '@gatehouse/test/identity';
 import { tenantRpcs, tenantSettings } from '@gatehouse/test/tenant-rpcs';
-import { Metadata, status } from '@grpc/grpc-js';
+import { Metadata, status, type ClientUnaryCall } from '@grpc/grpc-js';
 import { Peer } from './client.ts';
+import { isLost } from './errors.ts';
 import { callerTokenKey } from './metadata.ts';
 import { RenewedClient } from './renewed-client.ts';
 import { GrpcServer } from './server.ts';
@@ -128,42 +129,56 @@ async function silentAtFirst(port: number): Promise<{ port: number; connections:
   return { port: (proxy.address() as AddressInfo).port, connections: () => connections };
 }
 
+const inTurn = { 'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }) };
+
 /** A client whose calls have these deadlines; each resolves with the status that it ends with. */
-function renewedClient(port: number): {
+function renewedClient(
+  ports: number[],
+  isGone?: (address: string) => Promise<boolean>,
+): {
   client: RenewedClient;
   call: (deadlineMs: number, tenantId?: string) => Promise<status>;
+  /** The addresses of the calls. */
+  peers: () => string[];
 } {
-  const target = `ipv4:127.0.0.1:${port}`;
-  const client = new RenewedClient(TenantServiceClient, { target, options: {}, everyMs: 0 });
+  const target = `ipv4:${ports.map((port) => `127.0.0.1:${port}`).join(',')}`;
+  const client = new RenewedClient(TenantServiceClient, {
+    ...{ target, options: inTurn, everyMs: 0 },
+    ...(isGone !== undefined && { isGone }),
+  });
   running.push({ stop: () => client.close() });
+  const sent: ClientUnaryCall[] = [];
   const call = async (deadlineMs: number, tenantId = '1'): Promise<status> => {
     const token = await (await identity.signer('chat')).serviceToken('tenant');
-    const { client: stub, end } = client.begin();
     const { path, requestSerialize, responseDeserialize } = TenantServiceService.getTenantSettings;
     const metadata = new Metadata();
     metadata.set(callerTokenKey, token);
     return new Promise((resolve) => {
-      const sent = stub.makeUnaryRequest(
-        path,
-        requestSerialize,
-        responseDeserialize,
-        { tenantId },
-        metadata,
-        { deadline: Date.now() + deadlineMs },
-        (error) => {
-          end(error, sent.getPeer());
-          resolve(error?.code ?? status.OK);
-        },
+      const made = client.call((stub, onEnd) =>
+        stub.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          { tenantId },
+          metadata,
+          { deadline: Date.now() + deadlineMs },
+          (failure) => {
+            const error = onEnd(failure);
+            if (error?.code === status.UNAVAILABLE) expect(isLost(error)).toBe(true);
+            resolve(error?.code ?? status.OK);
+          },
+        ),
       );
+      sent.push(made);
     });
   };
-  return { client, call };
+  return { client, call, peers: () => sent.map((each) => each.getPeer()) };
 }
 
 it('a call without an answer leads to new connections, and old ones end with their calls', async () => {
   const { port } = await serve();
   const proxy = await silentAtFirst(port);
-  const { client, call } = renewedClient(proxy.port);
+  const { client, call } = renewedClient([proxy.port]);
   const first = client.current;
   const slow = call(3_000);
   expect(await call(500)).toBe(status.DEADLINE_EXCEEDED);
@@ -175,9 +190,72 @@ it('a call without an answer leads to new connections, and old ones end with the
   expect(await call(10_000)).toBe(status.OK);
 });
 
+/** Passes connections on, until those that are open fall silent. */
+async function silentLater(port: number): Promise<{ port: number; fallSilent: () => void }> {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const proxy: Server = createServer((socket) => {
+    const upstream = connect(port, '127.0.0.1').on('error', () => undefined);
+    pairs.add([socket.on('error', () => undefined), upstream]);
+    socket.pipe(upstream).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  running.push({
+    stop: () => {
+      for (const socket of [...pairs].flat()) socket.destroy();
+      proxy.close();
+    },
+  });
+  const fallSilent = (): void => {
+    for (const socket of [...pairs].flat()) socket.unpipe().resume();
+  };
+  return { port: (proxy.address() as AddressInfo).port, fallSilent };
+}
+
+it.each([
+  [true, status.UNAVAILABLE],
+  [false, status.DEADLINE_EXCEEDED],
+])(
+  'calls under way at a host that has fallen silent end early if it is gone, and no others: %s',
+  async (isGone, end) => {
+    const [silent, alive] = [await serve(), await serve()];
+    const proxy = await silentLater(silent.port);
+    const looked: string[] = [];
+    const { call, peers } = renewedClient([proxy.port, alive.port], (address) => {
+      looked.push(address);
+      return Promise.resolve(isGone);
+    });
+    await eventually(async () => {
+      await call(10_000);
+      expect([silent.begun(), alive.begun()]).not.toContain(0);
+    });
+    const before = peers().length;
+    const slow = [call(5_000, '3000'), call(5_000, '3000')];
+    // In turn at both, which have sent that they begin to answer.
+    const ports = [proxy.port, alive.port].map((port) => `127.0.0.1:${port}`);
+    await eventually(() => expect(peers().slice(before).sort()).toEqual(ports.sort()));
+    proxy.fallSilent();
+    const short = await Promise.all([call(500), call(500)]);
+    expect(short.sort()).toEqual([status.OK, status.DEADLINE_EXCEEDED]);
+    expect((await Promise.all(slow)).sort((one, other) => one - other)).toEqual([status.OK, end]);
+    expect(looked).toContain(`127.0.0.1:${proxy.port}`);
+    expect(looked).not.toContain(`127.0.0.1:${alive.port}`);
+  },
+);
+
+it('calls at an address that has answered meanwhile are not cut', async () => {
+  const { port } = await serve();
+  const gone = Promise.withResolvers<boolean>();
+  const { call } = renewedClient([port], () => gone.promise);
+  const slow = call(10_000, '2000');
+  expect(await call(500, '60000')).toBe(status.DEADLINE_EXCEEDED);
+  expect(await call(10_000)).toBe(status.OK);
+  gone.resolve(true);
+  expect(await slow).toBe(status.OK);
+});
+
 it('a slow call leads to no new connections where others are answered meanwhile', async () => {
   const { port } = await serve();
-  const { client, call } = renewedClient(port);
+  const { client, call } = renewedClient([port]);
   const first = client.current;
   const slow = call(1_000, '60000');
   expect(await call(10_000)).toBe(status.OK);
