@@ -10,7 +10,6 @@ import { createIngest } from './ingest/create-ingest.ts';
 import { createRetention } from './retention/create-retention.ts';
 import type { RetentionTimes } from './retention/retention-job.ts';
 import { createSettling } from './settling/create-settling.ts';
-import type { SettlingTimes } from './settling/settling-job.ts';
 import { createTraces } from './traces/create-traces.ts';
 import { createUsage } from './usage/create-usage.ts';
 import { exportConnections } from './usage/export-handlers.ts';
@@ -20,8 +19,6 @@ import { usageLagSeconds } from './usage/usage-store.ts';
 export interface AnalyticsOverrides extends ShellOverrides {
   /** The schedule of the deletion of expired traces. */
   retentionTimes?: Partial<RetentionTimes>;
-  /** The schedule of the sums of days. */
-  settlingTimes?: Partial<SettlingTimes>;
   /** How long a deletion of a user is not complete, since events may be written late. */
   forgetSettleMs?: number;
 }
@@ -55,7 +52,7 @@ export async function createService(
   const retention = createRetention(shell, { config, system, times: overrides.retentionTimes });
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { system, summaries, exports });
-  const settling = createSettling(shell, { config, system, times: overrides.settlingTimes });
+  const settling = createSettling(shell, { config, system });
   const ingest = createIngest(shell, { config, system });
   const folding = createFolding(shell, { system, stored: () => ingest.stored });
   const { parts, ...served } = joined([traces, retention, forgetting, usage, settling, folding]);

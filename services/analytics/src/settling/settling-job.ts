@@ -20,24 +20,19 @@ import {
   type TenantDay,
 } from './settling-system-store.ts';
 
-export interface SettlingTimes {
-  /** The longest time from one round to the next, and to the first; the shortest is half of it. */
-  everyMs: number;
-  /** The same after an outage of the database. */
-  retryMs: number;
-}
-
 export interface SettlingOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
   zones: Pick<TenantZones, 'zoneOf'>;
   log: Logger;
   registry: Registry;
-  times?: Partial<SettlingTimes> | undefined;
   sizes?: Partial<SettledSizes> | undefined;
 }
 
-const defaultTimes: SettlingTimes = { everyMs: 60_000, retryMs: 10 * 60_000 };
+/** The longest time from one round to the next, and to the first; the shortest is half of it. */
+const everyMs = 60_000;
+/** The same after an outage of the database. */
+const retryMs = 10 * 60_000;
 const defaultSizes: SettledSizes = { least: 500, most: 50_000 };
 /** Pause between two parts, so that other writers get the disk. */
 const pauseMs = 20;
@@ -48,7 +43,6 @@ const pauseMs = 20;
  */
 export class Settling {
   readonly #options: SettlingOptions;
-  readonly #times: SettlingTimes;
   readonly #sizes: SettledSizes;
   readonly #days: Counter<'outcome'>;
   readonly #loop = new BackgroundLoop(() => this.#round());
@@ -57,7 +51,6 @@ export class Settling {
 
   constructor(options: SettlingOptions) {
     this.#options = options;
-    this.#times = { ...defaultTimes, ...options.times };
     this.#sizes = { ...defaultSizes, ...options.sizes };
     this.#days = new Counter({
       name: 'gatehouse_settled_days_total',
@@ -69,7 +62,7 @@ export class Settling {
   }
 
   start(): void {
-    this.#loop.start(jittered(this.#times.everyMs));
+    this.#loop.start(jittered(everyMs));
   }
 
   async stop(): Promise<void> {
@@ -147,11 +140,11 @@ export class Settling {
   async #round(): Promise<number> {
     try {
       await this.settle();
-      return jittered(this.#times.everyMs);
+      return jittered(everyMs);
     } catch (error) {
       if (!this.#loop.signal.aborted)
         this.#options.log.warn({ err: error }, 'failed to add up days; retrying');
-      return jittered(this.#times.retryMs);
+      return jittered(retryMs);
     }
   }
 }

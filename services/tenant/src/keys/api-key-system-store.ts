@@ -1,31 +1,18 @@
-import type { Role, Scope } from '@gatehouse/contract/scopes';
-import type { TenantStatus } from '@gatehouse/contract/tenants';
+import type { Role } from '@gatehouse/contract/scopes';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { withTransaction, type Changed, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import type { RaiseAlert } from '@gatehouse/shell/published-alerts';
 import type { ApiKey, ApiKeyStatus, NewApiKey } from './api-key.ts';
-import type { Credentials } from './authentication.ts';
+import type { FoundKey } from './authentication.ts';
 import type { PageRequest } from '@gatehouse/kit/page';
 import { apiKeyColumns, insertApiKey, revokeApiKey } from './api-key-statements.ts';
 
-/** A key as `Authenticate` needs it: the values to verify, and those of the answer. */
-export interface KeyToAuthenticate extends Credentials {
-  id: string;
+/** A key as `Authenticate` needs it. */
+export interface KeyToAuthenticate extends FoundKey {
   keyId: string;
-  name: string;
-  tenantId: string | null;
-  tenantSlug: string | null;
-  tenantStatus: TenantStatus | null;
-  role: Role;
-  scopes: readonly Scope[];
-  userId: string | null;
-  /** The key whose session confirmed it, where it was made for a command line. */
-  confirmedBy: string | null;
   /** Whether the present secret was used since the last renewal. */
   secretUsed: boolean;
-  /** Whether the last noted use is more than an hour ago. */
-  lastUseIsStale: boolean;
 }
 
 export interface ApiKeyFilter extends PageRequest {

@@ -1,4 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Role, Scope } from '@gatehouse/contract/scopes';
+import type { TenantStatus } from '@gatehouse/contract/tenants';
 
 /** The stored values that a key is verified against. The database compares the times. */
 export interface Credentials {
@@ -9,6 +11,22 @@ export interface Credentials {
   expiresAt: Date | null;
   revoked: boolean;
   expired: boolean;
+}
+
+/** A key as it is found by the public half of its text, with the status of its tenant. */
+export interface FoundKey extends Credentials {
+  id: string;
+  name: string;
+  tenantId: string | null;
+  tenantSlug: string | null;
+  tenantStatus: TenantStatus | null;
+  role: Role;
+  scopes: readonly Scope[];
+  userId: string | null;
+  /** The key whose session confirmed it, where it was made for a command line. */
+  confirmedBy: string | null;
+  /** Whether the last noted use is more than an hour ago. */
+  lastUseIsStale: boolean;
 }
 
 export type Verdict = 'accepted' | 'unknown' | 'revoked' | 'expired';

@@ -1,30 +1,13 @@
-import type { Role, Scope } from '@gatehouse/contract/scopes';
-import type { TenantStatus } from '@gatehouse/contract/tenants';
 import { parseKeyText } from '@gatehouse/identity/key-text';
 import { assertTenantActive } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { newRandomToken, tokenSha256 } from '@gatehouse/kit/random-token';
-import { judge, type Credentials } from '../keys/authentication.ts';
+import { judge, type FoundKey } from '../keys/authentication.ts';
 import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, NamedSession, NewSession, Session } from './session.ts';
 
-/** A key that somebody logs in with. */
-export interface LoginKey extends Credentials {
-  id: string;
-  name: string;
-  tenantId: string | null;
-  tenantSlug: string | null;
-  tenantStatus: TenantStatus | null;
-  role: Role;
-  scopes: readonly Scope[];
-  userId: string | null;
-  /** The key whose session confirmed it, where it was made for a command line. */
-  confirmedBy: string | null;
-  lastUseIsStale: boolean;
-}
-
 /** A valid key, with the hash of the secret that was given. */
-export type AcceptedKey = LoginKey & { givenSecretSha256: Buffer };
+export type AcceptedKey = FoundKey & { givenSecretSha256: Buffer };
 
 export interface OpenedSession {
   session: NamedSession;
@@ -33,7 +16,7 @@ export interface OpenedSession {
 
 export interface KeyLoginDependencies {
   /** Finds a key by the public half of its text. */
-  findKey: (keyId: string) => Promise<LoginKey | null>;
+  findKey: (keyId: string) => Promise<FoundKey | null>;
   noteUse: (id: string) => void;
   openSession: (session: NewSession, from: From) => Promise<Session>;
 }
