@@ -54,12 +54,9 @@ export class IssuerLogouts {
 
   /** Ends the sessions that a logout token names, once. Throws {@link IssuerError}. */
   async end(issuer: Issuer, token: string, from: From): Promise<void> {
-    const { endSessions, revocations, secrets } = this.#options;
+    const { endSessions, revocations } = this.#options;
     const closed = await endSessions(await issuer.verifyLogout(token), from);
     if (closed === null) throw new IssuerError('refused', 'The token was used before.');
-    // Some issuers leave tokens for offline access in place (OpenID Connect Back-Channel Logout, 2.7).
-    for (const { refreshToken, ...login } of closed)
-      if (refreshToken !== null)
-        revocations.revokeLate(issuer, login, secrets.open(login.id, 'refresh_token', refreshToken));
+    revocations.begin(issuer);
   }
 }

@@ -2,7 +2,7 @@ import { Counter, type Registry } from '@gatehouse/kit/metrics';
 
 /** Failed: the issuer gave no answer about the person. */
 export type LookOutcome = 'confirmed' | 'refused' | 'failed';
-/** Skipped: the issuer takes none, or the person is logged in elsewhere. A failed one is tried again. */
+/** Skipped: the issuer takes none. A failed one is tried again. */
 export type RevocationOutcome = 'revoked' | 'failed' | 'skipped';
 
 const lookOutcomes: readonly LookOutcome[] = ['confirmed', 'refused', 'failed'];

@@ -3,7 +3,7 @@ import { hasItsKey } from '../keys/api-key-statements.ts';
 import type { Person } from '../keys/api-key.ts';
 import { boundOwnKeys } from './login-statements.ts';
 import { groupsHours, lookMinutes, type LoginToLookAt } from './login.ts';
-import type { DroppedLogin } from './token-revocations.ts';
+import { insertRevocations } from './token-revocation-system-store.ts';
 
 /** Whether programs have valid keys of the person of a login. */
 const programsNeedIt = `exists (
@@ -31,39 +31,44 @@ export class LoginLookSystemStore {
     this.#ownKeySeconds = ownKeySeconds;
   }
 
-  /** Claims logins that are due. One that is not in use is due no more. */
+  /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
   async claim(issuer: string, limit: number): Promise<LoginToLookAt[]> {
     const { rows } = await this.#pool.query<LoginToLookAt>(
-      `update tenant.logins set looks = looks + 1,
-         look_at = case
-           when ${hasSession} or ${isNeededByPrograms}
-           then now() + make_interval(mins => $3) end
-       where id = any(array(
-         select id from tenant.logins where issuer = $1 and look_at <= now()
-         order by look_at limit $2 for update skip locked))
-       returning id, iss, sub, refresh_token as "refreshToken", looks, look_at is not null as "isInUse",
+      `with claimed as (
+         update tenant.logins set looks = looks + 1,
+           look_at = case
+             when ${hasSession} or ${isNeededByPrograms}
+             then now() + make_interval(mins => $3) end
+         where id = any(array(
+           select id from tenant.logins where issuer = $1 and look_at <= now()
+           order by look_at limit $2 for update skip locked))
+         returning id, issuer, iss, sub, refresh_token, looks, look_at, looked_at, groups_read_at),
+       revoked as (${insertRevocations('(select id, issuer, iss, sub, refresh_token from claimed where look_at is null)')})
+       select id, iss, sub, refresh_token as "refreshToken", looks, look_at is not null as "isInUse",
          looked_at < now() - make_interval(mins => $4) as "isOverdue",
-         groups_read_at < now() - make_interval(hours => $5) as "hasOldGroups"`,
+         groups_read_at < now() - make_interval(hours => $5) as "hasOldGroups"
+       from claimed`,
       [issuer, limit, lookMinutes.claim, lookMinutes.grace, groupsHours],
     );
     return rows;
   }
 
   /**
-   * Ends the looks at a login that is not in use, once. A look under way is void. Without its refresh token if the person
-   * has another login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
+   * Ends the looks at a login that is not in use, once; its token waits to be revoked. A look under way is void. Returns
+   * the name of the issuer.
    */
-  async drop(id: string): Promise<DroppedLogin | null> {
-    const { rows } = await this.#pool.query<DroppedLogin>(
-      `update tenant.logins set look_at = null, looks = looks + 1
-       where id = $1 and look_at is not null and refresh_token is not null
-         and not (${hasSession} or ${isNeededByPrograms})
-       returning id, issuer, iss, sub, case when not exists (select from tenant.logins other
-         where other.iss = logins.iss and other.sub = logins.sub and other.id <> logins.id
-           and other.look_at is not null) then refresh_token end as "refreshToken"`,
+  async drop(id: string): Promise<string | null> {
+    const { rows } = await this.#pool.query<{ issuer: string }>(
+      `with dropped as (
+         update tenant.logins set look_at = null, looks = looks + 1
+         where id = $1 and look_at is not null and refresh_token is not null
+           and not (${hasSession} or ${isNeededByPrograms})
+         returning id, issuer, iss, sub, refresh_token),
+       revoked as (${insertRevocations('dropped')})
+       select issuer from dropped`,
       [id],
     );
-    return rows[0] ?? null;
+    return rows[0]?.issuer ?? null;
   }
 
   /** False if the claim is void. */
@@ -125,15 +130,18 @@ export class LoginLookSystemStore {
 
   /**
    * Ends the looks at logins whose sessions have ended, and bounds the own keys of people who have no other login. A look
-   * under way is void.
+   * under way is void. Tokens that the issuer still takes wait to be revoked.
    */
-  async endLooks(ids: readonly string[]): Promise<void> {
+  async endLooks(ids: readonly string[], { revokes }: { revokes: boolean }): Promise<void> {
     await withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<Person>(
-        `update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
-           select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))
-         returning iss, sub`,
-        [ids],
+        `with ended as (
+           update tenant.logins set look_at = null, looks = looks + 1 where id = any(array(
+             select id from tenant.logins where id = any($1::uuid[]) order by id for no key update))
+           returning id, issuer, iss, sub, refresh_token),
+         revoked as (${insertRevocations('(select id, issuer, iss, sub, refresh_token from ended where $2::boolean)')})
+         select iss, sub from ended`,
+        [ids, revokes],
       );
       await boundOwnKeys(db, rows, this.#ownKeySeconds);
     });

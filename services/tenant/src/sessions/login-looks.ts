@@ -26,8 +26,8 @@ export interface LoginLooksDependencies {
     /** Logins under looks that the issuer has not confirmed for longer than the grace. */
     findOverdue: (issuer: string, limit: number) => Promise<string[]>;
     isConfirmedElsewhere: (login: LoginToLookAt) => Promise<boolean>;
-    /** Ends the looks at logins. */
-    endLooks: (ids: readonly string[]) => Promise<void>;
+    /** Ends the looks at logins. `revokes`: whether their tokens wait to be revoked. */
+    endLooks: (ids: readonly string[], options: { revokes: boolean }) => Promise<void>;
     /** The names of issuers that logins have. */
     findIssuers: () => Promise<string[]>;
   };
@@ -90,23 +90,12 @@ export class LoginLooks {
   async #round(issuer: Issuer): Promise<boolean> {
     const { name } = issuer.settings;
     const claimed = await this.#options.logins.claim(name, atOnce);
-    for (const login of claimed) if (!login.isInUse) this.#revoke(issuer, login);
     const inUse = claimed.filter(({ isInUse }) => isInUse);
+    if (inUse.length < claimed.length) this.#options.revocations.begin(issuer);
     const looked = await Promise.all(inUse.map((login) => this.#look(issuer, login)));
     // One login may fail for a reason of its own, and then ends alone.
     const isAway = looked.length > 0 && !looked.includes(true);
     return isAway ? this.#endOverdue(name) : claimed.length === atOnce;
-  }
-
-  /** Revokes the token of a login whose sessions have ended, in whatever way. */
-  #revoke(issuer: Issuer, login: LoginToLookAt): void {
-    const { secrets, revocations, log } = this.#options;
-    try {
-      const token = secrets.open(login.id, 'refresh_token', login.refreshToken);
-      revocations.revokeLate(issuer, login, token);
-    } catch (error) {
-      log.warn({ err: error, login: login.id }, 'failed to revoke the refresh token of a login');
-    }
   }
 
   /** False for a look that failed and says nothing about the person. It is due again when the claim ends. */
@@ -142,9 +131,9 @@ export class LoginLooks {
     if (!(await logins.isClaimed(login))) return;
     await endSessions([login.id]);
     if (!(await logins.isConfirmedElsewhere(login))) await revokeKeys({ iss: login.iss, sub: login.sub });
-    await logins.endLooks([login.id]);
-    // The issuer still takes it: its ID token was refused here.
-    if (renewed !== null) revocations.revokeLate(issuer, login, renewed.refreshToken);
+    // The issuer still takes a token that it has renewed: its ID token was refused here.
+    await logins.endLooks([login.id], { revokes: renewed !== null });
+    revocations.begin(issuer);
   }
 
   /** Gets new tokens, and stores what the next look needs. Null if a logout came first. */
@@ -181,7 +170,7 @@ export class LoginLooks {
 
   /** Goes on with the groups that were read last, as long as they may count. */
   async #keepLast(issuer: Issuer, login: LoginToLookAt, problem: UnreadGroups): Promise<void> {
-    const { logins, reportUnread, endSessions, log } = this.#options;
+    const { logins, reportUnread, endSessions, revocations, log } = this.#options;
     const { name } = issuer.settings;
     log.warn(
       { issuer: name, login: login.id, problem: problem.kind },
@@ -191,7 +180,8 @@ export class LoginLooks {
     await reportUnread(name, problem);
     if (!login.hasOldGroups) return;
     await endSessions([login.id]);
-    await logins.endLooks([login.id]);
+    await logins.endLooks([login.id], { revokes: true });
+    revocations.begin(issuer);
   }
 
   async #endOfGone(): Promise<boolean> {
@@ -214,6 +204,6 @@ export class LoginLooks {
     const { logins, endSessions, log } = this.#options;
     log.warn({ issuer, logins: overdue.length }, 'ended sessions of an issuer that is away');
     await endSessions(overdue);
-    await logins.endLooks(overdue);
+    await logins.endLooks(overdue, { revokes: true });
   }
 }

@@ -2,6 +2,7 @@ import type { Queryable } from '@gatehouse/pg/pool';
 import type { IssuerLogout } from '../issuers/logout-token.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { ClosedLogin } from './login.ts';
+import { insertRevocations } from './token-revocation-system-store.ts';
 
 /** Statements that change several logins lock them in the order of their ids; those that delete them wait for none. */
 
@@ -15,21 +16,28 @@ export async function useReport(db: Queryable, sha256: Buffer): Promise<boolean>
   return rowCount === 1;
 }
 
-const closedColumns = `id, iss, sub, case when look_at is not null then refresh_token end as "refreshToken"`;
-
-/** Ends the choices and looks of the logins that a logout names, as they were; a look under way is void. */
+/**
+ * Ends the choices and looks of the logins that a logout names, and returns their people; a look under way is void. Some
+ * issuers leave tokens for offline access in place (OpenID Connect Back-Channel Logout, 2.7), so these wait to be revoked.
+ */
 export async function closeLogins(db: Queryable, { iss, sub, sid }: IssuerLogout): Promise<ClosedLogin[]> {
   const named = await (sid === null
     ? db.query<ClosedLogin>(
-        `select ${closedColumns} from tenant.logins where iss = $1 and sub = $2 order by id for no key update`,
+        'select id, iss, sub from tenant.logins where iss = $1 and sub = $2 order by id for no key update',
         [iss, sub],
       )
     : db.query<ClosedLogin>(
-        `select ${closedColumns} from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
+        `select id, iss, sub from tenant.logins where iss = $1 and sid = $2 and sub = coalesce($3, sub)
          order by id for no key update`,
         [iss, sid, sub],
       ));
   const ids = named.rows.map(({ id }) => id);
+  await db.query(
+    insertRevocations(
+      '(select id, issuer, iss, sub, refresh_token from tenant.logins where id = any($1::uuid[]) and look_at is not null)',
+    ),
+    [ids],
+  );
   await db.query(
     `update tenant.logins set choice_sha256 = null, look_at = null, looks = looks + 1
      where id = any($1::uuid[])`,

@@ -15,8 +15,8 @@ export interface Login {
   createdAt: Date;
 }
 
-/** A login that a logout has closed; without a refresh token if there was none, or the login was closed before. */
-export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub' | 'refreshToken'>;
+/** A login that a logout has closed. */
+export type ClosedLogin = Pick<Login, 'id' | 'iss' | 'sub'>;
 
 export interface NewLogin extends Omit<Login, 'createdAt'> {
   /** When the browser began it. */

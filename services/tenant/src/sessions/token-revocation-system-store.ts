@@ -1,10 +1,22 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRevocation } from './token-revocations.ts';
 
-/** The most that wait for an issuer, the longest pause between two attempts, and the end of them. */
-export const waitingRevocations = { most: 1_000, pauseMinutes: 180, hours: 24 } as const;
+/**
+ * The most that wait for an issuer, the longest pause between two attempts, the end of attempts, and the days in which a
+ * login of the person, or a program with a key of theirs, may keep the first attempt from being made.
+ */
+export const waitingRevocations = { most: 10_000, pauseMinutes: 180, hours: 24, days: 31 } as const;
 
-/** Revocations at issuers that have failed, and are tried again. */
+/** Inserts a revocation for each row of `logins`, as far as its issuer has places. It is due at once. */
+export function insertRevocations(logins: string): string {
+  return `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at)
+    select gen_random_uuid(), issuer, id, iss, sub, refresh_token, now() from ${logins} as ended
+    where refresh_token is not null and (select count(*) from (
+      select from tenant.token_revocations as other where other.issuer = ended.issuer
+      limit ${waitingRevocations.most}) as waiting) < ${waitingRevocations.most}`;
+}
+
+/** Revocations at issuers that are to be made, or have failed and are tried again. */
 export class TokenRevocationSystemStore {
   readonly #pool: Pool;
 
@@ -13,25 +25,29 @@ export class TokenRevocationSystemStore {
     this.#pool = pool;
   }
 
-  /** Tries it again in a minute. False if too many wait for the issuer. */
-  async add({ id, issuer, loginId, iss, sub, refreshToken }: WaitingRevocation): Promise<boolean> {
+  /** False if too many wait for the issuer. */
+  async add({ issuer, loginId, iss, sub, refreshToken }: Omit<WaitingRevocation, 'id'>): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
-      `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at)
-       select $1::uuid, $2::text, $3::uuid, $4::text, $5::text, $6::bytea, now() + interval '1 minute'
-       where (select count(*) from (
-         select from tenant.token_revocations where issuer = $2 limit $7) as waiting) < $7`,
-      [id, issuer, loginId, iss, sub, refreshToken, waitingRevocations.most],
+      insertRevocations(
+        `(select $1::text as issuer, $2::uuid as id, $3::text as iss, $4::text as sub, $5::bytea as refresh_token)`,
+      ),
+      [issuer, loginId, iss, sub, refreshToken],
     );
     return rowCount === 1;
   }
 
-  /** Claims those of an issuer that are due, until their next attempt: after 1 minute, 2, 4 and so on. */
+  /**
+   * Claims those of an issuer that are due, until their next attempt: after 1 minute, 2, 4 and so on. Not those of people
+   * with a login that is looked at: some issuers revoke all tokens that a person gave to a client, by any of them.
+   */
   async claim(issuer: string, limit: number): Promise<WaitingRevocation[]> {
     const { rows } = await this.#pool.query<WaitingRevocation>(
       `update tenant.token_revocations set attempts = attempts + 1,
          next_at = now() + make_interval(mins => least(2 ^ least(attempts, 20), $3)::integer)
        where id = any(array(
          select id from tenant.token_revocations where issuer = $1 and next_at <= now()
+           and not exists (select from tenant.logins where logins.iss = token_revocations.iss
+             and logins.sub = token_revocations.sub and look_at is not null)
          order by next_at limit $2 for update skip locked))
        returning id, issuer, login_id as "loginId", iss, sub, refresh_token as "refreshToken"`,
       [issuer, limit, waitingRevocations.pauseMinutes],
@@ -43,13 +59,14 @@ export class TokenRevocationSystemStore {
     await this.#pool.query('delete from tenant.token_revocations where id = $1', [id]);
   }
 
-  /** Gives up to `limit` of those up that have waited for a day; returns how many. */
+  /** Gives up to `limit` of those up that were tried for a day, or not at all for a month; returns how many. */
   async deleteOld(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.token_revocations where id = any(array(
          select id from tenant.token_revocations where created_at < now() - make_interval(hours => $2)
+           and (attempts > 0 or created_at < now() - make_interval(days => $3))
          limit $1 for update skip locked))`,
-      [limit, waitingRevocations.hours],
+      [limit, waitingRevocations.hours, waitingRevocations.days],
     );
     return rowCount ?? 0;
   }

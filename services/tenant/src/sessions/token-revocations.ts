@@ -1,16 +1,12 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { Logger } from '@gatehouse/kit/log';
-import { newId } from '@gatehouse/kit/ids';
 import { UnawaitedWork } from '@gatehouse/kit/unawaited-work';
 import { describeFailure, IssuerError } from '../issuers/issuer-error.ts';
 import type { Issuer } from '../issuers/issuer.ts';
 import type { Person } from '../keys/api-key.ts';
 import type { RevocationOutcome } from './issuer-metrics.ts';
 import type { Login, LoginSecrets } from './login.ts';
-
-/** A login that nothing needs any more; without a refresh token where that is not to be revoked. */
-export type DroppedLogin = Pick<Login, 'id' | 'issuer' | 'iss' | 'sub'> & { refreshToken: Buffer | null };
 
 /** A refresh token that its issuer has not revoked yet. It is sealed, as that of its login was. */
 export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'> {
@@ -21,8 +17,8 @@ export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'>
 
 interface WaitingRevocations {
   /** Returns false if too many wait for the issuer. */
-  add(revocation: WaitingRevocation): Promise<boolean>;
-  /** Claims up to `limit` of an issuer that are due. */
+  add(revocation: Omit<WaitingRevocation, 'id'>): Promise<boolean>;
+  /** Claims up to `limit` of an issuer that are due, of people without a login that is looked at. */
   claim(issuer: string, limit: number): Promise<WaitingRevocation[]>;
   remove(id: string): Promise<void>;
 }
@@ -30,11 +26,14 @@ interface WaitingRevocations {
 export interface TokenRevocationsDependencies {
   issuers: ReadonlyMap<string, Issuer>;
   secrets: LoginSecrets;
-  /** Ends the looks at a login; null if there are none, or a session or a program needs them. */
-  drop: (loginId: string) => Promise<DroppedLogin | null>;
+  /**
+   * Ends the looks at a login, whose token waits to be revoked then; returns its issuer. Null if there are none, or a
+   * session or a program needs them.
+   */
+  drop: (loginId: string) => Promise<string | null>;
   /** Whether any login of a person is looked at. */
   isLookedAt: (person: Person) => Promise<boolean>;
-  /** Revocations that have failed. */
+  /** Revocations that are to be made, or have failed. */
   waiting: WaitingRevocations;
   count: (issuer: string, outcome: RevocationOutcome) => void;
   log: Logger;
@@ -48,7 +47,10 @@ const retried = 20;
 
 type LoginOfPerson = Pick<Login, 'id' | 'iss' | 'sub'>;
 
-/** Revokes refresh tokens of people who have logged out (RFC 7009), as far as their issuers take that. */
+/**
+ * Revokes refresh tokens of people who have logged out (RFC 7009), as far as their issuers take that. The statement that
+ * ends the looks at a login stores its token for that, so that no replica that is lost loses one.
+ */
 export class TokenRevocations {
   readonly #options: TokenRevocationsDependencies;
   readonly #queue = new FairQueue(inFlight);
@@ -60,30 +62,41 @@ export class TokenRevocations {
 
   /** Ends the looks at a login, and revokes its token. Returns at once: the person doesn't wait for the issuer. */
   forget(loginId: string): void {
-    this.#begin(loginId, () => this.#forget(loginId));
-  }
-
-  /**
-   * Revokes a token of a login whose looks have ended, because a logout came first or its ID token was refused. Not if
-   * others of its person are looked at. Returns at once.
-   */
-  revokeLate(issuer: Issuer, login: LoginOfPerson, token: string): void {
-    this.#begin(login.id, async () => {
-      const isNeeded = await this.#options.isLookedAt(login);
-      await this.#revoke(issuer, login, isNeeded ? null : token);
+    const { drop, issuers } = this.#options;
+    this.#begin(async () => {
+      const issuer = issuers.get((await drop(loginId)) ?? '');
+      if (issuer !== undefined) await this.retry(issuer);
     });
   }
 
-  /** Tries revocations again that are due, unless their person has logged in meanwhile. True if there may be more. */
+  /** Makes revocations of an issuer that are due. Returns at once. */
+  begin(issuer: Issuer): void {
+    this.#begin(() => this.retry(issuer));
+  }
+
+  /** Revokes a token that no login has: its login was dropped while the issuer sent it. Returns at once. */
+  revokeLate(issuer: Issuer, login: LoginOfPerson, token: string): void {
+    const { waiting, secrets, log } = this.#options;
+    this.#begin(async () => {
+      const { id: loginId, iss, sub } = login;
+      const { name } = issuer.settings;
+      const refreshToken = secrets.seal(loginId, 'refresh_token', token);
+      if (!(await waiting.add({ issuer: name, loginId, iss, sub, refreshToken })))
+        log.warn({ issuer: name, login: loginId }, 'too many revocations of an issuer wait');
+      await this.retry(issuer);
+    });
+  }
+
+  /** Makes revocations that are due. True if there may be more. */
   async retry(issuer: Issuer): Promise<boolean> {
     const { waiting, isLookedAt, secrets, count } = this.#options;
     const { name } = issuer.settings;
     const due = await waiting.claim(name, retried);
     const again = async ({ id, loginId, iss, sub, refreshToken }: WaitingRevocation): Promise<void> => {
+      // The person may have logged in since the claim.
+      if (await isLookedAt({ iss, sub })) return;
       const token = secrets.open(loginId, 'refresh_token', refreshToken);
-      const outcome = (await isLookedAt({ iss, sub }))
-        ? 'skipped'
-        : await this.#outcomeOf(issuer, { id: loginId, iss, sub }, token);
+      const outcome = await this.#outcomeOf(issuer, { id: loginId, iss, sub }, token);
       count(name, outcome);
       if (outcome !== 'failed') await waiting.remove(id);
     };
@@ -95,31 +108,11 @@ export class TokenRevocations {
     return this.#work.stop();
   }
 
-  #begin(loginId: string, work: () => Promise<void>): void {
-    this.#work.begin(work, (error) => {
-      this.#options.log.warn({ err: error, login: loginId }, 'failed to end the looks at a login');
-    });
-  }
-
-  async #forget(loginId: string): Promise<void> {
-    const { drop, issuers, secrets } = this.#options;
-    const login = await drop(loginId);
-    const issuer = issuers.get(login?.issuer ?? '');
-    if (login === null || issuer === undefined) return;
-    const { refreshToken: sealed } = login;
-    await this.#revoke(issuer, login, sealed && secrets.open(loginId, 'refresh_token', sealed));
-  }
-
-  async #revoke(issuer: Issuer, login: LoginOfPerson, token: string | null): Promise<void> {
-    const { id, iss, sub } = login;
-    const { count, waiting, secrets, log } = this.#options;
-    const { name } = issuer.settings;
-    const outcome = token === null ? 'skipped' : await this.#outcomeOf(issuer, login, token);
-    count(name, outcome);
-    if (token === null || outcome !== 'failed') return;
-    const refreshToken = secrets.seal(id, 'refresh_token', token);
-    if (!(await waiting.add({ id: newId(), issuer: name, loginId: id, iss, sub, refreshToken })))
-      log.warn({ issuer: name, login: id }, 'too many revocations of an issuer wait');
+  #begin(work: () => Promise<unknown>): void {
+    this.#work.begin(
+      async () => void (await work()),
+      (error) => this.#options.log.warn({ err: error }, 'failed to revoke refresh tokens'),
+    );
   }
 
   async #outcomeOf(
