@@ -30,16 +30,21 @@ const underWay = new Map<string, CutTexts>();
  * text is in memory once, as its client sent it. Code that needs all of a text gets it by `uncut`.
  */
 export class CutTexts {
-  readonly #key = randomBytes(8).toString('hex');
+  readonly #key: string;
   /** The bytes that a mark stands for. */
   readonly #rests: (readonly Buffer[])[] = [];
-  #short: Buffer = Buffer.alloc(0);
+  #short: Buffer;
+
+  private constructor(key: string, short: Buffer = Buffer.alloc(0)) {
+    this.#key = key;
+    this.#short = short;
+  }
 
   /** `json`: valid JSON. Call `close` in the end. */
   static *of(json: Pieces): Steps<CutTexts> {
-    const texts = new CutTexts();
-    if (json.length <= largeBytes) texts.#short = json.whole;
-    else yield* texts.#cut(json);
+    if (json.length <= largeBytes) return new CutTexts('', json.whole);
+    const texts = new CutTexts(randomBytes(8).toString('hex'));
+    yield* texts.#cut(json);
     underWay.set(texts.#key, texts);
     return texts;
   }
@@ -61,6 +66,7 @@ export class CutTexts {
   /** All of a member of the document that is in JSON; null if it has more bytes than `most`. */
   uncutJson(json: string, most: number): string | null {
     if (json.length > most) return null;
+    if (this.#rests.length === 0) return json;
     const parts = [...partsOf(Buffer.from(json), this.#key)];
     const all = new Pieces(parts.flatMap((part) => ('mark' in part ? this.#restOf(part.mark) : part.bytes)));
     return all.length > most ? null : all.toString();
@@ -68,6 +74,7 @@ export class CutTexts {
 
   /** A document in JSON with everything that its marks stand for. `copied`: bytes that are not shared with the cut document. */
   *restored(written: Buffer): Steps<{ body: Pieces; copied: number }> {
+    if (this.#rests.length === 0) return { body: Pieces.of(written), copied: written.length };
     const all: Buffer[] = [];
     let copied = written.length;
     for (const part of partsOf(written, this.#key)) {
