@@ -62,6 +62,13 @@ export function translatedFailure(failure: ProviderFailure, translation: Transla
   });
 }
 
+/** An error of a call, as the client's API has it if it is a failure. */
+export function ofClient(error: unknown, translation: Translation | null): unknown {
+  return translation !== null && error instanceof ProviderFailure
+    ? translatedFailure(error, translation)
+    : error;
+}
+
 /** The frames of a provider's stream in the client's API. */
 export class TranslatedStream implements ProviderStream {
   readonly #source: ProviderStream;

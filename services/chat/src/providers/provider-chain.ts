@@ -22,10 +22,10 @@ import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
 import {
   hasBegun,
+  ofClient,
   orRefusal,
   meteredOf,
   TranslatedStream,
-  translatedFailure,
   translationFor,
   translatedRequest,
 } from './call-translation.ts';
@@ -380,12 +380,6 @@ interface Calling {
   translation: Translation | null;
   /** The last call that was made. */
   sent?: ProviderCall;
-}
-
-function ofClient(error: unknown, translation: Translation | null): unknown {
-  return translation !== null && error instanceof ProviderFailure
-    ? translatedFailure(error, translation)
-    : error;
 }
 
 /** The failure to report: the later one, or the one by which keys of either may be used sooner. */
