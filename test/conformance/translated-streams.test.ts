@@ -1,10 +1,10 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
-import { answers, eventsOf, facts } from '@gatehouse/service-chat/translation/samples';
-import { translationBetween } from '@gatehouse/service-chat/translation/translation';
-import { chat } from '@gatehouse/service-chat/translation/chat/chat';
-import { messages } from '@gatehouse/service-chat/translation/messages/messages';
-import { frameData } from '@gatehouse/service-chat/wire/sse-frames';
+import { answers, eventsOf, facts } from '../support/translation-samples.ts';
+import { translationBetween } from '@gatehouse/dialects/translation/translation';
+import { chat } from '@gatehouse/dialects/openai-chat/translation';
+import { messages } from '@gatehouse/dialects/anthropic-messages/translation';
+import { frameData } from '@gatehouse/dialects/wire/sse-frames';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { awsStream, chunkFrame, exceptionFrame } from './aws-frames.ts';
+import { awsStream, chunkFrame, exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
 

@@ -1,9 +1,9 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
-import { facts } from '../src/translation/samples.ts';
-import { translationBetween } from '../src/translation/translation.ts';
-import { Pieces } from '../src/wire/pieces.ts';
+import { facts } from '@gatehouse/test/translation-samples';
+import { translationBetween } from '@gatehouse/dialects/translation/translation';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** The effect of what clients may ask for with models of other APIs, by translating a request for each. */
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
-import type { StreamEvent } from '../src/translation/stream-events.ts';
-import { awsStream, exceptionFrame } from './aws-frames.ts';
+import type { StreamEvent } from '@gatehouse/dialects/translation/stream-events';
+import { awsStream, exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
-import { ConverseWriter, eventFrame, readRequest } from './converse-provider.ts';
+import { ConverseWriter, eventFrame, readRequest } from '@gatehouse/test/converse-provider';
 import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
 
 /** Models of Amazon Bedrock by Converse, asked in every dialect. */

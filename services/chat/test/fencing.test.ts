@@ -6,7 +6,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { withTransaction, type Pool } from '@gatehouse/pg/pool';
 import type { EndedRun, StartedRun } from '../src/runs/run-record.ts';
 import type { Attempt } from '../src/runs/run.ts';
-import { noUsage } from '../src/usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { Instance } from '../src/recording/instance-job.ts';
 import { interruptedEnd } from '../src/recording/interrupted.ts';
 import { RunRecorder } from '../src/recording/run-recorder-job.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { estimateTokens, sampleOf } from '../src/usage/token-estimate.ts';
+import { estimateTokens, sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 import { ChatHarness } from './chat-harness.ts';
 
 let harness: ChatHarness;

@@ -4,7 +4,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { makePrincipal } from '@gatehouse/test/identity';
 import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/provider-simulator/simulator';
-import { LargeWork } from '../src/wire/large-work.ts';
+import { LargeWork } from '../src/shared/large-work.ts';
 import { linesOf, sdkFor, uploaded } from './batch-client.ts';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { anthropicFor, messageRequests, withClaude } from './message-batch-client.ts';

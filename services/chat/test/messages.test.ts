@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { dialects } from '../src/dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { ChatHarness, makeAgent } from './chat-harness.ts';
 import { makePassage } from './memory-stand-in.ts';
 import { ScriptedProvider, streamed, whole } from './scripted-provider.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { awsStream, chunkFrame } from './aws-frames.ts';
+import { awsStream, chunkFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, streamed, whole, type ReceivedRequest, type Script } from './scripted-provider.ts';
 import { expectedSignature } from './signature.ts';

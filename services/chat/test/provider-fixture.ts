@@ -6,11 +6,11 @@ import { startProviderSimulator, type ProviderSimulator } from '@gatehouse/test/
 import type { FrameConsumer, ProviderCall, ProviderStream } from '../src/providers/adapter.ts';
 import { Catalogue } from '../src/catalogue/catalogue.ts';
 import { ProviderFailure } from '../src/providers/provider-failure.ts';
-import { frameData } from '../src/wire/sse-frames.ts';
+import { frameData } from '@gatehouse/dialects/wire/sse-frames';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { HttpAdapter } from '../src/providers/http-adapter.ts';
 import { kindOf } from '../src/providers/provider-kinds.ts';
-import { Pieces } from '../src/wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 export const providerKey = 'sk-provider';
 

@@ -4,7 +4,7 @@ import { sumCosts } from '../src/catalogue/price.ts';
 import { Pricing } from '../src/catalogue/pricing.ts';
 import { startedRun, type StartedRun } from '../src/runs/run-record.ts';
 import type { AttemptStart } from '../src/runs/run.ts';
-import { noUsage } from '../src/usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { EndRow, RunHandle, StartRow } from '../src/recording/run-rows.ts';
 
 /** Rows about runs, as the parts of chat write them. */

@@ -4,11 +4,11 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { deploymentsOf, type Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { ofOnePayer } from '../catalogue/payer.ts';
 import { agentRef, modelNotFound, modelTarget, type Choosing, type Target } from '../catalogue/target.ts';
-import type { CompletionRequest, Operation } from '../dialects/dialect.ts';
+import type { CompletionRequest, Operation } from '@gatehouse/dialects/dialect';
 import { mostTokens } from '../limits/bounds.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
-import { sumTools, type FeeTool } from '../usage/fee-tools.ts';
-import type { TokenClass } from '../usage/usage.ts';
+import { sumTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 import type { BatchApiName } from './batch-api.ts';
 
 /** The calls of a batch, as they are priced. */

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import { LargeWork } from '../shared/large-work.ts';
 import { MessageRequests } from './message-requests-http.ts';
 
 it('a large request of a batch has no turn while its signatures are looked up', async () => {

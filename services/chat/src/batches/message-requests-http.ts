@@ -2,8 +2,8 @@ import { parseBody, readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import { isFields } from '@gatehouse/kit/fields';
 import type { Target } from '../catalogue/target.ts';
-import type { Rewrite } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
+import type { Rewrite } from '@gatehouse/dialects/dialect';
+import { dialects } from '@gatehouse/dialects/dialects';
 import {
   elementRanges,
   memberRanges,
@@ -11,9 +11,9 @@ import {
   smallMembers,
   wholeOf,
   type Range,
-} from '../wire/json-parts.ts';
-import { LargeWork } from '../wire/large-work.ts';
-import { Pieces } from '../wire/pieces.ts';
+} from '@gatehouse/dialects/wire/json-parts';
+import { LargeWork } from '../shared/large-work.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import { messagesKind, messagesUrl, RequestSum } from './batch-requests.ts';
 import { CustomIds } from './custom-ids.ts';
 import { noShare, unchanged } from './unchanged-request.ts';

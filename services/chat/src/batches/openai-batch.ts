@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { objectId } from '../shared/object-id.ts';
-import { memberRanges, parsedPart, type Range } from '../wire/json-parts.ts';
+import { memberRanges, parsedPart, type Range } from '@gatehouse/dialects/wire/json-parts';
 import type { ReadResults } from './batch-api.ts';
 import { batchPrefix, filePrefix } from './batch-ids.ts';
 import { outcomes, type Outcome } from './batch-outcomes.ts';

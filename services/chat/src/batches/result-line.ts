@@ -1,4 +1,4 @@
-import { memberRanges, smallMembers, wholeOf, type Range } from '../wire/json-parts.ts';
+import { memberRanges, smallMembers, wholeOf, type Range } from '@gatehouse/dialects/wire/json-parts';
 import type { BatchResult } from './batch-api.ts';
 
 /** Lines of results: objects with the name of a request, and a member with its result. */

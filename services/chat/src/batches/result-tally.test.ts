@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { Pricing } from '../catalogue/pricing.ts';
 import type { ReservedFee } from '../catalogue/kept-price.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { resultIn } from './openai-batch.ts';
 import { ResultTally } from './result-tally.ts';
 

@@ -2,10 +2,10 @@ import type { Line } from '@gatehouse/kit/json-lines';
 import { cappedPico } from '@gatehouse/kit/money';
 import type { ReservedFee } from '../catalogue/kept-price.ts';
 import { chargeAt, costBy, type CallPrice, type Cost, type RunCost } from '../catalogue/price.ts';
-import { NoAnswer, type AnswerFormat, type WholeAnswer } from '../dialects/dialect.ts';
-import { uncountedTools } from '../usage/fee-tools.ts';
-import { estimateTokens } from '../usage/token-estimate.ts';
-import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
+import { NoAnswer, type AnswerFormat, type WholeAnswer } from '@gatehouse/dialects/dialect';
+import { uncountedTools } from '@gatehouse/dialects/usage/fee-tools';
+import { estimateTokens } from '@gatehouse/dialects/usage/token-estimate';
+import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
 import type { BatchResult, ReadResults } from './batch-api.ts';
 import { CustomIds } from './custom-ids.ts';
 

@@ -1,5 +1,5 @@
-import type { Rewrite } from '../dialects/dialect.ts';
-import type { Share } from '../wire/request-text.ts';
+import type { Rewrite } from '@gatehouse/dialects/dialect';
+import type { Share } from '@gatehouse/dialects/wire/request-text';
 
 /** Requests of batches as their providers get them: with the name of the model there. */
 

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { dialects, type ApiName } from '../dialects/dialects.ts';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { affinityOf } from './affinity.ts';
 
 /** The affinity of a request without a session in each API. */

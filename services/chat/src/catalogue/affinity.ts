@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { cacheKey } from '@gatehouse/kit/cache-key';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 
 /** Longer system prompts may be the same in many sessions, so that the end of a text counts, too. */
 const maxChars = 4_096;

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Catalogue } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 
 const catalogue = Catalogue.parse({
   providers: [{ name: 'local', kind: 'openai', base_url: 'http://localhost/v1' }],

@@ -8,7 +8,7 @@ import {
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
-import { billedTools, type TokenClass } from '../usage/usage.ts';
+import { billedTools, type TokenClass } from '@gatehouse/dialects/usage/usage';
 
 /** The price of a model in the operator's catalogue. */
 

@@ -2,7 +2,7 @@ import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import { RecentMap } from '@gatehouse/kit/recent-map';
 import { z } from 'zod';
-import type { UpstreamApi } from '../dialects/dialect.ts';
+import type { UpstreamApi } from '@gatehouse/dialects/dialect';
 import { modelPrice } from './catalogue-price.ts';
 import { knownReasoning } from './known-reasoning.ts';
 import { isNameOrPattern, isPattern, maxNameLength, ModelNames, upstreamBehind } from './model-names.ts';

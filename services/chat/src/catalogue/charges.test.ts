@@ -1,8 +1,14 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { feeToolsIn } from '../usage/fee-tools.ts';
+import { feeToolsIn } from '@gatehouse/dialects/usage/fee-tools';
 import { chargeFor } from '../runs/charge.ts';
-import { billedTools, inputClasses, noUsage, outputClasses, type UsageParts } from '../usage/usage.ts';
+import {
+  billedTools,
+  inputClasses,
+  noUsage,
+  outputClasses,
+  type UsageParts,
+} from '@gatehouse/dialects/usage/usage';
 import { Catalogue, type Model } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { problemsIn, problemsOf } from '../../test/catalogue-problems.ts';
 import { Catalogue, deploymentsOf } from './catalogue.ts';
 import { Pricing } from './pricing.ts';

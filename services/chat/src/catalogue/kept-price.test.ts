@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import { Catalogue } from './catalogue.ts';
 import { parsePrice, priceText } from './kept-price.ts';
 import { costBy } from './price.ts';

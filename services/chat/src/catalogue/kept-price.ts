@@ -1,4 +1,4 @@
-import type { FeeTool } from '../usage/fee-tools.ts';
+import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import type { CallPrice, PriceList, Rates } from './price.ts';
 
 /** Prices as text, for calls that end long after they began: the catalogue and its lists change meanwhile. */

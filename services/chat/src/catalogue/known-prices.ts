@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { calcPrice, ModelPrice } from '@pydantic/genai-prices';
 import { parseRate, type StatedRates } from './price.ts';
-import type { TokenClass } from '../usage/usage.ts';
+import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 
 /** The prices of one model in a public list. It has no prices of service tiers: all are those of the standard one. */
 export interface KnownList {

@@ -3,7 +3,7 @@ import { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { Catalogue } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
 import { modelTarget } from './target.ts';
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 
 const providers = [
   { name: 'acme', kind: 'openai', base_url: 'https://acme.example/v1' },

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Catalogue } from './catalogue.ts';
 import { OperatorPrices, pricesIn } from './operator-prices.ts';
 import { Pricing } from './pricing.ts';
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 
 const read = (value: unknown) => pricesIn({ file: 'prices.json', text: JSON.stringify(value) });
 const price = { input_per_mtok: '1', output_per_mtok: '2' };

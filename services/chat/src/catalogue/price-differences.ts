@@ -3,7 +3,7 @@ import { fieldOf, startsOf, statedAt } from './catalogue-price.ts';
 import type { KnownList, KnownPrices } from './known-prices.ts';
 import type { OperatorPrices, StatedPrice } from './operator-prices.ts';
 import type { StatedRates } from './price.ts';
-import type { TokenClass } from '../usage/usage.ts';
+import type { TokenClass } from '@gatehouse/dialects/usage/usage';
 
 /** The lines that say how an operator's list differs from the public ones, in the order of the file. */
 export function priceDifferences(

@@ -18,7 +18,7 @@ import {
   partsOf,
   type Usage,
   type UsageParts,
-} from '../usage/usage.ts';
+} from '@gatehouse/dialects/usage/usage';
 
 const oneUsd = 10n ** 12n;
 

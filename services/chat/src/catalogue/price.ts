@@ -1,5 +1,5 @@
 import { cappedPico as capped } from '@gatehouse/kit/money';
-import { toTokens } from '../usage/tokens.ts';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import {
   billedTools,
   inputClasses,
@@ -9,7 +9,7 @@ import {
   type TokenClass,
   type ToolCalls,
   type Usage,
-} from '../usage/usage.ts';
+} from '@gatehouse/dialects/usage/usage';
 
 /** Money is integer pico-USD (10^-12 USD). */
 

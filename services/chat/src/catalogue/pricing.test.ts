@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Catalogue, type Model } from './catalogue.ts';
 import { Pricing } from './pricing.ts';
-import { readUsage } from '../usage/usage-reader.ts';
+import { readUsage } from '@gatehouse/dialects/usage/usage-reader';
 import {
   inputClasses,
   noUsage,
@@ -10,7 +10,7 @@ import {
   type TokenClass,
   type Usage,
   type UsageParts,
-} from '../usage/usage.ts';
+} from '@gatehouse/dialects/usage/usage';
 
 const openai = { name: 'openai', kind: 'openai', base_url: 'https://api.openai.com/v1' } as const;
 const local = { name: 'local', kind: 'openai', base_url: 'http://127.0.0.1:9/v1' } as const;

@@ -22,8 +22,8 @@ import {
   type StatedRates,
   type ToolPrices,
 } from './price.ts';
-import { reservedCalls, type FeeTool } from '../usage/fee-tools.ts';
-import type { TokenClass, Usage } from '../usage/usage.ts';
+import { reservedCalls, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import type { TokenClass, Usage } from '@gatehouse/dialects/usage/usage';
 
 /** The prices of one model. */
 interface Prices {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { bedrockEmbedder } from '../dialects/bedrock-embedders.ts';
-import type { AnsweringModel, UpstreamApi } from '../dialects/dialect.ts';
-import { vertexTextsPerCall } from '../dialects/vertex-embedders.ts';
+import { bedrockEmbedder } from '@gatehouse/dialects/bedrock-embedders';
+import type { AnsweringModel, UpstreamApi } from '@gatehouse/dialects/dialect';
+import { vertexTextsPerCall } from '@gatehouse/dialects/vertex-embedders';
 
 /** The providers of the operator's catalogue, each as its kind wants it. */
 

@@ -1,8 +1,8 @@
 import type { AllowedModels } from '@gatehouse/contract/allowed-models';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Agent as AgentMessage, MemorySettings } from '@gatehouse/proto/agent/v1/agent';
-import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
 import { deploymentsOf, type Catalogue, type Model } from './catalogue.ts';
 import type { OwnKey } from '../shared/tenant-settings.ts';
 import { hasEmbeddings, type Provider } from './provider-schema.ts';

@@ -3,7 +3,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { logFailure, type Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerClient, AnswerRoom } from '@gatehouse/kit/answer-budget';
-import type { Dialect } from '../dialects/dialect.ts';
+import type { Dialect } from '@gatehouse/dialects/dialect';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import { Interruption } from '../providers/provider-failure.ts';
 import type { AnswerSink, TurnFailure } from '../turns/answer-sink.ts';

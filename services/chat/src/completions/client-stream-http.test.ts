@@ -3,7 +3,7 @@ import { createServer, get, type IncomingMessage, type Server, type ServerRespon
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { AppError } from '@gatehouse/kit/errors';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { ClientStream } from './client-stream-http.ts';
 
 let server: Server;

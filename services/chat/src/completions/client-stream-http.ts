@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { AppError } from '@gatehouse/kit/errors';
 import { errorEvent } from '@gatehouse/http/dialect-error';
-import type { Dialect, FrameSink, StreamFollower } from '../dialects/dialect.ts';
-import { GrowingArray } from '../wire/json-array.ts';
+import type { Dialect, FrameSink, StreamFollower } from '@gatehouse/dialects/dialect';
+import { GrowingArray } from '@gatehouse/dialects/wire/json-array';
 
 /** After so much silence of a provider, the client gets a sign of life, so that no proxy closes the connection. */
 export const keepAliveMs = 15_000;

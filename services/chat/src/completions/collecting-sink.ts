@@ -1,7 +1,7 @@
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AnswerBudget, AnswerRoom } from '@gatehouse/kit/answer-budget';
-import type { FrameSink } from '../dialects/dialect.ts';
+import type { FrameSink } from '@gatehouse/dialects/dialect';
 import type { ObjectAnswer } from '../providers/provider-chain.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 import type { AnswerSink } from '../turns/answer-sink.ts';

@@ -7,14 +7,14 @@ import { AppError } from '@gatehouse/kit/errors';
 import { isUuid } from '@gatehouse/kit/ids';
 import type { CompleteRequest, CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { Target } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { delegatedActor, requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeySettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { Completions } from './known-calls-job.ts';
 import { findTarget, type TargetDependencies } from '../turns/find-target.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import { LargeWork } from '../shared/large-work.ts';
 import {
   answerAsAgent,
   answerInside,
@@ -24,7 +24,7 @@ import {
   type InnerTurn,
 } from './inner-turn.ts';
 import { RequestFacts } from './request-facts.ts';
-import type { Share } from '../wire/request-text.ts';
+import type { Share } from '@gatehouse/dialects/wire/request-text';
 
 export interface CompleteDependencies extends AgentTurnDependencies, TargetDependencies {
   signer: Signer;

@@ -2,12 +2,12 @@ import { readPart } from '@gatehouse/http/body';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { startingAt, type Target } from '../catalogue/target.ts';
-import type { CompletionRequest, Dialect } from '../dialects/dialect.ts';
-import type { RequestState, StateFormat } from '../dialects/state-format.ts';
+import type { CompletionRequest, Dialect } from '@gatehouse/dialects/dialect';
+import type { RequestState, StateFormat } from '@gatehouse/dialects/state-format';
 import type { Holders, KeptResponses, NamedItem } from '../kept-responses/kept-response-store.ts';
 import type { KeepAnswer } from '../runs/run.ts';
-import type { LargeWork } from '../wire/large-work.ts';
-import type { Share } from '../wire/request-text.ts';
+import type { LargeWork } from '../shared/large-work.ts';
+import type { Share } from '@gatehouse/dialects/wire/request-text';
 import { maxIdChars, maxReferences, unknownIds, type RequestLookups } from './request-lookups-http.ts';
 
 /** For a request whose answer is kept: its text counts until the response closes, which releases the share itself. */

@@ -1,17 +1,17 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import type { CountFormat, Dialect, RequestSource } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { CountFormat, Dialect, RequestSource } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
 import { translatedFailure, translationFor } from '../providers/call-translation.ts';
 import type { CountRequest } from '../providers/count-call.ts';
 import type { RunSeals } from '../providers/run-seals.ts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { TurnTools } from '../tools/tools.ts';
-import type { Translation, ProviderRequest } from '../translation/translation.ts';
-import { LargeWork } from '../wire/large-work.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Translation, ProviderRequest } from '@gatehouse/dialects/translation/translation';
+import { LargeWork } from '../shared/large-work.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** A dialect with counts of tokens. */
 export type CountingDialect = Dialect & { name: ApiName; counts: CountFormat };

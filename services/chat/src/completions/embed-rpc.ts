@@ -5,8 +5,8 @@ import type { EmbedRequest, EmbedResponse } from '@gatehouse/proto/chat/v1/chat'
 import type { Catalogue, Model } from '../catalogue/catalogue.ts';
 import { ofOnePayer } from '../catalogue/payer.ts';
 import { soleTarget, type Choosing } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import { dialects } from '@gatehouse/dialects/dialects';
 import type { Actor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';

@@ -5,7 +5,7 @@ import type { Logger } from '@gatehouse/kit/log';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { CompleteResponse } from '@gatehouse/proto/chat/v1/chat';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import {
   claimCompletion,
   noteAct,

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { RequestFacts } from './request-facts.ts';
 
 const picture = {

@@ -1,10 +1,10 @@
 import { cutText } from '@gatehouse/events/cut-text';
-import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
-import { maxKeptChars } from '../usage/kept-text.ts';
+import { SampleBuilder, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
+import { maxKeptChars } from '@gatehouse/dialects/usage/kept-text';
 import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import type { Thinking } from '../dialects/thinking.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { Thinking } from '@gatehouse/dialects/thinking';
+import type { Asked, CompletionRequest, Operation, RequestHead } from '@gatehouse/dialects/dialect';
 
 /** Longer names of tools and ids of calls are in no use. */
 const maxNameChars = 1_024;

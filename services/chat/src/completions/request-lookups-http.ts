@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { agentRef, type ResolvedAgent } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import type { Chain, Holders, KeptResponses, Reader } from '../kept-responses/kept-response-store.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { TargetDependencies } from '../turns/find-target.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import { LargeWork } from '../shared/large-work.ts';
 
 /** The names in a request whose meaning another service or the database knows. */
 interface Names {

@@ -1,7 +1,7 @@
 import type { Pool } from '@gatehouse/pg/pool';
 import type { Shell } from '@gatehouse/shell/shell';
 import type { ChatConfig } from '../config.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { KeptRowsCleaning } from '../shared/kept-rows-job.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import { KeptResponses } from './kept-response-store.ts';

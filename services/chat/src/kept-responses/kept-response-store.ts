@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import type { StateFormat } from '../dialects/state-format.ts';
+import type { StateFormat } from '@gatehouse/dialects/state-format';
 import type { KeepAnswer } from '../runs/run.ts';
 import {
   elementRanges,
@@ -11,8 +11,8 @@ import {
   parsedPart,
   smallMembers,
   wholeOf,
-} from '../wire/json-parts.ts';
-import { LargeWork } from '../wire/large-work.ts';
+} from '@gatehouse/dialects/wire/json-parts';
+import { LargeWork } from '../shared/large-work.ts';
 import { itemKey, newestKeys } from './item-keys.ts';
 import {
   deleteResponse,

@@ -16,11 +16,11 @@ import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import type { StateFormat } from '../dialects/state-format.ts';
+import type { StateFormat } from '@gatehouse/dialects/state-format';
 import { keptDays } from '../shared/tenant-settings.ts';
 import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
-import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import { isParsable, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
+import { LargeWork } from '../shared/large-work.ts';
 import { placeId } from './response-id.ts';
 import { elementsIn, type KeptResponse, type KeptResponses, type Reader } from './kept-response-store.ts';
 

@@ -1,6 +1,6 @@
 import type { Pool } from '@gatehouse/pg/pool';
-import type { ApiName } from '../dialects/dialects.ts';
-import { sealSteps } from '../dialects/seals-in.ts';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import { sealSteps } from '@gatehouse/dialects/seals-in';
 import { RunSeals, sealDigest } from '../providers/run-seals.ts';
 import { inSteps, turnsOf } from '@gatehouse/kit/steps';
 import { findSealMakers } from './kept-seal-statements.ts';

@@ -2,9 +2,9 @@ import type { Logger } from '@gatehouse/kit/log';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { KeyRing } from '@gatehouse/secrets/key-ring';
-import { chatIds } from '../translation/call-ids.ts';
+import { chatIds } from '@gatehouse/dialects/translation/call-ids';
 import type { LastingRun } from '../runs/run.ts';
-import type { CallThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
+import type { CallThoughts, SealedThought } from '@gatehouse/dialects/translation/sealed-thoughts';
 import { findThoughts, insertThoughts, type Thinker } from './kept-thought-statements.ts';
 
 /** Newer calls of a conversation whose thoughts are looked for, and the bytes of these. */

@@ -1,7 +1,7 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { BudgetCharge } from '../runs/run.ts';
-import { toTokens } from '../usage/tokens.ts';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Taken } from './leased-limit.ts';
 import { limitHeaders } from './rate-limit-headers.ts';
 

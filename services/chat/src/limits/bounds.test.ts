@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { leastTokens, mostTokens } from './bounds.ts';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import type { Target } from '../catalogue/target.ts';
-import { estimateTokens, sampleOf } from '../usage/token-estimate.ts';
+import { estimateTokens, sampleOf } from '@gatehouse/dialects/usage/token-estimate';
 
 const model = Catalogue.parse({
   providers: [{ name: 'p', kind: 'openai', base_url: 'http://localhost/v1' }],

@@ -1,8 +1,8 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import type { Asked } from '../dialects/dialect.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import type { Asked } from '@gatehouse/dialects/dialect';
 import type { CostBounds } from '../catalogue/price.ts';
-import type { FeeTool } from '../usage/fee-tools.ts';
+import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { addedTexts, type Target } from '../catalogue/target.ts';
 
 /** Upper bounds of what a request can use, which are reserved for it (ADR 13). */

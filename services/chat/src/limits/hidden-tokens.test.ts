@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { mostTokens } from './bounds.ts';
 import { answerBounds, hiddenTokens, type AnswerBounds, type Unseen } from './hidden-tokens.ts';
 

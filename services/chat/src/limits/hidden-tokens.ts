@@ -1,8 +1,8 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import { budgetOfEffort } from '../translation/effort.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
-import { toTokens } from '../usage/tokens.ts';
+import { budgetOfEffort } from '@gatehouse/dialects/translation/effort';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import { mostOutput } from './bounds.ts';
 
 /** Bounds of an answer, by which tokens are estimated that no provider reported. */

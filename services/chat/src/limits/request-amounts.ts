@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { Resource } from '@gatehouse/proto/tenant/v1/tenant';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
-import { toTokens } from '../usage/tokens.ts';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { MostTokens } from './bounds.ts';
 
 /** The 403 for a model, or a tool of its provider, without a price where a budget is set. */

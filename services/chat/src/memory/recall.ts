@@ -8,7 +8,7 @@ import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { RecallRequest, RecallResponse } from '@gatehouse/proto/memory/v1/memory';
 import type { MemorySettings } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { ProvenActor } from '../shared/actor.ts';
 import { Breaker } from '../providers/breaker.ts';
 import type { RunTelemetry } from '../recording/run-telemetry.ts';

@@ -1,6 +1,6 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { monotonicMs, nowMs } from '@gatehouse/kit/clock';
-import { maxKeptChars } from '../usage/kept-text.ts';
+import { maxKeptChars } from '@gatehouse/dialects/usage/kept-text';
 import type { RecallTurn } from './recall.ts';
 import type { RememberQueue } from './remember-queue.ts';
 

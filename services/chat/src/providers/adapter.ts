@@ -1,9 +1,9 @@
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { Operation, UpstreamApi } from '../dialects/dialect.ts';
+import type { Operation, UpstreamApi } from '@gatehouse/dialects/dialect';
 import type { Credentials } from './credentials.ts';
 import type { ProviderFailure } from './provider-failure.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** One call of a provider. */
 export interface ProviderCall {

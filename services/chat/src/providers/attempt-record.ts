@@ -1,10 +1,10 @@
 import type { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { MeteredAnswer } from '../dialects/dialect.ts';
+import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
 import type { AttemptStatus } from '../runs/run.ts';
-import type { TextSample } from '../usage/token-estimate.ts';
-import type { Usage } from '../usage/usage.ts';
+import type { TextSample } from '@gatehouse/dialects/usage/token-estimate';
+import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderFailure } from './provider-failure.ts';
 
 /** How the provider call under way ended. */

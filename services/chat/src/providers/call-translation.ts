@@ -1,16 +1,20 @@
 import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { MeteredAnswer, RequestSource, StreamReader } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
-import { concernsRequest } from '../dialects/error-words.ts';
-import { limitNameAt } from '../dialects/limit-names.ts';
-import type { KnownThoughts } from '../translation/sealed-thoughts.ts';
+import type { MeteredAnswer, RequestSource, StreamReader } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import { concernsRequest } from '@gatehouse/dialects/error-words';
+import { limitNameAt } from '@gatehouse/dialects/limit-names';
+import type { KnownThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
-import { translationBetween, type StreamTranslation, type Translation } from '../translation/translation.ts';
-import { LargeWork } from '../wire/large-work.ts';
+import {
+  translationBetween,
+  type StreamTranslation,
+  type Translation,
+} from '@gatehouse/dialects/translation/translation';
+import { LargeWork } from '../shared/large-work.ts';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 interface TranslationOptions {
   /** See `ProviderRegistry.sealMacs`. */

@@ -10,7 +10,7 @@ import { methodScope, saysUncounted } from './missing-methods.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { ProviderRegistry } from './registry.ts';
 import { Repeats } from './retry-delay.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** Larger than any count. */
 const maxCountBytes = 64 * 1024;

@@ -1,5 +1,5 @@
 import type { CatalogueSecrets } from '../catalogue/catalogue-file.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 export type Secrets = CatalogueSecrets;
 

@@ -1,4 +1,4 @@
-import { noUsage } from '../usage/usage.ts';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { CallRoom, ProviderCall } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import type { BatchPart, EmbeddingBatch, PartVectors, UnaryResponse } from './provider-kind.ts';

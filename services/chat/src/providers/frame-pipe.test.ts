@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { ProviderFixture, streamCall } from '../../test/provider-fixture.ts';
-import type { FrameSink } from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
-import { noUsage } from '../usage/usage.ts';
+import type { FrameSink } from '@gatehouse/dialects/dialect';
+import { dialects } from '@gatehouse/dialects/dialects';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { FramePipe } from './frame-pipe.ts';
 

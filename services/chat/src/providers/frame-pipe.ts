@@ -1,4 +1,4 @@
-import type { FrameSink, ProviderError, StreamReader } from '../dialects/dialect.ts';
+import type { FrameSink, ProviderError, StreamReader } from '@gatehouse/dialects/dialect';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { ProviderFailure } from './provider-failure.ts';
 

@@ -12,7 +12,7 @@ import {
   type Collected,
 } from '../../test/provider-fixture.ts';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
-import { Pieces } from '../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 let fixture: ProviderFixture;
 beforeAll(async () => {

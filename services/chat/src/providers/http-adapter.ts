@@ -13,7 +13,7 @@ import { secretsIn } from './repeated-secrets.ts';
 import type { ResponseHandler } from './response-handler.ts';
 import { StreamHandler } from './stream-handler.ts';
 import { UnaryHandler } from './unary-handler.ts';
-import { Pieces } from '../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const connectTimeoutMs = 10_000;
 

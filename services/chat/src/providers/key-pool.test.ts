@@ -8,7 +8,7 @@ import { fixedHeaders } from './credentials.ts';
 import { fileKey } from './grants/file-key.ts';
 import { KeyPool, type KeySource, type PoolKey } from './key-pool.ts';
 import { ProviderFailure } from './provider-failure.ts';
-import { Pieces } from '../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 let now = 0;
 let failing: (number | null)[][];

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import type { FrameConsumer, ProviderStream } from './adapter.ts';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Model } from '../catalogue/catalogue.ts';
-import { dialects, type ApiName } from '../dialects/dialects.ts';
-import { makerOf as converseMaker } from '../translation/converse/model-family.ts';
-import { makerAt } from '../translation/seals.ts';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import { makerOf as converseMaker } from '@gatehouse/dialects/bedrock-converse/model-family';
+import { makerAt } from '@gatehouse/dialects/translation/seals';
 import type { KeyRotation } from './key-pool.ts';
 
 /** The makers of seals of thoughts. A seal goes back to its maker alone: another one refuses it, and must not read it. */

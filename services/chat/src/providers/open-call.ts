@@ -1,6 +1,6 @@
 import { monotonicMs } from '@gatehouse/kit/clock';
-import { toTokens } from '../usage/tokens.ts';
-import type { MeteredAnswer } from '../dialects/dialect.ts';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
+import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
 import type { AttemptRecord } from './attempt-record.ts';
 import type { Breaker } from './breaker.ts';
 import type { DeploymentCalls } from './call-metrics.ts';

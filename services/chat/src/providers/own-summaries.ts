@@ -1,6 +1,6 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { RequestHead } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { RequestHead } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
 import {
   methodScope,
   saysUnknownMethod,

@@ -5,7 +5,7 @@ import { createRegistry } from '@gatehouse/kit/metrics';
 import { providerKey, ProviderFixture } from '../../test/provider-fixture.ts';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import type { AttemptRecord } from './attempt-record.ts';
 import { ProviderChain, type AnswerReceiver } from './provider-chain.ts';

@@ -3,20 +3,20 @@ import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
 import { AppError } from '@gatehouse/kit/errors';
 import type { TraceContext } from '@gatehouse/kit/trace-context';
-import type { ToolRewrite } from '../dialects/added-tools.ts';
-import type { ApiName } from '../dialects/dialects.ts';
-import type { CallThoughts, KnownThoughts } from '../translation/sealed-thoughts.ts';
-import type { TranslatedAnswer, Translation } from '../translation/translation.ts';
+import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import type { CallThoughts, KnownThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { TranslatedAnswer, Translation } from '@gatehouse/dialects/translation/translation';
 import type {
   AnswerFormat,
   RequestHead,
   RequestSource,
   TokenLimit,
   WholeAnswer,
-} from '../dialects/dialect.ts';
-import { dialects } from '../dialects/dialects.ts';
-import type { FeeTool } from '../usage/fee-tools.ts';
-import { noUsage } from '../usage/usage.ts';
+} from '@gatehouse/dialects/dialect';
+import { dialects } from '@gatehouse/dialects/dialects';
+import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import { noUsage } from '@gatehouse/dialects/usage/usage';
 import type { ProviderAdapter, ProviderCall } from './adapter.ts';
 import type { AnswerRoom } from '@gatehouse/kit/answer-budget';
 import { FramePipe } from './frame-pipe.ts';
@@ -41,7 +41,7 @@ import { Repeats } from './retry-delay.ts';
 import type { RunSeals } from './run-seals.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** The receiver that waits for the answer of a chain. */
 export interface AnswerReceiver {

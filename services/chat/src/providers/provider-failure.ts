@@ -1,6 +1,6 @@
 import { AppError } from '@gatehouse/kit/errors';
-import type { ProviderError } from '../dialects/dialect.ts';
-import type { Usage } from '../usage/usage.ts';
+import type { ProviderError } from '@gatehouse/dialects/dialect';
+import type { Usage } from '@gatehouse/dialects/usage/usage';
 import type { Blame } from './breaker.ts';
 import { spentKey, wrongKey } from './key-status.ts';
 import { withoutSecrets } from './repeated-secrets.ts';

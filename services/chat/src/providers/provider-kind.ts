@@ -1,8 +1,8 @@
-import type { AnswerFormat, ProviderError } from '../dialects/dialect.ts';
+import type { AnswerFormat, ProviderError } from '@gatehouse/dialects/dialect';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderCall } from './adapter.ts';
 import type { Credentials, OutgoingRequest } from './credentials.ts';
-import type { Pieces } from '../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** A call in the terms of its API. */
 export type ApiCall = Pick<ProviderCall, 'api' | 'operation' | 'model' | 'stream' | 'isBatch' | 'headers'>;

@@ -7,9 +7,9 @@ import { deploymentName, deploymentsOf, type Catalogue, type Model } from '../ca
 import { isPattern } from '../catalogue/model-names.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { Rewrite } from '../dialects/dialect.ts';
+import type { Rewrite } from '@gatehouse/dialects/dialect';
 import type { Hasher, KeyRing } from '@gatehouse/secrets/key-ring';
-import { dialects, type ApiName } from '../dialects/dialects.ts';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import type { Breaker } from './breaker.ts';
 import type { Breakers } from './breakers.ts';
 import { CallMetrics, DeploymentCalls } from './call-metrics.ts';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { freePort } from '@gatehouse/local/ports';
 import { eventually } from '@gatehouse/test/eventually';
 import { failureOf, ProviderFixture, streamCall, unaryCall } from '../../test/provider-fixture.ts';
-import { Pieces } from '../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 import type { ProviderCall } from './adapter.ts';
 
 let fixture: ProviderFixture;

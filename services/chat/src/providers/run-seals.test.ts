@@ -3,7 +3,7 @@ import { KeyRing, newKeyRing } from '@gatehouse/secrets/key-ring';
 import { longestBlock } from '@gatehouse/test/longest-block';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue, type Model } from '../catalogue/catalogue.ts';
-import { sealIdsIn } from '../dialects/seals-in.ts';
+import { sealIdsIn } from '@gatehouse/dialects/seals-in';
 import { accountOf, makerOf, readsSeals } from './makers.ts';
 import { ProviderRegistry } from './registry.ts';
 import { RunSeals, sealDigest } from './run-seals.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ApiName } from '../dialects/dialects.ts';
-import { sealId, sealIdsIn, sealSteps } from '../dialects/seals-in.ts';
+import type { ApiName } from '@gatehouse/dialects/dialects';
+import { sealId, sealIdsIn, sealSteps } from '@gatehouse/dialects/seals-in';
 import { inSteps, turnsOf } from '@gatehouse/kit/steps';
 
 /** Seals that one run notes: more than any has. */

@@ -1,8 +1,8 @@
 import type { Model } from '../catalogue/catalogue.ts';
-import type { Usage } from '../usage/usage.ts';
-import type { FrameSink } from '../dialects/dialect.ts';
-import type { CallThoughts } from '../translation/sealed-thoughts.ts';
-import type { StreamTranslation } from '../translation/translation.ts';
+import type { Usage } from '@gatehouse/dialects/usage/usage';
+import type { FrameSink } from '@gatehouse/dialects/dialect';
+import type { CallThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
+import type { StreamTranslation } from '@gatehouse/dialects/translation/translation';
 import { hasBegun, meteredOf } from './call-translation.ts';
 import type { FramePipe } from './frame-pipe.ts';
 import type { OpenCall } from './open-call.ts';

@@ -1,7 +1,7 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { answerKind, withoutMark } from '../wire/answer-kind.ts';
-import { assertReadable } from '../wire/readable.ts';
-import { FrameSplitter, hasData, maxFrameBytes } from '../wire/sse-frames.ts';
+import { answerKind, withoutMark } from '@gatehouse/dialects/wire/answer-kind';
+import { assertReadable } from '@gatehouse/dialects/wire/readable';
+import { FrameSplitter, hasData, maxFrameBytes } from '@gatehouse/dialects/wire/sse-frames';
 import type { AnswerOrigin, EncodedStream, ResponseHeaders, StreamSplitter } from './provider-kind.ts';
 import { ProviderFailure } from './provider-failure.ts';
 

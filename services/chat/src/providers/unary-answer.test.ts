@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { ProviderFailure } from './provider-failure.ts';
 import { readUnaryAnswer } from './unary-answer.ts';
 

@@ -1,4 +1,4 @@
-import { NoAnswer, type AnswerFormat, type ReadOptions, type WholeAnswer } from '../dialects/dialect.ts';
+import { NoAnswer, type AnswerFormat, type ReadOptions, type WholeAnswer } from '@gatehouse/dialects/dialect';
 import { ProviderFailure } from './provider-failure.ts';
 
 export const maxAnswerBytes = 64 * 1024 * 1024;

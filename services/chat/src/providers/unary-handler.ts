@@ -1,7 +1,7 @@
 import { ChunkList } from '@gatehouse/kit/chunk-list';
-import { answerKind, withoutMark } from '../wire/answer-kind.ts';
-import type { AnswerAssembler } from '../dialects/dialect.ts';
-import { FrameSplitter } from '../wire/sse-frames.ts';
+import { answerKind, withoutMark } from '@gatehouse/dialects/wire/answer-kind';
+import type { AnswerAssembler } from '@gatehouse/dialects/dialect';
+import { FrameSplitter } from '@gatehouse/dialects/wire/sse-frames';
 import { ProviderFailure, type FailureKind } from './provider-failure.ts';
 import type { ProviderCall } from './adapter.ts';
 import type { AnswerOrigin, ResponseHeaders } from './provider-kind.ts';

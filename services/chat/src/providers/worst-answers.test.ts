@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import { longestBlock } from '@gatehouse/test/longest-block';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { FramePipe } from './frame-pipe.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { StreamHandler } from './stream-handler.ts';

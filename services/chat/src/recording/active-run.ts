@@ -23,10 +23,10 @@ import type {
   StoredAnswer,
   ToolSpan,
 } from '../runs/run.ts';
-import type { MeteredAnswer } from '../dialects/dialect.ts';
-import { uncountedTools, type FeeTool } from '../usage/fee-tools.ts';
-import { guessTokens, sampleOf, type TextSample } from '../usage/token-estimate.ts';
-import { noUsage, sumUsage, withCounted, type Usage } from '../usage/usage.ts';
+import type { MeteredAnswer } from '@gatehouse/dialects/dialect';
+import { uncountedTools, type FeeTool } from '@gatehouse/dialects/usage/fee-tools';
+import { guessTokens, sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
+import { noUsage, sumUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
 import type { Admission, Spent } from '../limits/admission.ts';
 import type { AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome, AttemptRecord } from '../providers/attempt-record.ts';

@@ -2,9 +2,9 @@ import type { Model } from '../catalogue/catalogue.ts';
 import { hiddenTokens, type AnswerBounds } from '../limits/hidden-tokens.ts';
 import type { AttemptOutcome } from '../providers/attempt-record.ts';
 import type { AttemptStatus, RunIdentity } from '../runs/run.ts';
-import { estimateTokens, type TextSample } from '../usage/token-estimate.ts';
-import { toTokens } from '../usage/tokens.ts';
-import { noUsage, withCounted, type Usage } from '../usage/usage.ts';
+import { estimateTokens, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
+import { noUsage, withCounted, type Usage } from '@gatehouse/dialects/usage/usage';
 
 const stopped: ReadonlySet<AttemptStatus> = new Set(['cancelled', 'interrupted']);
 

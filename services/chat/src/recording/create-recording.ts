@@ -9,7 +9,7 @@ import type { ChatConfig } from '../config.ts';
 import type { LeaseClient } from '../limits/lease-peer.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
-import { loadTokenizer } from '../usage/token-estimate.ts';
+import { loadTokenizer } from '@gatehouse/dialects/usage/token-estimate';
 import { countOpenRuns } from './count-open-runs-rpc.ts';
 import { ForgottenUsers } from './forgotten-users-job.ts';
 import { Instance } from './instance-job.ts';

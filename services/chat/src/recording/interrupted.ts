@@ -2,7 +2,7 @@ import { sumCosts } from '../catalogue/price.ts';
 import type { Pricing } from '../catalogue/pricing.ts';
 import { chargeFor, sumCharges } from '../runs/charge.ts';
 import type { Attempt, AttemptStart } from '../runs/run.ts';
-import { noUsage, sumUsage } from '../usage/usage.ts';
+import { noUsage, sumUsage } from '@gatehouse/dialects/usage/usage';
 import type { EndRow, Orphan } from './run-rows.ts';
 
 /** The error of a run whose process ended before it did. */

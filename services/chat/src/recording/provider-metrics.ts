@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from '@gatehouse/kit/metrics';
-import { noUsage, partsOf, type Usage } from '../usage/usage.ts';
+import { noUsage, partsOf, type Usage } from '@gatehouse/dialects/usage/usage';
 
 const firstTokenBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 

@@ -14,7 +14,7 @@ import {
   type ToolSpan as WireToolSpan,
 } from '@gatehouse/events/run-event';
 import { z } from 'zod';
-import { toTokens } from '../usage/tokens.ts';
+import { toTokens } from '@gatehouse/dialects/usage/tokens';
 import type { Cost } from '../catalogue/price.ts';
 import type { Attempt, AttemptEnd, AttemptStart, RunEnd, RunIdentity, ToolSpan } from './run.ts';
 

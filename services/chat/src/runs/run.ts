@@ -1,9 +1,9 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Recall } from '@gatehouse/events/run-event';
 import type { ClientName } from '../shared/client-name.ts';
-import type { Operation } from '../dialects/dialect.ts';
+import type { Operation } from '@gatehouse/dialects/dialect';
 import type { Cost, RunCost } from '../catalogue/price.ts';
-import type { Usage } from '../usage/usage.ts';
+import type { Usage } from '@gatehouse/dialects/usage/usage';
 
 /** A run is one accepted request; an attempt is one provider call for it. */
 

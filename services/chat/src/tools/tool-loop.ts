@@ -6,11 +6,18 @@ import { pooledRandom } from '@gatehouse/kit/random';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import { atProvider } from '../catalogue/target.ts';
-import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
-import { JsonSource } from '../wire/json-text.ts';
-import type { ToolRewrite } from '../dialects/added-tools.ts';
-import type { Dialect, FrameSink, Said, ToolAnswers, ToolCall, ToolStream } from '../dialects/dialect.ts';
-import type { Usage } from '../usage/usage.ts';
+import { isParsable, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
+import { JsonSource } from '@gatehouse/dialects/wire/json-text';
+import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
+import type {
+  Dialect,
+  FrameSink,
+  Said,
+  ToolAnswers,
+  ToolCall,
+  ToolStream,
+} from '@gatehouse/dialects/dialect';
+import type { Usage } from '@gatehouse/dialects/usage/usage';
 import {
   ProviderChain,
   type AnswerReceiver,
@@ -20,7 +27,7 @@ import {
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { StreamAnswer } from '../providers/stream-answer.ts';
 import type { ActiveRun } from '../recording/active-run.ts';
-import type { SealedThought } from '../translation/sealed-thoughts.ts';
+import type { SealedThought } from '@gatehouse/dialects/translation/sealed-thoughts';
 import type { TurnTools } from './tools.ts';
 
 export interface ToolLoopOptions {

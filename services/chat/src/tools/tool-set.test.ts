@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Tool } from '@gatehouse/proto/agent/v1/agent';
-import { dialects } from '../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import { ToolSet } from './tool-set.ts';
 
 const toolOf = (name: string, description = ''): Tool => ({

@@ -1,6 +1,6 @@
 import type { Tool } from '@gatehouse/proto/agent/v1/agent';
-import type { Dialect } from '../dialects/dialect.ts';
-import { sampleOf, type TextSample } from '../usage/token-estimate.ts';
+import type { Dialect } from '@gatehouse/dialects/dialect';
+import { sampleOf, type TextSample } from '@gatehouse/dialects/usage/token-estimate';
 
 /** A tool that another service calls. */
 export type ServerTool = Omit<Tool, 'schemaJson' | 'description'>;

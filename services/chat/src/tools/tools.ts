@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { CallToolResponse } from '@gatehouse/proto/agent/v1/agent';
 import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { ServerTool, ToolDefinitions, ToolDialect, ToolSet } from './tool-set.ts';
 

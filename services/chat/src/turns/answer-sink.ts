@@ -1,6 +1,6 @@
 import type { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
-import type { FrameSink } from '../dialects/dialect.ts';
+import type { FrameSink } from '@gatehouse/dialects/dialect';
 import type { AnswerReceiver, ObjectAnswer } from '../providers/provider-chain.ts';
 import type { StoreAnswer } from '../runs/run.ts';
 

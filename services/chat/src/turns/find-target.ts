@@ -11,8 +11,8 @@ import {
   type ResolvedAgent,
   type Target,
 } from '../catalogue/target.ts';
-import type { CompletionRequest } from '../dialects/dialect.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { CompletionRequest } from '@gatehouse/dialects/dialect';
+import type { ApiName } from '@gatehouse/dialects/dialects';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { ProvenActor } from '../shared/actor.ts';
 import type { TenantSettings } from '../shared/tenant-settings.ts';

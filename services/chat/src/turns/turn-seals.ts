@@ -1,5 +1,5 @@
 import type { Target } from '../catalogue/target.ts';
-import type { ApiName } from '../dialects/dialects.ts';
+import type { ApiName } from '@gatehouse/dialects/dialects';
 import { readsSeals } from '../providers/makers.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
 import type { RunSeals } from '../providers/run-seals.ts';

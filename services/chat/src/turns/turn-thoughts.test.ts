@@ -2,7 +2,7 @@ import { continueTrace } from '@gatehouse/kit/trace-context';
 import { describe, expect, it } from '@jest/globals';
 import { Catalogue } from '../catalogue/catalogue.ts';
 import { modelTarget } from '../catalogue/target.ts';
-import { dialects, type ApiName } from '../dialects/dialects.ts';
+import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
 import { withThoughts } from './turn-thoughts.ts';
 
 const catalogue = Catalogue.parse({

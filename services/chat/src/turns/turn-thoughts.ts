@@ -1,10 +1,14 @@
 import type { DialectName } from '@gatehouse/contract/dialects';
 import type { Target } from '../catalogue/target.ts';
-import type { AcceptedRequest } from '../dialects/accepted-request.ts';
+import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { Actor } from '../shared/actor.ts';
 import type { LastingRun } from '../runs/run.ts';
-import type { CallThoughts, KnownThoughts, SealedThought } from '../translation/sealed-thoughts.ts';
-import { losesSeals } from '../translation/translation.ts';
+import type {
+  CallThoughts,
+  KnownThoughts,
+  SealedThought,
+} from '@gatehouse/dialects/translation/sealed-thoughts';
+import { losesSeals } from '@gatehouse/dialects/translation/translation';
 
 /** Thoughts of a conversation whose client has no place for them. */
 export interface TurnThoughts {

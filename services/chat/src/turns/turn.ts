@@ -2,7 +2,7 @@ import { toAppError, type AppError } from '@gatehouse/kit/errors';
 import type { Logger } from '@gatehouse/kit/log';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { Target } from '../catalogue/target.ts';
-import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from '../dialects/dialect.ts';
+import type { AnswerView, Dialect, FrameSink, RequestHead, RequestSource } from '@gatehouse/dialects/dialect';
 import { ProviderChain, type ObjectAnswer, type ProviderChainOptions } from '../providers/provider-chain.ts';
 import { ProviderFailure } from '../providers/provider-failure.ts';
 import type { ProviderRegistry } from '../providers/registry.ts';
@@ -13,7 +13,7 @@ import type { OnAnswer } from '../memory/remembering.ts';
 import type { AnswerSink } from './answer-sink.ts';
 import { ToolLoop, type ToolLoopOptions } from '../tools/tool-loop.ts';
 import type { TurnTools } from '../tools/tools.ts';
-import { withoutOwn, type CallThoughts } from '../translation/sealed-thoughts.ts';
+import { withoutOwn, type CallThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
 import type { TurnThoughts } from './turn-thoughts.ts';
 
 export interface TurnOptions {

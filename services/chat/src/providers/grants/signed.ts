@@ -4,7 +4,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import type { Credentials, OutgoingRequest } from '../credentials.ts';
 import type { AwsKeys } from './aws.ts';
 import { grantedCredentials, Renewed, type Ask } from './renewed.ts';
-import type { Pieces } from '../../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const forbidden = 403;
 /** Bytes that are hashed at once: in 3 ms without instructions for it. */

@@ -1,9 +1,15 @@
 import { openBracket, skipSpace, textEnd } from '@gatehouse/kit/json-bytes';
-import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '../../dialects/bedrock-embedders.ts';
-import { elementsOf, objectMembers } from '../../wire/json-members.ts';
-import { elementRanges, memberRanges, parsedPart, wholeOf, type Range } from '../../wire/json-parts.ts';
+import { bedrockEmbedder, inputTypes, type BedrockEmbedder } from '@gatehouse/dialects/bedrock-embedders';
+import { elementsOf, objectMembers } from '@gatehouse/dialects/wire/json-members';
+import {
+  elementRanges,
+  memberRanges,
+  parsedPart,
+  wholeOf,
+  type Range,
+} from '@gatehouse/dialects/wire/json-parts';
 import type { BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
-import { Pieces } from '../../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /**
  * OpenAI's request for embeddings as calls of InvokeModel: Amazon's models take one text each, Cohere's 96. Texts stay as

@@ -4,8 +4,8 @@ import {
   exceptionMessage,
   serverSentFrame,
   type AwsEvent,
-} from '../../wire/aws-event-frames.ts';
-import { assertReadable } from '../../wire/readable.ts';
+} from '@gatehouse/dialects/wire/aws-event-frames';
+import { assertReadable } from '@gatehouse/dialects/wire/readable';
 import type { StreamSplitter } from '../provider-kind.ts';
 
 /** A stream of Bedrock as frames of server-sent events. */

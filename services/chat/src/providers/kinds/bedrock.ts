@@ -1,17 +1,17 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { concernsRequest, errorWords } from '../../dialects/error-words.ts';
-import { dialects } from '../../dialects/dialects.ts';
-import type { ProviderError } from '../../dialects/dialect.ts';
-import { serverSentFrame } from '../../wire/aws-event-frames.ts';
-import { converseWords } from '../../translation/converse/errors.ts';
-import { named, objectMembers } from '../../wire/json-members.ts';
+import { concernsRequest, errorWords } from '@gatehouse/dialects/error-words';
+import { dialects } from '@gatehouse/dialects/dialects';
+import type { ProviderError } from '@gatehouse/dialects/dialect';
+import { serverSentFrame } from '@gatehouse/dialects/wire/aws-event-frames';
+import { converseWords } from '@gatehouse/dialects/bedrock-converse/errors';
+import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
 import { bedrockBetas, lostBetas } from './bedrock-betas.ts';
 import { bedrockBatch } from './bedrock-embeddings.ts';
 import { BedrockStream, messagesFrame } from './bedrock-stream.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
-import { Pieces } from '../../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const version = 'bedrock-2023-05-31';
 

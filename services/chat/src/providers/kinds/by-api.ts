@@ -1,4 +1,4 @@
-import { dialects } from '../../dialects/dialects.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
 

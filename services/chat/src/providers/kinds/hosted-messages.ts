@@ -1,6 +1,6 @@
-import { applyChanges, removeMembers, type Changes } from '../../wire/json-edits.ts';
-import { named, objectMembers } from '../../wire/json-members.ts';
-import type { Pieces } from '../../wire/pieces.ts';
+import { applyChanges, removeMembers, type Changes } from '@gatehouse/dialects/wire/json-edits';
+import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** Anthropic's messages as other hosts of its models want them. */
 export interface HostedMessages {

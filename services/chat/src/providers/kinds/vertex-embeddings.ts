@@ -1,11 +1,11 @@
 import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
-import { vertexTextsPerCall } from '../../dialects/vertex-embedders.ts';
-import { elementsOf, objectMembers, type Member } from '../../wire/json-members.ts';
-import { elementRanges, memberRanges, parsedPart, wholeOf } from '../../wire/json-parts.ts';
+import { vertexTextsPerCall } from '@gatehouse/dialects/vertex-embedders';
+import { elementsOf, objectMembers, type Member } from '@gatehouse/dialects/wire/json-members';
+import { elementRanges, memberRanges, parsedPart, wholeOf } from '@gatehouse/dialects/wire/json-parts';
 import { ProviderFailure } from '../provider-failure.ts';
 import type { ApiCall, BatchAnswer, BatchPart, EmbeddingBatch, PartVectors } from '../provider-kind.ts';
 import { vectorIn } from './bedrock-embeddings.ts';
-import { Pieces } from '../../wire/pieces.ts';
+import { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 /** Google's request for embeddings, of one content or a batch, as calls of Vertex AI's `predict`. */
 export function vertexBatch({ model, isBatch }: ApiCall, body: Buffer, provider: string): EmbeddingBatch {

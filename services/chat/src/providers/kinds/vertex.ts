@@ -1,14 +1,14 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderOf } from '../../catalogue/provider-schema.ts';
-import { dialects } from '../../dialects/dialects.ts';
-import { applyChanges, removeMembers, type Changes } from '../../wire/json-edits.ts';
-import { named, objectMembers } from '../../wire/json-members.ts';
+import { dialects } from '@gatehouse/dialects/dialects';
+import { applyChanges, removeMembers, type Changes } from '@gatehouse/dialects/wire/json-edits';
+import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind } from '../provider-kind.ts';
 import { geminiMethod } from './by-api.ts';
 import { betasIn, hostedMessages } from './hosted-messages.ts';
 import { vertexBatch } from './vertex-embeddings.ts';
-import type { Pieces } from '../../wire/pieces.ts';
+import type { Pieces } from '@gatehouse/dialects/wire/pieces';
 
 const version = 'vertex-2023-10-16';
 

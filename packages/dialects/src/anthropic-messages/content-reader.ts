@@ -1,0 +1,162 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { MediaPart, MediaSource, Part, Seal, TextPart } from '../translation/conversation.ts';
+import { textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import type { LeftOut, Members } from '../translation/left-out.ts';
+import { dataSource } from '../translation/media.ts';
+import { cachePointOf, withCachePoint } from './cache-hint.ts';
+import { readMarked } from '../translation/seals.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+
+/** The place of a content in the request. */
+interface Place {
+  at: string;
+  source: JsonSource | null;
+  left: LeftOut;
+}
+
+/** The parts of a message. Throws a 400 for a block that other APIs don't have. */
+export function* readContent(content: unknown, place: Place): Steps<Part[]> {
+  const parts: Part[] = [];
+  for (const [index, block] of listOfBlocks(content).entries()) {
+    parts.push(...withCachePoint(partsOf(block, index, place), block));
+    yield;
+  }
+  return parts;
+}
+
+/** Texts alone may stand in system messages. */
+export function systemParts(content: unknown, at: string, left: LeftOut): TextPart[] {
+  return listOfBlocks(content).map((block, index) => {
+    if (typeOf(block) !== 'text') throw left.refused(`${at}[${index}].type`);
+    return { ...textPart(block, left), ...cachePointOf(block) };
+  });
+}
+
+/** A text is a block. */
+function listOfBlocks(content: unknown): readonly unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
+}
+
+function typeOf(block: unknown): unknown {
+  return (Object(block) as Fields)['type'];
+}
+
+/** The members that a block says something by. */
+function said<Name extends string>(block: unknown, names: readonly Name[], left: LeftOut): Members<Name> {
+  return left.members(block, '', [...names, 'type' as Name]);
+}
+
+function partsOf(block: unknown, index: number, { at, source, left }: Place): Part[] {
+  const place = `${at}[${index}]`;
+  switch (typeOf(block)) {
+    case 'thinking':
+    case 'redacted_thinking':
+      return [thinkingPart(said(block, ['thinking', 'signature', 'data'], left))];
+    case 'tool_use': {
+      const { id, name } = said(block, ['id', 'name', 'input', 'caller'], left);
+      const argumentsText = source?.element(index)?.textOf('input') ?? '{}';
+      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      return [{ kind: 'call', ...called, argumentsText, isFreeform: false, namespace: null }];
+    }
+    case 'tool_result': {
+      const names = ['tool_use_id', 'content', 'is_error'] as const;
+      const { content, tool_use_id: id, is_error: isError } = said(block, names, left);
+      const parts = listOfBlocks(content).flatMap((each, at) =>
+        plainParts(each, `${place}.content[${at}]`, left),
+      );
+      return [{ kind: 'result', callId: textIn(id) ?? '', parts, isError: isError === true }];
+    }
+    default:
+      return plainParts(block, place, left);
+  }
+}
+
+function plainParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const type = typeOf(block);
+  switch (type) {
+    case 'text':
+      return [textPart(block, left)];
+    case 'image': {
+      const { source } = said(block, ['source'], left);
+      return [{ kind: 'image', source: sourceOf(source, at, left), name: null, at }];
+    }
+    case 'document':
+      return documentParts(block, at, left);
+    case 'search_result': {
+      const names = ['source', 'title', 'content', 'citations'] as const;
+      const { source, title: name, content, citations } = said(block, names, left);
+      noteCitations(citations, left);
+      const texts = listOfBlocks(content).map((each) => textPart(each, left));
+      return [...title(name), ...title(source), ...texts];
+    }
+    default:
+      throw left.refused(`${at}.type`, `Only Anthropic's models take ${String(type).slice(0, 64)} blocks.`);
+  }
+}
+
+function documentParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const names = ['source', 'title', 'context', 'citations'] as const;
+  const { source, title: name, context, citations } = said(block, names, left);
+  noteCitations(citations, left);
+  const sourceNames = ['type', 'data', 'content', 'media_type', 'url', 'file_id'] as const;
+  const { type, data, content } = left.members(source ?? {}, 'source', sourceNames);
+  const before = [...title(name), ...title(context)];
+  if (type === 'text') return [...before, { kind: 'text', text: textIn(data) ?? '' }];
+  if (type === 'content')
+    return [
+      ...before,
+      ...listOfBlocks(content).flatMap((each, index) =>
+        innerPart(each, `${at}.source.content[${index}]`, left),
+      ),
+    ];
+  return [...title(context), { kind: 'file', source: sourceOf(source, at, left), name: textIn(name), at }];
+}
+
+/** A document holds texts and images, and no document. */
+function innerPart(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  const type = typeOf(block);
+  if (type !== 'text' && type !== 'image') throw left.refused(`${at}.type`);
+  return plainParts(block, at, left);
+}
+
+function title(value: unknown): TextPart[] {
+  return typeof value === 'string' && value !== '' ? [{ kind: 'text', text: value }] : [];
+}
+
+/** Quotations of earlier answers are no part of their text. */
+function textPart(block: unknown, left: LeftOut): TextPart {
+  const { text, citations } = said(block, ['text', 'citations'], left);
+  noteCitations(citations, left);
+  return { kind: 'text', text: textIn(text) ?? '' };
+}
+
+/** A list of them is of an earlier answer, and an object asks for them. */
+function noteCitations(citations: unknown, left: LeftOut): void {
+  if (isFields(citations)) left.ignore('citations');
+}
+
+function sourceOf(source: unknown, at: string, left: LeftOut): MediaSource {
+  const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
+  const { type, url, data, media_type: mediaType } = left.members(source ?? {}, 'source', names);
+  if (type === 'url' && typeof url === 'string') return { url };
+  if (type === 'base64' && typeof data === 'string') return dataSource(data, textIn(mediaType) ?? '');
+  throw left.refused(`${at}.source.type`, 'Files of a provider are known to it alone.');
+}
+
+/** Anthropic's own signatures have no mark. */
+export function thinkingPart({
+  type,
+  thinking,
+  signature,
+  data,
+}: Members<'type' | 'thinking' | 'signature' | 'data'>): Part & { kind: 'thinking' } {
+  const isRedacted = type === 'redacted_thinking';
+  const text = textIn(isRedacted ? data : signature) ?? '';
+  const own: Seal | null = text === '' ? null : { maker: 'anthropic', text, isRedacted };
+  return {
+    kind: 'thinking',
+    text: isRedacted ? '' : (textIn(thinking) ?? ''),
+    seal: readMarked(text) ?? own,
+  };
+}

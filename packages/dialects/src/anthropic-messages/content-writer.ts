@@ -1,0 +1,99 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import { JsonScan, parsedAtOnce } from '@gatehouse/kit/json-scan';
+import { argumentsObject } from '../tool-arguments.ts';
+import type {
+  CallPart,
+  MediaPart,
+  MediaSource,
+  Part,
+  ResultPart,
+  TextPart,
+} from '../translation/conversation.ts';
+import { Late, RawJson, writeJson } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { plainText, typeOf } from '../translation/media.ts';
+import { isPlainText } from '../file-types.ts';
+import { isEmpty } from '../translation/ordered-turns.ts';
+
+/** The blocks of a part. Other providers' thoughts have none. */
+export function blockOf(part: Part, left: LeftOut): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return [textBlock(part.text)];
+    case 'thinking': {
+      const { text, seal } = part;
+      if (seal?.maker !== 'anthropic') return [];
+      return seal.isRedacted
+        ? [{ type: 'redacted_thinking', data: seal.text }]
+        : [{ type: 'thinking', thinking: text, signature: seal.text }];
+    }
+    case 'call':
+      return [{ type: 'tool_use', id: part.id, name: part.name, input: lateInput(part) }];
+    case 'result':
+      return [resultBlock(part, left)];
+    default:
+      return [mediaBlock(part, left)];
+  }
+}
+
+function textBlock(text: string): Fields {
+  return { type: 'text', text };
+}
+
+/** Arguments that are no object stay as a text in one. */
+export function inputOf(argumentsText: string): RawJson {
+  return new RawJson(argumentsObject(argumentsText) ?? writeJson({ arguments: argumentsText }));
+}
+
+/** Texts up to this size are parsed within 3 ms. */
+const smallChars = 64 * 1024;
+/** One long text of this size is parsed in 40 ms. */
+const mostChars = 12 * 1024 * 1024;
+
+/** The same for a request: it throws a 400 for arguments that take more than 50 ms to read. */
+export function lateInput({ id, argumentsText }: CallPart): Late {
+  const parsed = new Late(() => inputOf(argumentsText));
+  return new Late(() => {
+    if (argumentsText.length <= smallChars) return inputOf(argumentsText);
+    if (argumentsText.length > mostChars || JsonScan.exceeds(Buffer.from(argumentsText), parsedAtOnce))
+      throw new AppError('invalid_value', `The arguments of the call ${id} are too much JSON to be read.`);
+    return parsed;
+  });
+}
+
+function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+  const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, left));
+  return {
+    ...{ type: 'tool_result', tool_use_id: callId },
+    ...(content.length > 0 && { content }),
+    ...(isError && { is_error: true }),
+  };
+}
+
+function plainBlock(part: TextPart | MediaPart, left: LeftOut): Fields {
+  return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, left);
+}
+
+function mediaBlock(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
+  if (kind === 'image') return { type: 'image', source: writeSource(source) };
+  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  const document = { type: 'document', ...(name !== null && { title: name }) };
+  const type = typeOf(part);
+  // An address that does not show its type is one of a PDF.
+  if (type === pdf || (type === null && 'url' in source)) return { ...document, source: writeSource(source) };
+  if ('url' in source || !isPlainText(source))
+    throw left.refused(at, 'The model reads PDF and plain text only.');
+  const data = new Late(() => plainText(source));
+  return { ...document, source: { type: 'text', media_type: 'text/plain', data } };
+}
+
+const pdf = 'application/pdf';
+
+function writeSource(source: MediaSource): Fields {
+  return 'url' in source
+    ? { type: 'url', url: source.url }
+    : { type: 'base64', media_type: source.mediaType, data: source.data };
+}

@@ -1,0 +1,193 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { eventOf, firstUsage, isThought, mergedUsage } from './events.ts';
+import type { ProviderError } from '../dialect.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
+import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
+import { assertTranslatable } from '../wire/readable.ts';
+import { frameData } from '../wire/sse-frames.ts';
+import type { Ending } from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import type { Seal } from '../translation/conversation.ts';
+import { numberIn, textIn } from '../translation/fields.ts';
+import { JsonSource } from '../wire/json-text.ts';
+import { PartSequence } from '../translation/part-sequence.ts';
+import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import { endingOf } from './answer-reader.ts';
+import { thinkingPart } from './content-reader.ts';
+
+/** All blocks together: signatures come in one piece or a few. */
+const maxSignatureChars = 4 * 1024 * 1024;
+const maxBlocks = 4_096;
+
+interface OpenBlock {
+  /** Written where no piece of the input comes. */
+  input: string | null;
+  signature: string;
+  seal: Seal | null;
+}
+
+/** Reads the events of messages. */
+export class MessageSource implements EventSource {
+  readonly #facts: ModelFacts;
+  readonly #sequence = new PartSequence();
+  readonly #blocks = new Map<number, OpenBlock>();
+  #usage: Fields = {};
+  #signatureChars = 0;
+  /** Whether a block has ended that may be the last one, and none has begun since. */
+  #mayEnd = false;
+  #isThought = false;
+  #isBegun = false;
+  #isOver = false;
+  #ending: Ending | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertTranslatable(frame);
+    const event = this.#isOver ? null : eventOf(frame);
+    if (event === null) return [];
+    const { type, fields } = event;
+    const index = numberIn(fields['index']) ?? 0;
+    switch (type) {
+      case 'message_start':
+        return this.#start(fields['message']);
+      case 'content_block_start':
+        this.#mayEnd = false;
+        this.#isThought = isThought(fields['content_block']);
+        return [...this.#start({}), ...this.#open(index, fields['content_block'], frame)];
+      case 'content_block_delta':
+        return this.#delta(index, Object(fields['delta']) as Fields);
+      case 'content_block_stop':
+        this.#mayEnd = !this.#isThought;
+        return this.#close(index);
+      case 'message_delta':
+        return this.#messageDelta(fields);
+      case 'message_stop':
+        return this.#finished();
+      case 'error':
+        return this.#failed(publicWords(fields));
+      default: {
+        const error = publicErrorIn(fields);
+        return error === null ? [] : this.#failed(error);
+      }
+    }
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && this.#ending === null && !this.#isOver;
+  }
+
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
+  end(): StreamEvent[] {
+    return this.#ending === null ? [] : this.#finished();
+  }
+
+  #finished(): StreamEvent[] {
+    if (this.#isOver || !this.#isBegun) return [];
+    const { stop, broken } = this.#ending ?? endingOf({});
+    if (broken !== null) return this.#failed(broken);
+    this.#isOver = true;
+    const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
+    return [...closed, { type: 'stop', stop }, { type: 'end' }];
+  }
+
+  #failed(error: ProviderError): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #start(message: unknown): StreamEvent[] {
+    if (this.#isBegun || !isFields(message)) return [];
+    this.#isBegun = true;
+    const { id, model } = message;
+    const start: StreamEvent = {
+      type: 'start',
+      id: textIn(id) ?? '',
+      model: textIn(model) ?? this.#facts.name,
+    };
+    return [start, ...this.#used(firstUsage(message))];
+  }
+
+  #used(report: unknown): StreamEvent[] {
+    this.#usage = mergedUsage(this.#usage, report);
+    const usage = readUsage(this.#usage);
+    const serviceTier = readServiceTier({ usage: this.#usage });
+    return usage === null ? [] : [{ type: 'usage', usage, serviceTier }];
+  }
+
+  #messageDelta(fields: Fields): StreamEvent[] {
+    const delta = Object(fields['delta']) as Fields;
+    if (typeof delta['stop_reason'] === 'string') this.#ending = endingOf(delta);
+    return [...this.#start({}), ...this.#used(fields['usage'])];
+  }
+
+  #open(index: number, block: unknown, frame: Buffer): StreamEvent[] {
+    if (!isFields(block) || this.#blocks.has(index)) return [];
+    const part = openPart(block);
+    if (part === null) return [];
+    if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
+    const { seal } = part.kind === 'thinking' ? thinkingPart(block) : { seal: null };
+    const input = part.kind === 'call' ? inputOf(frame) : null;
+    this.#blocks.set(index, { input, signature: '', seal });
+    const first = part.kind === 'call' ? '' : (textIn(block['text']) ?? textIn(block['thinking']) ?? '');
+    return [...this.#sequence.open(keyOf(index), part), ...this.#sequence.add(keyOf(index), first)];
+  }
+
+  #delta(index: number, { type, text, thinking, signature, partial_json: json }: Fields): StreamEvent[] {
+    const block = this.#blocks.get(index);
+    if (block === undefined) return [];
+    if (type === 'signature_delta') {
+      const piece = textIn(signature) ?? '';
+      block.signature += piece;
+      this.#signatureChars += piece.length;
+      if (this.#signatureChars > maxSignatureChars)
+        throw new Error('the signatures of the answer are too long');
+      return [];
+    }
+    if (typeof json === 'string' && json !== '') block.input = null;
+    return this.#sequence.add(keyOf(index), textIn(text) ?? textIn(thinking) ?? textIn(json) ?? '');
+  }
+
+  #close(index: number): StreamEvent[] {
+    const block = this.#blocks.get(index);
+    if (block === undefined) return [];
+    this.#blocks.delete(index);
+    const { input, signature, seal } = block;
+    const signed = signature === '' ? seal : thinkingPart({ type: 'thinking', signature }).seal;
+    return [...this.#sequence.add(keyOf(index), input ?? ''), ...this.#sequence.close(keyOf(index), signed)];
+  }
+}
+
+/** The part that a block is; null for one of a tool that the provider has. */
+function openPart({ type, id, name }: Fields): OpenPart | null {
+  switch (type) {
+    case 'text':
+      return { kind: 'text' };
+    case 'thinking':
+    case 'redacted_thinking':
+      return { kind: 'thinking' };
+    case 'tool_use': {
+      const called = { id: textIn(id) ?? '', name: textIn(name) ?? '' };
+      return { kind: 'call', ...called, isFreeform: false, namespace: null };
+    }
+    default:
+      return null;
+  }
+}
+
+/** The input in the start of a call, as it is written: some servers send it there. */
+function inputOf(frame: Buffer): string {
+  const source = new JsonSource(Buffer.from(frameData(frame) ?? '{}'));
+  return source.member('content_block')?.textOf('input') ?? '{}';
+}
+
+function keyOf(index: number): string {
+  return String(index);
+}

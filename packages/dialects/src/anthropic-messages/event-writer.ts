@@ -1,0 +1,94 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { frameOf, stopFrame } from './events.ts';
+import type { Usage } from '../usage/usage.ts';
+import { fittingId, messagesIds } from '../translation/call-ids.ts';
+import type { Seal } from '../translation/conversation.ts';
+import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import { idOf, signatureOf, stopFields } from './answer-writer.ts';
+import { writeError } from './errors.ts';
+import { writeUsage } from './usage.ts';
+
+/** Writes the events of messages. */
+export class MessageWriter implements EventWriter {
+  #index = -1;
+  #open: OpenPart | null = null;
+  #usage: Usage | null = null;
+  #stop: Fields = {};
+
+  write(event: StreamEvent): Buffer[] {
+    switch (event.type) {
+      case 'start':
+        return [this.#start(event.id, event.model)];
+      case 'open':
+        this.#open = event.part;
+        this.#index += 1;
+        return [
+          frameOf({ type: 'content_block_start', index: this.#index, content_block: blockOf(event.part) }),
+        ];
+      case 'delta':
+        return this.#open === null ? [] : [this.#delta(deltaOf(this.#open, event.text))];
+      case 'close':
+        return this.#close(event.seal);
+      case 'usage':
+        this.#usage = event.usage;
+        return [];
+      case 'stop':
+        // It stands beside the usage, which may come after it.
+        this.#stop = stopFields(event.stop);
+        return [];
+      case 'end':
+        return [
+          frameOf({ type: 'message_delta', delta: this.#stop, usage: writeUsage(this.#usage) }),
+          stopFrame,
+        ];
+      case 'error':
+        return [frameOf({ type: 'error', ...writeError(event.error) })];
+    }
+  }
+
+  #start(id: string, model: string): Buffer {
+    const message = {
+      ...{ id: idOf(id), type: 'message', role: 'assistant', model, content: [] },
+      ...{ stop_reason: null, stop_sequence: null, usage: writeUsage(this.#usage) },
+    };
+    return frameOf({ type: 'message_start', message });
+  }
+
+  #close(seal: Seal | null): Buffer[] {
+    const isThought = this.#open?.kind === 'thinking';
+    this.#open = null;
+    const signature = isThought ? signatureOf(seal) : '';
+    return [
+      ...(signature === '' ? [] : [this.#delta({ type: 'signature_delta', signature })]),
+      frameOf({ type: 'content_block_stop', index: this.#index }),
+    ];
+  }
+
+  #delta(delta: Fields): Buffer {
+    return frameOf({ type: 'content_block_delta', index: this.#index, delta });
+  }
+}
+
+function blockOf(part: OpenPart): Fields {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return { type: 'text', text: '' };
+    case 'thinking':
+      return { type: 'thinking', thinking: '', signature: '' };
+    case 'call':
+      return { type: 'tool_use', id: fittingId(part.id, messagesIds), name: part.name, input: {} };
+  }
+}
+
+function deltaOf({ kind }: OpenPart, text: string): Fields {
+  switch (kind) {
+    case 'text':
+    case 'refusal':
+      return { type: 'text_delta', text };
+    case 'thinking':
+      return { type: 'thinking_delta', thinking: text };
+    case 'call':
+      return { type: 'input_json_delta', partial_json: text };
+  }
+}

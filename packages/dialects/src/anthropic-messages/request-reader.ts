@@ -1,0 +1,180 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type {
+  Conversation,
+  OutputFormat,
+  Reasoning,
+  Tool,
+  ToolChoice,
+  Turn,
+} from '../translation/conversation.ts';
+import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
+import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import type { FieldNames, LeftOut, Members } from '../translation/left-out.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
+import { readContent, systemParts } from './content-reader.ts';
+
+export const fieldNames: FieldNames = {
+  choice: 'tool_choice',
+  parallel: 'tool_choice.disable_parallel_tool_use',
+  maxTokens: 'max_tokens',
+  stop: 'stop_sequences',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  output: 'output_config.format',
+  strictOutput: 'output_config.format',
+  reasoning: 'thinking',
+  strict: 'tools.strict',
+  tools: 'tools',
+};
+
+/** Fields that are translated. All others are hints, but for those that are refused. */
+const translated = [
+  ...(['model', 'messages', 'system', 'max_tokens', 'stop_sequences', 'stream', 'temperature'] as const),
+  ...(['top_p', 'top_k', 'thinking', 'tool_choice', 'tools', 'output_config'] as const),
+];
+
+/** Fields that give the model what only Anthropic has. */
+const decisive = ['container', 'mcp_servers'] as const;
+
+/** See `RequestApi`. */
+export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+  // By this code Anthropic's SDKs know that they are to send the whole conversation.
+  if (isGiven(given['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
+  for (const name of decisive) if (isGiven(given[name])) throw left.refused(name);
+  const fields = left.members(given, '', [...translated, ...decisive, 'thread']);
+  const choice = left.members(fields['tool_choice'] ?? {}, 'tool_choice', choiceMembers);
+  const isSerial = booleanIn(choice['disable_parallel_tool_use']);
+  const turns = yield* turnsOf({ fields, given }, source, left);
+  const tools: Tool[] = [];
+  for (const [index, tool] of listOf(fields['tools']).entries()) {
+    tools.push(toolOf(tool, index, { source, left }));
+    yield;
+  }
+  return {
+    turns,
+    tools,
+    choice: choiceOf(choice, left),
+    parallel: isSerial === null ? null : !isSerial,
+    maxTokens: numberIn(fields['max_tokens']),
+    stop: stopIn(fields['stop_sequences'], 'stop_sequences', left),
+    sampling: {
+      ...noSampling,
+      temperature: numberIn(fields['temperature']),
+      topP: numberIn(fields['top_p']),
+      topK: numberIn(fields['top_k']),
+    },
+    output: outputOf(fields['output_config'], source, left),
+    reasoning: reasoningOf(fields, left),
+    stream: fields['stream'] === true,
+  };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+}
+
+type Given = Members<(typeof translated)[number]>;
+
+const choiceMembers = ['type', 'name', 'disable_parallel_tool_use'] as const;
+
+/** Claude Code begins with a block that changes with each session, which would break the caches of providers. */
+const billingHeader = /^x-anthropic-billing-header:/;
+
+function* turnsOf(
+  { fields, given }: { fields: Given; given: Fields },
+  source: JsonSource,
+  left: LeftOut,
+): Steps<Turn[]> {
+  const parts = systemParts(fields['system'] ?? [], 'system', left).filter(
+    ({ text }) => !billingHeader.test(text),
+  );
+  const messages = source.member('messages');
+  const turns: Turn[] = parts.length === 0 ? [] : [{ role: 'system', parts }];
+  for (const [index, message] of listOf(fields['messages']).entries()) {
+    const at = `messages[${index}]`;
+    const { role, content } = left.members(message, 'messages', ['role', 'content']);
+    if (role === 'system' || role === 'developer')
+      turns.push({ role: 'system', parts: systemParts(content, `${at}.content`, left) });
+    else if (role === 'user' || role === 'assistant') {
+      const from = messages?.element(index)?.member('content') ?? null;
+      turns.push({ role, parts: yield* readContent(content, { at: `${at}.content`, source: from, left }) });
+    } else throw left.refused(`${at}.role`);
+    yield;
+  }
+  assertNotBegun(turns, left);
+  const last = turns.at(-1);
+  if (last !== undefined) last.parts = withCachePoint(last.parts, given);
+  return turns;
+}
+
+/** The models of no other API go on from the beginning of an answer. */
+function assertNotBegun(turns: readonly Turn[], left: LeftOut): void {
+  const last = turns.at(-1);
+  if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text')
+    throw left.refused(
+      'messages',
+      'The model begins its answer itself: the last message must be of the user.',
+    );
+}
+
+function toolOf(tool: unknown, index: number, { source, left }: { source: JsonSource; left: LeftOut }): Tool {
+  const names = ['type', 'name', 'description', 'input_schema', 'strict', cacheHint] as const;
+  const fields = left.members(tool, 'tools', names);
+  const type = textIn(fields.type) ?? 'custom';
+  if (type !== 'custom')
+    throw left.refused(`tools[${index}].type`, `The model has no tool of the type ${type.slice(0, 64)}.`);
+  if (fields[cacheHint] !== undefined && !left.keeps(cacheHint)) left.ignore(cacheHint);
+  return {
+    name: textIn(fields['name']) ?? '',
+    namespace: null,
+    description: textIn(fields['description']),
+    schemaJson: isFields(fields.input_schema)
+      ? (source.member('tools')?.element(index)?.textOf('input_schema') ?? null)
+      : null,
+    isFreeform: false,
+    isStrict: booleanIn(fields['strict']),
+    ...cachePointOf(tool),
+  };
+}
+
+function choiceOf({ type, name }: Members<(typeof choiceMembers)[number]>, left: LeftOut): ToolChoice | null {
+  if (type === undefined) return null;
+  if (type === 'auto' || type === 'none') return type;
+  if (type === 'any') return 'required';
+  if (type === 'tool' && typeof name === 'string') return { name, namespace: null };
+  throw left.refused(type === 'tool' ? 'tool_choice.name' : 'tool_choice.type');
+}
+
+function outputOf(config: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+  const { format: given } = left.members(config ?? {}, 'output_config', ['format', 'effort']);
+  if (given === undefined) return null;
+  const format = left.members(given, 'output_config.format', ['type', 'schema']);
+  const schemaJson = source.member('output_config')?.member('format')?.textOf('schema');
+  if (format.type !== 'json_schema' || typeof schemaJson !== 'string')
+    throw left.refused('output_config.format.type');
+  return { kind: 'schema', name: null, schemaJson, isStrict: true };
+}
+
+const thinkingTypes: readonly unknown[] = ['enabled', 'adaptive', 'disabled'];
+
+function reasoningOf(fields: Given, left: LeftOut): Reasoning | null {
+  const { effort } = Object(fields['output_config']) as Fields;
+  const names = ['type', 'budget_tokens'] as const;
+  const { type: given, budget_tokens: budget } = left.members(fields['thinking'] ?? {}, 'thinking', names);
+  const isEffort = efforts.includes(effort as Effort);
+  const type = thinkingTypes.includes(given) ? given : undefined;
+  if (given !== type) left.ignore('thinking.type');
+  if (!isEffort && effort !== undefined && effort !== null) left.ignore('output_config.effort');
+  if (type === undefined && !isEffort) return null;
+  return {
+    isOn: type !== 'disabled',
+    effort: isEffort ? (effort as Effort) : null,
+    budget: type === 'enabled' ? numberIn(budget) : null,
+  };
+}

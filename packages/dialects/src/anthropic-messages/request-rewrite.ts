@@ -1,0 +1,167 @@
+import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { applyChanges, removeFrom, type Changes, type Edit } from '../wire/json-edits.ts';
+import { elementsOf, elementStart, named, objectMembers, type Member } from '../wire/json-members.ts';
+import { addParameters } from '../added-parameters.ts';
+import { addTools } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
+import { isKept } from '../marked-seals.ts';
+import { asAnthropic, samplingNames } from './defaults.ts';
+import type { Pieces } from '../wire/pieces.ts';
+
+/**
+ * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. `thinks`:
+ * whether the client lets the model think, beside which an agent's sampling is refused. `seals`: messages with seals,
+ * by their places.
+ */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite & { thinks: boolean; seals?: ReadonlyMap<number, SealedMessage> },
+  members: readonly Member[] = objectMembers(body),
+): Pieces {
+  const changes: Changes = { edits: [], added: [] };
+  const { edits } = changes;
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
+    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  removeForeign(body, members, rewrite, edits);
+  if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
+  if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
+  const choiceText = (type: 'auto' | 'none', given: Member | null): string => {
+    const serial = type === 'auto' && given !== null && isSerial(body, given.valueStart);
+    return JSON.stringify({ type, ...(serial && { disable_parallel_tool_use: true }) });
+  };
+  if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, changes);
+  addDefaults(body, members, rewrite, changes);
+  return applyChanges(body, members, changes);
+}
+
+/** A message with thoughts that are sealed. */
+export interface SealedMessage {
+  /** By the places of their blocks. */
+  seals: ReadonlyMap<number, string>;
+  /** The number of all its blocks. */
+  blocks: number;
+  /** Whether it calls tools in the newest turn, whose thoughts must be there while the model thinks. */
+  isInLoop: boolean;
+}
+
+/**
+ * Takes out the thoughts of another vendor, and messages of nothing else. The model answers without thinking if the newest
+ * turn then lacks them.
+ */
+function removeForeign(
+  body: Buffer,
+  members: readonly Member[],
+  rewrite: Rewrite & { seals?: ReadonlyMap<number, SealedMessage> },
+  edits: Edit[],
+): void {
+  const [messages] = named(members, 'messages').slice(-1);
+  if (rewrite.seals === undefined || messages === undefined) return;
+  const foreign = new Map<number, ReadonlySet<number>>();
+  for (const [index, { seals }] of rewrite.seals) {
+    const places = [...seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+    if (places.length > 0) foreign.set(index, new Set(places));
+  }
+  if (foreign.size === 0) return;
+  const isEmptied = (index: number): boolean =>
+    foreign.get(index)?.size === rewrite.seals?.get(index)?.blocks;
+  const emptied = new Set([...foreign.keys()].filter(isEmptied));
+  let index = -1;
+  for (const at of elementsOf(body, messages.valueStart)) {
+    index += 1;
+    const places = foreign.get(index);
+    if (places === undefined || emptied.has(index)) continue;
+    const [content] = named(objectMembers(body, { from: at }), 'content').slice(-1);
+    if (content !== undefined) removeFrom(body, content, places, edits);
+  }
+  if (emptied.size > 0) removeFrom(body, messages, emptied, edits);
+  if (![...foreign.keys()].some((place) => rewrite.seals?.get(place)?.isInLoop)) return;
+  for (const { valueStart: at, valueEnd: until } of named(members, 'thinking'))
+    edits.push({ at, until, text: '{"type":"disabled"}' });
+}
+
+/** Puts the agent's prompt before the system text of the client. */
+function addSystem(
+  body: Buffer,
+  members: readonly Member[],
+  prompt: string,
+  { edits, added }: Changes,
+): void {
+  const systems = named(members, 'system');
+  if (systems.length === 0) added.push(`"system":${JSON.stringify(prompt)}`);
+  for (const { valueStart, valueEnd } of systems) {
+    if (body[valueStart] === quote) {
+      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
+      edits.push({ at: valueStart + 1, until: valueStart + 1, text });
+    } else if (body[valueStart] === openBracket) {
+      const at = valueStart + 1;
+      const isEmpty = skipSpace(body, at) === valueEnd - 1;
+      edits.push({ at, until: at, text: `${textBlock(prompt)}${isEmpty ? '' : ','}` });
+    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
+  }
+}
+
+/**
+ * Puts a block before the first text of a message of the user: results of tools must come first in it. The index is of
+ * the list that `JSON.parse` takes: the last one.
+ */
+function addReference(
+  body: Buffer,
+  members: readonly Member[],
+  { index, content }: { index: number; content: string },
+  edits: Edit[],
+): void {
+  const [messages] = named(members, 'messages').slice(-1);
+  const message = elementStart(body, messages?.valueStart ?? 0, index);
+  const [own] = named(objectMembers(body, { from: message }), 'content').slice(-1);
+  if (own === undefined) return;
+  const { valueStart, valueEnd } = own;
+  const block = textBlock(content);
+  if (body[valueStart] === quote) {
+    edits.push({ at: valueStart, until: valueStart, text: `[${block},{"type":"text","text":` });
+    edits.push({ at: valueEnd, until: valueEnd, text: '}]' });
+    return;
+  }
+  for (const at of elementsOf(body, valueStart)) {
+    if (!isText(body, at)) continue;
+    edits.push({ at, until: at, text: `${block},` });
+    return;
+  }
+}
+
+/** Each letter may be escaped. */
+const maxTypeBytes = 64;
+
+/** Whether the object at a place is a text block. */
+function isText(body: Buffer, at: number): boolean {
+  if (body[at] !== openBrace) return false;
+  const [type] = named(objectMembers(body, { from: at }), 'type').slice(-1);
+  if (type === undefined || type.valueEnd - type.valueStart > maxTypeBytes) return false;
+  return JSON.parse(body.toString('utf8', type.valueStart, type.valueEnd)) === 'text';
+}
+
+function textBlock(text: string): string {
+  return JSON.stringify({ type: 'text', text });
+}
+
+/** Whether the client's choice of tools allows one call at a time. */
+function isSerial(body: Buffer, at: number): boolean {
+  if (body[at] !== openBrace) return false;
+  const [given] = named(objectMembers(body, { from: at }), 'disable_parallel_tool_use').slice(-1);
+  return given !== undefined && body.toString('latin1', given.valueStart, given.valueEnd) === 'true';
+}
+
+/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+function addDefaults(
+  body: Buffer,
+  members: readonly Member[],
+  { defaults, maxTokens, thinks }: Rewrite & { thinks: boolean },
+  changes: Changes,
+): void {
+  const given = new Set(members.map(({ name }) => name));
+  const samples = samplingNames.some((name) => given.has(name));
+  const own = Object.entries(asAnthropic(defaults)).filter(
+    ([name]) => !given.has(name) && !((samples || thinks) && samplingNames.includes(name)),
+  );
+  addParameters({ body, members, own, limitName: 'max_tokens' }, maxTokens, changes);
+}

@@ -1,0 +1,97 @@
+import type { Conversation, Tool, Turn } from '../translation/conversation.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { askingForJson } from '../translation/json-output.ts';
+import { RawJson } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { blockOf } from './content-writer.ts';
+import { thinkingOf } from './thinking.ts';
+
+/** For models whose catalogue entry gives none: the API requires one, and all but its oldest models take this. */
+const otherwiseTokens = 8_192;
+
+/**
+ * See `RequestApi`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its place would
+ * end thinking, and calls of the client's own tools.
+ */
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+  const { output, stop, maxTokens, stream } = conversation;
+  const most = facts.maxOutputTokens ?? Infinity;
+  const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
+  const turns = yield* ownTurns(askingForJson(conversation), 'anthropic');
+  const { thinking, effort } = thinkingOf({ ...conversation, turns }, { facts, limit, left });
+  const isThinking = thinking !== null && thinking['type'] !== 'disabled';
+  const { system, messages } = splitSystem(turns, { keepsThoughts: isThinking });
+  const format = output?.kind === 'schema' && { type: 'json_schema', schema: new RawJson(output.schemaJson) };
+  return {
+    model: facts.name,
+    max_tokens: limit,
+    ...(system.length > 0 && { system: system.map(({ text }) => ({ type: 'text', text })) }),
+    messages: messages.map((turn) => messageOf(turn, left)),
+    ...(thinking !== null && { thinking }),
+    ...(stop.length > 0 && { stop_sequences: stop }),
+    ...samplingOf(conversation, { isThinking, facts, left }),
+    ...toolsOf(conversation, left),
+    ...((format || effort !== null) && {
+      output_config: { ...(effort !== null && { effort }), ...(format && { format }) },
+    }),
+    ...(stream && { stream }),
+  };
+}
+
+function messageOf({ role, parts }: Turn, left: LeftOut): { role: string; content: unknown[] } {
+  return { role, content: parts.flatMap((part) => blockOf(part, left)) };
+}
+
+/** Parameters of sampling by Anthropic's names. */
+export function samplingOf(
+  { sampling }: Pick<Conversation, 'sampling'>,
+  { isThinking, facts, left }: { isThinking: boolean; facts: ModelFacts; left: LeftOut },
+): { temperature?: number; top_p?: number; top_k?: number } {
+  const { temperature, topP, topK, ...others } = sampling;
+  for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
+    if (others[name] !== null) left.ignoreField(name);
+  const taken = facts.sampling && !isThinking;
+  // OpenAI takes up to 2.
+  if (temperature !== null && temperature > 1) left.ignoreField('temperature');
+  const isTaken = { temperature: taken, topP: taken && temperature === null, topK: taken };
+  if (temperature !== null && !isTaken.temperature) left.ignoreField('temperature');
+  if (topP !== null && !isTaken.topP) left.ignoreField('topP');
+  if (topK !== null && !isTaken.topK) left.ignoreField('topK');
+  return {
+    ...(temperature !== null && isTaken.temperature && { temperature: Math.min(1, temperature) }),
+    ...(topP !== null && isTaken.topP && { top_p: topP }),
+    ...(topK !== null && isTaken.topK && { top_k: topK }),
+  };
+}
+
+export const emptySchema = new RawJson('{"type":"object","properties":{}}');
+
+function toolsOf({ tools, choice, parallel, turns }: Conversation, left: LeftOut): object {
+  if (tools.length === 0) {
+    const called = calledTools(turns);
+    return called.length === 0 ? {} : { tools: called.map(writeTool), tool_choice: { type: 'none' } };
+  }
+  const serial = parallel === false && choice !== 'none' && { disable_parallel_tool_use: true };
+  const type = choice ?? (serial ? 'auto' : null);
+  if (parallel === false && !serial) left.ignoreField('parallel');
+  return {
+    tools: tools.map(writeTool),
+    ...(type !== null && { tool_choice: { ...choiceOf(type), ...serial } }),
+  };
+}
+
+function writeTool({ name, description, schemaJson, isStrict }: Tool): object {
+  return {
+    name,
+    ...(description !== null && { description }),
+    input_schema: schemaJson === null ? emptySchema : new RawJson(schemaJson),
+    ...(isStrict === true && { strict: true }),
+  };
+}
+
+function choiceOf(choice: NonNullable<Conversation['choice']>): object {
+  if (choice === 'auto' || choice === 'none') return { type: choice };
+  return choice === 'required' ? { type: 'any' } : { type: 'tool', name: choice.name };
+}

@@ -1,0 +1,64 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import type { Conversation, Effort, Turn } from '../translation/conversation.ts';
+import { budgetOf, effortOf } from '../translation/effort.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+
+/** The least that Anthropic takes. */
+const leastBudget = 1_024;
+
+/** Efforts that Anthropic's API has. */
+const efforts: Readonly<Record<Effort, string | null>> = {
+  none: null,
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+};
+
+/**
+ * How a model is asked to think: newer models decide how much by the effort, older ones get a budget. Null where the client
+ * asks for nothing, or the model does not think.
+ */
+export function thinkingOf(
+  { reasoning, turns, choice }: Conversation,
+  { facts, limit, left }: { facts: ModelFacts; limit: number; left: LeftOut },
+): { thinking: Fields | null; effort: string | null } {
+  if (reasoning === null) return { thinking: null, effort: null };
+  if (!facts.reasoning) {
+    left.ignoreField('reasoning');
+    return { thinking: null, effort: null };
+  }
+  const asked = effortOf(reasoning);
+  const isOff = { thinking: { type: 'disabled' }, effort: null };
+  if (!reasoning.isOn || asked === 'none') return isOff;
+  const isForced = choice === 'required' || (typeof choice === 'object' && choice !== null);
+  // With thinking on, the API refuses forced calls, and calls under way without the thoughts before them.
+  if (isForced || lacksThoughts(turns)) return isOff;
+  if (thinksByEffort(facts)) return { thinking: { type: 'adaptive' }, effort: asked && efforts[asked] };
+  const budget = Math.min(budgetOf(reasoning) ?? leastBudget * 4, Math.floor(limit / 2));
+  if (budget < leastBudget) {
+    left.ignoreField('reasoning');
+    return { thinking: null, effort: null };
+  }
+  return { thinking: { type: 'enabled', budget_tokens: budget }, effort: null };
+}
+
+/** Models from 4.6 on take an effort, and the newest of them no budget. */
+function thinksByEffort({ name, sampling }: ModelFacts): boolean {
+  const [, major, minor] = /claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/.exec(name) ?? [];
+  if (major === undefined) return !sampling;
+  return Number(major) * 100 + Number(minor ?? 0) >= 406;
+}
+
+/** Whether calls wait for their results whose message has no thought of Anthropic's. */
+function lacksThoughts(turns: readonly Turn[]): boolean {
+  const last = turns.findLastIndex(({ role }) => role === 'assistant');
+  const said = turns[last]?.parts ?? [];
+  const isOpen = said.some(({ kind }) => kind === 'call');
+  const isAnswered = turns.slice(last + 1).some(({ parts }) => parts.some(({ kind }) => kind === 'result'));
+  if (!isOpen || !isAnswered) return false;
+  return !said.some((part) => part.kind === 'thinking' && part.seal?.maker === 'anthropic');
+}

@@ -1,0 +1,22 @@
+import { countedMembers, type TranslatedApi } from '../translation/api.ts';
+import { readAnswer } from './answer-reader.ts';
+import { writeAnswer } from './answer-writer.ts';
+import { clientWords } from './errors.ts';
+import { MessageSource } from './event-source.ts';
+import { MessageWriter } from './event-writer.ts';
+import { cacheHint } from './cache-hint.ts';
+import { fieldNames, readRequest } from './request-reader.ts';
+import { writeRequest } from './request-writer.ts';
+
+const counted = ['model', 'messages', 'system', 'thinking', 'tool_choice', 'tools', 'output_config'];
+
+/** Anthropic's messages. */
+export const messages = {
+  thoughtIds: null,
+  sealPlace: '`signature` in `thinking` block',
+  cacheHint,
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
+  eventSource: (facts) => new MessageSource(facts),
+  eventWriter: () => new MessageWriter(),
+  counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
+} satisfies TranslatedApi;

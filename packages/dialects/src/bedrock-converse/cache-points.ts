@@ -1,0 +1,57 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import type { CachePoint, Conversation } from '../translation/conversation.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { familyOf } from './model-family.ts';
+
+/** Claude before 3.5 Haiku, which refuses cache points. */
+const oldClaude = /claude-(?:v2|instant|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)|claude-3-5-sonnet-v1\b/i;
+/** Models that keep their cache for an hour where they are asked to. */
+const hourlyClaude = /claude-(?:opus|sonnet|haiku)-(?:4-[5-9]|[5-9])/i;
+
+/** The most that a request has. */
+const maxPoints = 4;
+
+/** https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html */
+export function hasCachePoints(facts: Pick<ModelFacts, 'name'>): boolean {
+  const family = familyOf(facts);
+  return family === 'nova' || (family === 'claude' && !oldClaude.test(facts.name));
+}
+
+/** Writes the cache points of one request, in the order of the prompt: tools, system text, messages. */
+export class CachePoints {
+  readonly #isHourly: boolean;
+  readonly #takesTools: boolean;
+  /** Points to leave out: the last ones reach farthest. */
+  #surplus: number;
+  readonly #left: LeftOut;
+
+  constructor({ tools, turns }: Pick<Conversation, 'tools' | 'turns'>, facts: ModelFacts, left: LeftOut) {
+    const isClaude = familyOf(facts) === 'claude';
+    const places = [...(isClaude ? tools : []), ...turns.flatMap(({ parts }) => parts)];
+    const known = hasCachePoints(facts) ? maxPoints : 0;
+    this.#surplus = places.filter((place) => 'cacheTtl' in place).length - known;
+    this.#takesTools = isClaude;
+    this.#isHourly = hourlyClaude.test(facts.name);
+    this.#left = left;
+  }
+
+  behindTool(tool: CachePoint): Fields[] {
+    if (this.#takesTools || tool.cacheTtl === undefined) return this.behind(tool);
+    this.#left.ignore('cache_control');
+    return [];
+  }
+
+  /** The point behind a block, if it has one. */
+  behind({ cacheTtl }: CachePoint): Fields[] {
+    if (cacheTtl === undefined) return [];
+    if (this.#surplus > 0) {
+      this.#surplus -= 1;
+      this.#left.ignore('cache_control');
+      return [];
+    }
+    const isHourly = cacheTtl === '1h' && this.#isHourly;
+    if (cacheTtl === '1h' && !isHourly) this.#left.ignore('cache_control.ttl');
+    return [{ cachePoint: { type: 'default', ...(isHourly && { ttl: '1h' }) } }];
+  }
+}

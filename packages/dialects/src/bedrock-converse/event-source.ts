@@ -1,0 +1,184 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialect.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
+import { readUsage } from '../usage/usage-reader.ts';
+import { exceptionEvent } from '../wire/aws-event-frames.ts';
+import { assertReadable } from '../wire/readable.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import { hasMedia, type Ending } from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { numberIn, textIn } from '../translation/fields.ts';
+import { PartSequence } from '../translation/part-sequence.ts';
+import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import { endingOf, isMedia, isOwn, sealOf, tierOf } from './answer-reader.ts';
+import { exceptionIn } from './errors.ts';
+
+const maxSealChars = 4 * 1024 * 1024;
+/** Overhead of a piece. */
+const charsEach = 64;
+const maxBlocks = 4_096;
+
+interface OpenBlock {
+  kind: OpenPart['kind'];
+  /** Whether a piece of it has come. */
+  isBegun: boolean;
+  signature: string;
+  /** Pieces of encrypted thoughts, each in base64. */
+  redacted: string[];
+}
+
+/**
+ * Reads the events of ConverseStream. Texts and thoughts begin with their first piece; only calls have an event at their
+ * start. Usage comes behind the stop.
+ */
+export class ConverseSource implements EventSource {
+  readonly #facts: ModelFacts;
+  readonly #sequence = new PartSequence();
+  /** By index. */
+  readonly #blocks = new Map<number, OpenBlock>();
+  #sealChars = 0;
+  #isBegun = false;
+  #isOver = false;
+  #ending: Ending | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertReadable(frame);
+    const data = this.#isOver ? null : frameData(frame);
+    if (data === null || data === '') return [];
+    const fields: unknown = JSON.parse(data);
+    if (!isFields(fields)) throw new Error('an event of the stream is not an object');
+    const index = numberIn(fields['contentBlockIndex']) ?? 0;
+    switch (frameEvent(frame)) {
+      case 'messageStart':
+        return this.#start();
+      case 'contentBlockStart':
+        return [...this.#start(), ...this.#call(index, Object(fields['start']) as Fields)];
+      case 'contentBlockDelta':
+        return [...this.#start(), ...this.#delta(index, Object(fields['delta']) as Fields)];
+      case 'contentBlockStop':
+        return this.#close(index);
+      case 'messageStop':
+        this.#ending = endingOf(fields);
+        return this.#start();
+      case 'metadata':
+        return this.#metadata(fields);
+      case exceptionEvent:
+        return this.#failed(exceptionIn(fields));
+      default:
+        return [];
+    }
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#isOver;
+  }
+
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
+  end(): StreamEvent[] {
+    if (this.#isOver || this.#ending === null) return [];
+    const { stop, broken } = this.#ending;
+    if (broken !== null) return this.#failed(broken);
+    this.#isOver = true;
+    const closed = [...this.#blocks.keys()].flatMap((index) => this.#close(index));
+    return [...closed, { type: 'stop', stop }, { type: 'end' }];
+  }
+
+  /** It is the last event: some connections stay open behind it. */
+  #metadata(fields: Fields): StreamEvent[] {
+    const usage = readUsage(fields['usage']);
+    const serviceTier = tierOf(fields);
+    const used: StreamEvent[] = usage === null ? [] : [{ type: 'usage', usage, serviceTier }];
+    return [...used, ...this.end()];
+  }
+
+  #failed(error: ProviderError): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #start(): StreamEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    return [{ type: 'start', id: '', model: this.#facts.name }];
+  }
+
+  #call(index: number, { toolUse }: Fields): StreamEvent[] {
+    if (!isFields(toolUse) || !isOwn(toolUse)) return [];
+    const { toolUseId, name } = toolUse;
+    const called = { id: textIn(toolUseId) ?? '', name: textIn(name) ?? '' };
+    return [
+      ...this.#close(index),
+      ...this.#open(index, { kind: 'call', ...called, isFreeform: false, namespace: null }),
+    ];
+  }
+
+  #delta(index: number, delta: Fields): StreamEvent[] {
+    const { text, toolUse, reasoningContent } = delta;
+    if (isMedia(delta)) return this.#failed(hasMedia);
+    if (typeof text === 'string') return this.#piece(index, 'text', text);
+    if (isFields(reasoningContent)) return this.#thought(index, reasoningContent);
+    const block = this.#blocks.get(index);
+    if (!isFields(toolUse) || block?.kind !== 'call') return [];
+    return this.#add(index, block, textIn(toolUse['input']) ?? '');
+  }
+
+  #thought(index: number, { text, signature, redactedContent }: Fields): StreamEvent[] {
+    const events = this.#piece(index, 'thinking', textIn(text) ?? '');
+    const block = this.#blocks.get(index);
+    if (block === undefined) return events;
+    const seal = { signature: textIn(signature) ?? '', redacted: textIn(redactedContent) ?? '' };
+    const chars = seal.signature.length + seal.redacted.length;
+    if (chars === 0) return events;
+    this.#sealChars += chars + charsEach;
+    if (this.#sealChars > maxSealChars) throw new Error('the signatures of the answer are too long');
+    block.signature += seal.signature;
+    if (seal.redacted !== '') block.redacted.push(seal.redacted);
+    return events;
+  }
+
+  /** More of a text or a thought, which begins with it. */
+  #piece(index: number, kind: 'text' | 'thinking', text: string): StreamEvent[] {
+    const open = this.#blocks.get(index);
+    if (open?.kind === kind) return this.#add(index, open, text);
+    const events = [...this.#close(index), ...this.#open(index, { kind })];
+    const block = this.#blocks.get(index);
+    return block === undefined ? events : [...events, ...this.#add(index, block, text)];
+  }
+
+  #add(index: number, block: OpenBlock, text: string): StreamEvent[] {
+    block.isBegun ||= text !== '';
+    return this.#sequence.add(String(index), text);
+  }
+
+  #open(index: number, part: OpenPart): StreamEvent[] {
+    if (this.#blocks.size >= maxBlocks) throw new Error('the answer has too many blocks');
+    this.#blocks.set(index, { kind: part.kind, isBegun: false, signature: '', redacted: [] });
+    return this.#sequence.open(String(index), part);
+  }
+
+  #close(index: number): StreamEvent[] {
+    const block = this.#blocks.get(index);
+    if (block === undefined) return [];
+    this.#blocks.delete(index);
+    const { signature } = block;
+    const redacted = joined(block.redacted);
+    const seal = block.kind === 'thinking' ? sealOf({ signature, redacted }, this.#facts) : null;
+    // Calls without input have no piece.
+    const input = block.kind === 'call' && !block.isBegun ? '{}' : '';
+    return [...this.#sequence.add(String(index), input), ...this.#sequence.close(String(index), seal)];
+  }
+}
+
+/** Pieces in base64 as one. */
+function joined(pieces: readonly string[]): string {
+  const [only = ''] = pieces;
+  if (pieces.length < 2) return only;
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
+}

@@ -1,0 +1,23 @@
+import type { ModelFacts } from '../translation/api.ts';
+
+/** Models that take more than the common part of Converse, each in fields of its own. */
+export type ModelFamily = 'claude' | 'nova' | 'gpt' | 'other';
+
+const names: readonly (readonly [ModelFamily, RegExp])[] = [
+  ['claude', /claude/i],
+  ['nova', /\bnova\b/i],
+  ['gpt', /\bopenai\./i],
+];
+
+/** By the name, which has the vendor in it unless it is that of a profile of the operator's own. */
+export function familyOf({ name }: Pick<ModelFacts, 'name'>): ModelFamily {
+  return names.find(([, pattern]) => pattern.test(name))?.[0] ?? 'other';
+}
+
+/** The maker of a model's thoughts. Anthropic's are the same in each of its APIs; others are read by their model alone. */
+export function makerOf(facts: Pick<ModelFacts, 'name'>): string {
+  if (familyOf(facts) === 'claude') return 'anthropic';
+  return `converse=${encodeURIComponent(facts.name).replaceAll('.', '%2E').slice(0, maxNameChars)}`;
+}
+
+const maxNameChars = 150;

@@ -1,0 +1,141 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import type { Conversation, Tool } from '../translation/conversation.ts';
+import { RawJson } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { emptySchema, samplingOf } from '../anthropic-messages/request-writer.ts';
+import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { CachePoints } from './cache-points.ts';
+import { writeMessages } from './content-writer.ts';
+import { familyOf, makerOf } from './model-family.ts';
+import { reasoningOf } from './reasoning.ts';
+
+/**
+ * See `RequestApi`. The model, and whether the answer is a stream, stand in the path
+ * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
+ */
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+  const { output, stop } = conversation;
+  if (output?.kind === 'json')
+    throw left.refusedField('output', 'The model answers in JSON by a schema only.');
+  const limit = limitOf(conversation, facts);
+  const turns = yield* ownTurns(conversation.turns, makerOf(facts));
+  const reasoning = reasoningOf({ ...conversation, turns }, { facts, limit, left });
+  const sampling = samplingIn(conversation, { isThinking: reasoning.isThinking, facts, left });
+  const points = new CachePoints({ ...conversation, turns }, facts, left);
+  const tools = toolsIn({ ...conversation, turns }, { facts, left, points });
+  const { system, messages } = splitSystem(turns, reasoning);
+  const systemBlocks = system.flatMap((part) => [{ text: part.text }, ...points.behind(part)]);
+  const inference = {
+    ...(limit !== Infinity && { maxTokens: limit }),
+    ...sampling.common,
+    ...(stop.length > 0 && { stopSequences: stop }),
+  };
+  const additional = { ...reasoning.additional, ...sampling.additional, ...tools.additional };
+  const config = {
+    ...(reasoning.effort !== null && { effort: reasoning.effort }),
+    ...(output !== null && { textFormat: formatOf(output.name, output.schemaJson) }),
+  };
+  const reportsSequence = stop.length > 0 && familyOf(facts) === 'claude';
+  return {
+    messages: writeMessages(messages, { facts, left, points }),
+    ...(system.length > 0 && { system: systemBlocks }),
+    ...(hasMembers(inference) && { inferenceConfig: inference }),
+    ...(tools.config !== null && { toolConfig: tools.config }),
+    ...(hasMembers(additional) && { additionalModelRequestFields: additional }),
+    ...(reportsSequence && { additionalModelResponseFieldPaths: ['/stop_sequence'] }),
+    ...(hasMembers(config) && { outputConfig: config }),
+  };
+}
+
+function hasMembers(value: object): boolean {
+  return Object.keys(value).length > 0;
+}
+
+/** Without a limit the model's own counts. */
+function limitOf({ maxTokens }: Conversation, { maxOutputTokens }: ModelFacts): number {
+  const most = maxOutputTokens ?? Infinity;
+  return Math.min(maxTokens ?? most, most);
+}
+
+/** The schema is a text in the request. */
+function formatOf(name: string | null, schemaJson: string): Fields {
+  const named = name !== null && /^[\w-]{1,64}$/.test(name) && { name };
+  return { type: 'json_schema', structure: { jsonSchema: { schema: schemaJson, ...named } } };
+}
+
+/** Parameters that all models have, and those that a family has in fields of its own. */
+function samplingIn(
+  conversation: Conversation,
+  options: { isThinking: boolean; facts: ModelFacts; left: LeftOut },
+): { common: Fields; additional: Fields } {
+  const { sampling } = conversation;
+  const family = familyOf(options.facts);
+  const takesTopK = family === 'claude' || family === 'nova';
+  if (sampling.topK !== null && !takesTopK) options.left.ignoreField('topK');
+  const asked = takesTopK ? sampling : { ...sampling, topK: null };
+  const { temperature, top_p: topP, top_k: topK } = samplingOf({ sampling: asked }, options);
+  return {
+    common: { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { topP }) },
+    additional:
+      topK === undefined ? {} : family === 'claude' ? { top_k: topK } : { inferenceConfig: { topK } },
+  };
+}
+
+/** A conversation with calls needs definitions, also where no tool may be called. */
+function toolsIn(
+  { tools, choice, parallel, turns }: Conversation,
+  { facts, left, points }: { facts: ModelFacts; left: LeftOut; points: CachePoints },
+): { config: Fields | null; additional: Fields } {
+  const called = calledTools(turns);
+  const isOff = tools.length === 0 || choice === 'none';
+  if (parallel === false && (isOff || familyOf(facts) !== 'claude')) left.ignoreField('parallel');
+  if (isOff && called.length === 0) return { config: null, additional: {} };
+  const isClaude = familyOf(facts) === 'claude';
+  const write = (tool: Tool): Fields[] => [writeTool(tool, isClaude, left), ...points.behindTool(tool)];
+  if (isOff) {
+    // Converse itself can't forbid calls: models other than Claude get a tool of no use in place of theirs.
+    const known = tools.length > 0 ? tools : called;
+    return isClaude
+      ? { config: { tools: known.flatMap(write) }, additional: { tool_choice: { type: 'none' } } }
+      : { config: { tools: write(noTool) }, additional: {} };
+  }
+  const forced = choiceOf(choice);
+  const serial = parallel === false && isClaude;
+  return {
+    config: { tools: tools.flatMap(write), ...(forced !== null && { toolChoice: forced }) },
+    // A type beside that of Converse is refused as a conflict, and needed without.
+    additional: serial
+      ? { tool_choice: { ...(forced === null && { type: 'auto' }), disable_parallel_tool_use: true } }
+      : {},
+  };
+}
+
+const noTool: Tool = {
+  ...{ name: 'no_tool', namespace: null, description: 'No tool can be called now. Answer in text.' },
+  ...{ schemaJson: null, isFreeform: false, isStrict: null },
+};
+
+function writeTool(
+  { name, description, schemaJson, isStrict }: Tool,
+  isClaude: boolean,
+  left: LeftOut,
+): Fields {
+  if (isStrict === true && !isClaude) left.ignoreField('strict');
+  return {
+    toolSpec: {
+      name,
+      // An empty one is refused.
+      ...(description !== null && description !== '' && { description }),
+      inputSchema: { json: schemaJson === null ? emptySchema : new RawJson(schemaJson) },
+      ...(isStrict === true && isClaude && { strict: true }),
+    },
+  };
+}
+
+/** Null for the model's own choice, which not all models let be named. */
+function choiceOf(choice: Conversation['choice']): Fields | null {
+  if (choice === 'required') return { any: {} };
+  return typeof choice === 'object' && choice !== null ? { tool: { name: choice.name } } : null;
+}

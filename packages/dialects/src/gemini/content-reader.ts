@@ -1,0 +1,225 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { isSealed } from './content.ts';
+import { isNamed, memberIn, textOf, valueOf } from './fields.ts';
+import type {
+  CallPart,
+  MediaPart,
+  Part,
+  ResultPart,
+  Seal,
+  TextPart,
+  Turn,
+} from '../translation/conversation.ts';
+import { textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import type { LeftOut, Members } from '../translation/left-out.ts';
+import { dataSource } from '../translation/media.ts';
+import { readMarked } from '../translation/seals.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+
+/** `LeftOut.members` of an object whose names may have either spelling. `names`: in camelCase. */
+export function membersOf<Name extends string>(
+  value: unknown,
+  { path, names, left }: { path: string; names: readonly Name[]; left: LeftOut },
+): Members<Name> {
+  if (!isFields(value)) return left.members(value, path, names);
+  const given = Object.entries(value).map(([name, member]) => {
+    const known = names.find((each) => isNamed(name, each));
+    return [known ?? name, member] as const;
+  });
+  return left.members(Object.fromEntries(given), path, names);
+}
+
+/** A list, which may stand without its brackets if it has one element. */
+export function elementsIn(value: unknown): readonly unknown[] {
+  return value === undefined || value === null ? [] : Array.isArray(value) ? (value as unknown[]) : [value];
+}
+
+interface OpenCall {
+  id: string;
+  isAnswered: boolean;
+}
+
+/** Calls that wait for a result, in their order. */
+class WaitingCalls {
+  readonly #calls: OpenCall[] = [];
+  #first = 0;
+
+  add(call: OpenCall): void {
+    this.#calls.push(call);
+  }
+
+  /** The first one, which waits no longer. */
+  take(): OpenCall | null {
+    for (; this.#first < this.#calls.length; this.#first += 1) {
+      const call = this.#calls[this.#first];
+      if (call?.isAnswered !== false) continue;
+      call.isAnswered = true;
+      return call;
+    }
+    return null;
+  }
+}
+
+/** Gives calls without ids some, and finds the call of a result by its name and order. */
+class CallOrder {
+  readonly #byId = new Map<string, WaitingCalls>();
+  readonly #byName = new Map<string, WaitingCalls>();
+  #count = 0;
+
+  called(id: string, name: string): string {
+    this.#count += 1;
+    const call = { id: id === '' ? `call_${this.#count}` : id, isAnswered: false };
+    waiting(this.#byId, call.id).add(call);
+    waiting(this.#byName, name).add(call);
+    return call.id;
+  }
+
+  answered(id: string, name: string): string {
+    const found = id === '' ? this.#byName.get(name) : this.#byId.get(id);
+    return found?.take()?.id ?? (id === '' ? `call_${name}` : id);
+  }
+}
+
+function waiting(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
+  const known = calls.get(key);
+  if (known !== undefined) return known;
+  const added = new WaitingCalls();
+  calls.set(key, added);
+  return added;
+}
+
+/** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
+export function* readContents(fields: Fields, source: JsonSource, left: LeftOut): Steps<Turn[]> {
+  const calls = new CallOrder();
+  const contents = source.member('contents');
+  const turns: Turn[] = [];
+  for (const [index, given] of elementsIn(fields['contents']).entries()) {
+    const content = membersOf(given, { path: 'contents', names: ['role', 'parts'], left });
+    const from = contents?.element(index)?.member('parts') ?? null;
+    const parts: Part[] = [];
+    for (const [place, part] of elementsIn(content.parts).entries()) {
+      const at = `contents[${index}].parts[${place}]`;
+      parts.push(...partsOf(part, { at, source: from?.element(place) ?? null, left, calls }));
+      yield;
+    }
+    turns.push({ role: roleOf(content.role, `contents[${index}].role`, left), parts });
+    yield;
+  }
+  return turns;
+}
+
+/** Google's older API has a role for results. */
+function roleOf(role: unknown, at: string, left: LeftOut): Turn['role'] {
+  if (role === 'model') return 'assistant';
+  if (role === undefined || role === null || role === '' || role === 'user' || role === 'function')
+    return 'user';
+  throw left.refused(at);
+}
+
+/** The parts of a system instruction, which may be a text. */
+export function readSystem(instruction: unknown, left: LeftOut): (TextPart | MediaPart)[] {
+  if (instruction === undefined) return [];
+  if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
+  const path = 'systemInstruction';
+  const { parts } = membersOf(instruction, { path, names: ['parts', 'role'], left });
+  return elementsIn(parts).map((part, index) => {
+    const members = membersOf(part, { path: '', names: partNames, left });
+    const at = `${path}.parts[${index}]`;
+    return typeof members.text === 'string'
+      ? { kind: 'text', text: members.text }
+      : mediaOf(members, at, left);
+  });
+}
+
+interface Place {
+  at: string;
+  source: JsonSource | null;
+  left: LeftOut;
+  calls: CallOrder;
+}
+
+/** Members of a part that are translated. */
+const partNames = [
+  ...(['text', 'thought', 'thoughtSignature', 'functionCall', 'functionResponse'] as const),
+  ...(['inlineData', 'fileData'] as const),
+];
+
+type GivenPart = Members<(typeof partNames)[number]>;
+
+/** Parts by which a model uses tools of its provider. */
+const hosted = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'];
+
+function partsOf(given: unknown, { at, source, left, calls }: Place): Part[] {
+  for (const name of Object.keys(Object(given) as Fields))
+    if (hosted.some((each) => isNamed(name, each))) throw left.refused(`${at}.${name.slice(0, 64)}`);
+  const part = membersOf(given, { path: '', names: partNames, left });
+  const seal = sealOf(part);
+  const { text, functionCall: call, functionResponse: result } = part;
+  if (part.thought === true) return [{ kind: 'thinking', text: textOf(text), seal }];
+  const before: Part[] = seal === null ? [] : [{ kind: 'thinking', text: '', seal }];
+  if (call !== undefined) return [...before, callOf(call, memberIn(source, 'functionCall'), { calls, left })];
+  if (result !== undefined)
+    return [resultOf(result, memberIn(source, 'functionResponse'), { at, left, calls })];
+  if (typeof text === 'string') return text === '' ? before : [...before, { kind: 'text', text }];
+  return [...before, mediaOf(part, at, left)];
+}
+
+/** A signature in a part; Google's own has no mark. */
+export function sealOf(part: Fields): Seal | null {
+  const text = textOf(valueOf(part, 'thoughtSignature'));
+  if (!isSealed(part)) return null;
+  return readMarked(text) ?? { maker: 'google', text, isRedacted: false };
+}
+
+function callOf(
+  call: unknown,
+  source: JsonSource | null,
+  { calls, left }: Pick<Place, 'left' | 'calls'>,
+): CallPart {
+  const names = ['id', 'name', 'args'] as const;
+  const { id, name } = membersOf(call, { path: 'functionCall', names, left });
+  const named = textOf(name);
+  return {
+    ...{ kind: 'call', id: calls.called(textOf(id), named), name: named },
+    ...{ argumentsText: source?.textOf('args') ?? '{}', isFreeform: false, namespace: null },
+  };
+}
+
+function resultOf(
+  result: unknown,
+  source: JsonSource | null,
+  { at, left, calls }: Pick<Place, 'at' | 'left' | 'calls'>,
+): ResultPart {
+  const names = ['id', 'name', 'response', 'parts'] as const;
+  const { id, name, response, parts } = membersOf(result, { path: 'functionResponse', names, left });
+  const { output, error, ...others } = isFields(response) ? response : {};
+  const isError = error !== undefined;
+  const said = output ?? error;
+  const isPlain = typeof said === 'string' && Object.keys(others).length === 0;
+  const text = isPlain ? said : (source?.textOf('response') ?? '{}');
+  const media = elementsIn(parts).map((part, place) => {
+    const members = membersOf(part, { path: '', names: ['inlineData', 'fileData'], left });
+    return mediaOf(members, `${at}.parts[${place}]`, left);
+  });
+  return {
+    ...{ kind: 'result', callId: calls.answered(textOf(id), textOf(name)), isError },
+    parts: [...(text === '' ? [] : [{ kind: 'text', text } as const]), ...media],
+  };
+}
+
+function mediaOf(part: Pick<GivenPart, 'inlineData' | 'fileData'>, at: string, left: LeftOut): MediaPart {
+  const inNames = ['data', 'mimeType', 'displayName'] as const;
+  const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, left });
+  const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;
+  const file = membersOf(part.fileData ?? {}, { path: 'fileData', names: fileNames, left });
+  const { data } = inline;
+  const mediaType = textIn(inline.mimeType) ?? textOf(file.mimeType);
+  const uri = textOf(file.fileUri);
+  const kind = mediaType.startsWith('image/') ? 'image' : mediaType.startsWith('audio/') ? 'audio' : 'file';
+  const name = textIn(inline.displayName) ?? textIn(file.displayName);
+  if (typeof data === 'string') return { kind, source: dataSource(data, mediaType), name, at };
+  if (!/^https?:/.test(uri) || /googleapis\.com\//.test(uri))
+    throw left.refused(at, 'Other models take texts, data and addresses of files only.');
+  return { kind, source: { url: uri, ...(mediaType !== '' && { mediaType }) }, name, at };
+}

@@ -1,0 +1,117 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { MediaPart, Part, ResultPart, Turn } from '../translation/conversation.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { namedText, typeOf } from '../translation/media.ts';
+import { isPlainText } from '../file-types.ts';
+import { lateInput } from '../anthropic-messages/content-writer.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { withResultsBehindCalls } from '../translation/turn-order.ts';
+
+/** Google's documented stand-in for a signature that isn't there. */
+const standIn = 'skip_thought_signature_validator';
+
+interface Options {
+  /** Gemini 3 refuses calls of a turn whose first one has no signature. */
+  isThird: boolean;
+  left: LeftOut;
+}
+
+/** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
+export function* writeContents(
+  turns: readonly Turn[],
+  options: Options,
+): Steps<{ system: Fields[]; contents: Fields[] }> {
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => systemPart(part)));
+  const names = new Map<string, string>();
+  for (const part of turns.flatMap(({ parts }) => parts))
+    if (part.kind === 'call') names.set(part.id, part.name);
+  const contents: Fields[] = [];
+  for (const { isSaid, parts } of joined(withResultsBehindCalls(turns.slice(first)))) {
+    const written = isSaid ? saidParts(parts, options) : userParts(parts, names, options.left);
+    if (written.length > 0) contents.push({ role: isSaid ? 'model' : 'user', parts: written });
+    yield;
+  }
+  return { system, contents };
+}
+
+/** Turns of one side that follow one another are one. */
+function joined(turns: readonly Turn[]): { isSaid: boolean; parts: Part[] }[] {
+  const groups: { isSaid: boolean; parts: Part[] }[] = [];
+  for (const { role, parts } of turns) {
+    const isSaid = role === 'assistant';
+    const last = groups.at(-1);
+    if (last?.isSaid === isSaid) last.parts.push(...parts);
+    else groups.push({ isSaid, parts: [...parts] });
+  }
+  return groups;
+}
+
+function systemPart(part: Part): Fields[] {
+  return part.kind === 'text' ? [{ text: part.text }] : [];
+}
+
+/** A signature stands at the part behind its thought. */
+function saidParts(parts: readonly Part[], { isThird, left }: Options): Fields[] {
+  const written: Fields[] = [];
+  let signature: string | null = null;
+  let hasCalls = false;
+  for (const part of parts) {
+    if (part.kind === 'thinking') {
+      if (part.seal?.maker === 'google') signature = part.seal.text;
+      continue;
+    }
+    const isFirstCall = part.kind === 'call' && !hasCalls;
+    hasCalls ||= part.kind === 'call';
+    const sealed = signature ?? (isFirstCall && isThird ? standIn : null);
+    signature = null;
+    for (const each of saidPart(part, left))
+      written.push({ ...each, ...(sealed !== null && { thoughtSignature: sealed }) });
+  }
+  return written;
+}
+
+function saidPart(part: Part, left: LeftOut): Fields[] {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return [{ text: part.text }];
+    case 'call':
+      return [{ functionCall: { name: part.name, args: lateInput(part) } }];
+    case 'image':
+    case 'file':
+    case 'audio':
+      return [mediaPart(part, left)];
+    default:
+      return [];
+  }
+}
+
+/** Results are found by their names and their order, which is that of the calls. */
+function userParts(parts: readonly Part[], names: ReadonlyMap<string, string>, left: LeftOut): Fields[] {
+  const results = parts.filter((part) => part.kind === 'result');
+  const shown = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
+  return [
+    ...results.map((result) => resultPart(result, names)),
+    ...shown.map((part) => mediaPart(part, left)),
+    ...parts.flatMap((part) => (part.kind === 'result' ? [] : saidPart(part, left))),
+  ];
+}
+
+function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<string, string>): Fields {
+  const text = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+  const response = isError ? { error: text } : { output: text };
+  return { functionResponse: { name: names.get(callId) ?? callId, response } };
+}
+
+function mediaPart(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
+  if ('url' in source) {
+    if (kind === 'audio') throw left.refused(at);
+    const mimeType = typeOf(part);
+    return { fileData: { fileUri: source.url, ...(mimeType !== null && { mimeType }) } };
+  }
+  if (kind === 'file' && isPlainText(source)) return { text: namedText(source, name) };
+  return { inlineData: { mimeType: source.mediaType, data: source.data } };
+}

@@ -1,0 +1,129 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialect.ts';
+import { errorInEvent } from '../error-words.ts';
+import { withoutAccount } from '../public-errors.ts';
+import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
+import { publicErrorIn } from './google-error.ts';
+import { hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+import { readUsage } from '../usage/usage-reader.ts';
+import { assertTranslatable } from '../wire/readable.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import type { AnswerPart, Ending } from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { JsonSource } from '../wire/json-text.ts';
+import type { EventSource, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import { endingOf, partsOf } from './answer-reader.ts';
+
+/** Reads the frames of Gemini. No frame says that it is the last one: the end of the response does. */
+export class GeminiSource implements EventSource {
+  readonly #facts: ModelFacts;
+  #usage: Fields = {};
+  /** Whether usage came with the finish reason, or after it. */
+  #hasLastUsage = false;
+  #open: OpenPart['kind'] | null = null;
+  #isBegun = false;
+  #isOver = false;
+  #ending: Ending | null = null;
+  #broken: ProviderError | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertTranslatable(frame);
+    if (this.#isOver) return [];
+    if (frameEvent(frame) === 'error')
+      return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
+    const response = responseIn(frame);
+    if (response === null || Object.keys(response).length === 0) return [];
+    const error = publicErrorIn(response);
+    if (error !== null) return this.#failed(error);
+    const [candidate] = objectsIn(response, 'candidates');
+    const events = this.#start(response);
+    if (candidate !== undefined) events.push(...this.#candidate(candidate, frame));
+    const ending = endingOf(candidate, response);
+    this.#broken ??= ending.broken;
+    if (
+      candidate === undefined
+        ? isBlocked(response)
+        : hasFinished({ finishReason: valueOf(candidate, 'finishReason') })
+    )
+      this.#ending = ending;
+    const report = valueOf(response, 'usageMetadata');
+    if (!isFields(report)) return events;
+    this.#hasLastUsage ||= this.#ending !== null;
+    this.#usage = newerMetadata(this.#usage, report);
+    const usage = readUsage(this.#usage);
+    return usage === null ? events : [...events, { type: 'usage', usage, serviceTier: null }];
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
+  }
+
+  end(): StreamEvent[] {
+    if (this.#isOver || this.#ending === null) return [];
+    if (this.#broken !== null) return this.#failed(this.#broken);
+    this.#isOver = true;
+    return [...this.#close(), { type: 'stop', stop: this.#ending.stop }, { type: 'end' }];
+  }
+
+  #failed(error: ProviderError): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #start(response: Fields): StreamEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    const id = textOf(valueOf(response, 'responseId'));
+    const model = textOf(valueOf(response, 'modelVersion')) || this.#facts.name;
+    return [{ type: 'start', id, model }];
+  }
+
+  #candidate(candidate: Fields, frame: Buffer): StreamEvent[] {
+    const parts = objectsIn(objectIn(candidate, 'content'), 'parts');
+    if (parts.length === 0) return [];
+    const source = parts.some((part) => isFields(valueOf(part, 'functionCall'))) ? sourceOf(frame) : null;
+    return parts.flatMap((part, index) => {
+      const read = partsOf(part, source?.element(index) ?? null);
+      return read.flatMap((each) => this.#part(each));
+    });
+  }
+
+  /** Texts and thoughts come in pieces, and a signature ends a thought. Calls come whole. */
+  #part(part: AnswerPart): StreamEvent[] {
+    if (part.kind === 'call') {
+      const { id, name, isFreeform, namespace, argumentsText } = part;
+      return [
+        ...this.#close(),
+        { type: 'open', part: { kind: 'call', id, name, isFreeform, namespace } },
+        { type: 'delta', text: argumentsText },
+        { type: 'close', seal: null },
+      ];
+    }
+    const { kind, text } = part;
+    const seal = kind === 'thinking' ? part.seal : null;
+    if (text === '' && seal === null) return [];
+    const opened: StreamEvent[] =
+      this.#open === kind ? [] : [...this.#close(), { type: 'open', part: { kind } }];
+    this.#open = kind;
+    const said: StreamEvent[] = text === '' ? [] : [{ type: 'delta', text }];
+    if (seal === null) return [...opened, ...said];
+    this.#open = null;
+    return [...opened, ...said, { type: 'close', seal }];
+  }
+
+  #close(): StreamEvent[] {
+    if (this.#open === null) return [];
+    this.#open = null;
+    return [{ type: 'close', seal: null }];
+  }
+}
+
+/** The parts of the first candidate in the text of a frame. */
+function sourceOf(frame: Buffer): JsonSource | null {
+  const source = new JsonSource(Buffer.from(frameData(frame) ?? '{}'));
+  return memberIn(source.member('candidates')?.element(0) ?? null, 'content')?.member('parts') ?? null;
+}

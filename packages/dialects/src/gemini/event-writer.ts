@@ -1,0 +1,89 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { Usage } from '../usage/usage.ts';
+import type { Stop } from '../translation/answer.ts';
+import { writeJson } from '../wire/json-text.ts';
+import type { Seal } from '../translation/conversation.ts';
+import type { EventWriter, OpenPart, StreamEvent } from '../translation/stream-events.ts';
+import { callPart, finishReasons, signatureOf } from './answer-writer.ts';
+import { writeError } from './errors.ts';
+import { writeUsage } from './usage.ts';
+
+/** Calls are whole in one frame. */
+const maxArgumentChars = 16 * 1024 * 1024;
+
+/** Writes the frames of Gemini. */
+export class GeminiWriter implements EventWriter {
+  #head: Fields = {};
+  #open: OpenPart | null = null;
+  #pieces: string[] = [];
+  #chars = 0;
+  #usage: Usage | null = null;
+  #stop: Stop = { reason: 'end', sequence: null };
+
+  write(event: StreamEvent): Buffer[] {
+    switch (event.type) {
+      case 'start':
+        this.#head = { modelVersion: event.model, responseId: event.id };
+        return [];
+      case 'open':
+        this.#open = event.part;
+        this.#pieces = [];
+        this.#chars = 0;
+        return [];
+      case 'delta':
+        return this.#delta(event.text);
+      case 'close':
+        return this.#close(event.seal);
+      case 'usage':
+        this.#usage = event.usage;
+        return [];
+      case 'stop':
+        this.#stop = event.stop;
+        return [];
+      case 'end':
+        return [this.#frame([{ text: '' }], finishReasons[this.#stop.reason])];
+      case 'error':
+        return [Buffer.from(`data: ${writeJson(writeError(event.error))}\n\n`)];
+    }
+  }
+
+  #delta(text: string): Buffer[] {
+    switch (this.#open?.kind) {
+      case 'text':
+      case 'refusal':
+        return [this.#frame([{ text }])];
+      case 'thinking':
+        return [this.#frame([{ text, thought: true }])];
+      case 'call':
+        this.#pieces.push(text);
+        this.#chars += text.length;
+        if (this.#chars > maxArgumentChars) throw new Error('the arguments of a call are too large');
+        return [];
+      case undefined:
+        return [];
+    }
+  }
+
+  #close(seal: Seal | null): Buffer[] {
+    const part = this.#open;
+    this.#open = null;
+    if (part?.kind === 'call')
+      return [
+        this.#frame([callPart({ id: part.id, name: part.name, argumentsText: this.#pieces.join('') })]),
+      ];
+    const isSealed = part?.kind === 'thinking' && seal !== null;
+    return isSealed ? [this.#frame([{ text: '', thought: true, ...signatureOf(seal) }])] : [];
+  }
+
+  #frame(parts: readonly Fields[], finishReason?: string): Buffer {
+    const content = { role: 'model', parts };
+    const usage = finishReason !== undefined &&
+      this.#usage !== null && { usageMetadata: writeUsage(this.#usage) };
+    const response = {
+      candidates: [{ content, ...(finishReason !== undefined && { finishReason }), index: 0 }],
+      ...usage,
+      ...this.#head,
+    };
+    return Buffer.from(`data: ${writeJson(response)}\n\n`);
+  }
+}

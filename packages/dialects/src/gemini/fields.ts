@@ -1,0 +1,89 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import type { JsonSource } from '../wire/json-text.ts';
+import { kindOf, wrongType, type FieldTypes } from '../request-fields.ts';
+
+/** Fields of Google's JSON. Each has two spellings, camelCase and snake_case, and a list of one may stand without its brackets. */
+
+const snakes = new Map<string, string>();
+
+function snakeOf(name: string): string {
+  const known = snakes.get(name);
+  if (known !== undefined) return known;
+  const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  snakes.set(name, snake);
+  return snake;
+}
+
+/** Whether a name in a request is this one, which is in camelCase. */
+export function isNamed(found: string, name: string): boolean {
+  return found === name || found === snakeOf(name);
+}
+
+/** The value of a field, by its name in camelCase. */
+export function valueOf(fields: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : fields[snakeOf(name)];
+}
+
+/** The text of a field, in either spelling. */
+export function memberIn(source: JsonSource | null, name: string): JsonSource | null {
+  return source?.member(name) ?? source?.member(snakeOf(name)) ?? null;
+}
+
+/** The object that a field is; empty if it is none. */
+export function objectIn(fields: Fields, name: string): Fields {
+  const value = valueOf(fields, name);
+  return isFields(value) ? value : {};
+}
+
+/** The objects in a list. */
+export function objectsIn(fields: Fields, name: string): Fields[] {
+  const value = valueOf(fields, name);
+  return (Array.isArray(value) ? value : [value]).filter(isFields);
+}
+
+/** A text; empty where the value is none. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A number, which may be written as a text; null if it is none. */
+export function numberOf(value: unknown): number | null {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && !Number.isNaN(number) ? number : null;
+}
+
+/** More than Google's API has. Each provider call goes through all of them. */
+const maxMembers = 1_000;
+
+/**
+ * Checks the names and types of an object's fields; null passes for each. A field that is there in both spellings, or in
+ * another one, could be read by the provider and not by the gateway. `path`: of the object, with a dot.
+ */
+export function checkFields(fields: Fields, known: FieldTypes, path = ''): void {
+  const names = Object.keys(fields);
+  if (names.length > maxMembers)
+    throw new AppError('invalid_value', `${path || 'The request body '}has more than ${maxMembers} members.`);
+  const plainNames = new Map(Object.keys(known).map((name) => [plainOf(name), name]));
+  const found = new Set<string>();
+  for (const given of names) {
+    const name = plainNames.get(plainOf(given));
+    if (name === undefined) continue;
+    const param = path + given.slice(0, 200);
+    if (!isNamed(given, name))
+      throw new AppError('unknown_parameter', `Unknown field: ${param}. Did you mean ${path}${name}?`, {
+        param,
+      });
+    if (found.has(name))
+      throw new AppError('invalid_value', `${param} is there in two spellings.`, { param });
+    found.add(name);
+    const kinds = known[name] ?? [];
+    const kind = kindOf(fields[given]);
+    if (kind !== null && !kinds.includes(kind)) throw wrongType(param, kinds);
+  }
+}
+
+/** A name as servers compare it that read names in any case and spelling. */
+function plainOf(name: string): string {
+  return name.toUpperCase().toLowerCase().replaceAll('_', '');
+}

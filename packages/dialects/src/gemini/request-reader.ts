@@ -1,0 +1,196 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { isNamed, memberIn, numberOf, textOf } from './fields.ts';
+import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '../translation/conversation.ts';
+import { efforts, type Effort } from '../translation/conversation.ts';
+import { stopIn, textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import type { FieldNames, LeftOut, Members } from '../translation/left-out.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
+import { asJsonSchema } from './schema.ts';
+
+const config = 'generationConfig';
+
+export const fieldNames: FieldNames = {
+  choice: 'toolConfig',
+  parallel: 'toolConfig',
+  maxTokens: `${config}.maxOutputTokens`,
+  stop: `${config}.stopSequences`,
+  temperature: `${config}.temperature`,
+  topP: `${config}.topP`,
+  topK: `${config}.topK`,
+  seed: `${config}.seed`,
+  presencePenalty: `${config}.presencePenalty`,
+  frequencyPenalty: `${config}.frequencyPenalty`,
+  output: `${config}.responseMimeType`,
+  strictOutput: `${config}.responseSchema`,
+  reasoning: `${config}.thinkingConfig`,
+  strict: 'tools',
+  tools: 'tools',
+};
+
+const translated = [
+  ...(['contents', 'systemInstruction', 'tools', 'toolConfig', config, 'model', 'cachedContent'] as const),
+];
+const translatedOfConfig = [
+  ...([
+    'temperature',
+    'topP',
+    'topK',
+    'maxOutputTokens',
+    'stopSequences',
+    'seed',
+    'presencePenalty',
+  ] as const),
+  ...(['frequencyPenalty', 'responseMimeType', 'responseSchema', 'responseJsonSchema'] as const),
+  ...(['thinkingConfig', 'candidateCount', 'responseModalities', 'responseLogprobs'] as const),
+];
+
+type Given = Members<(typeof translated)[number]>;
+type Config = Members<(typeof translatedOfConfig)[number]>;
+
+/** Values of fields of the configuration that decide the meaning of the answer, as far as they ask for nothing. */
+const harmless = {
+  candidateCount: (value: unknown) => value === 1 || value === '1',
+  responseLogprobs: (value: unknown) => value === false,
+  responseModalities: (value: unknown) => elementsIn(value).every((each) => each === 'TEXT'),
+};
+
+/** See `RequestApi`. Whether the answer is a stream stands in the path. */
+export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+  const request = membersOf(fields, { path: '', names: translated, left });
+  if (request.cachedContent !== undefined)
+    throw left.refused('cachedContent', 'It is known to its provider alone.');
+  const given = configOf(request, left);
+  const system = readSystem(request.systemInstruction, left);
+  const { choice, allowed } = choiceOf(request.toolConfig, left);
+  const turns = yield* readContents(fields, source, left);
+  const tools = yield* toolsOf(request, source, left);
+  return {
+    turns: system.length === 0 ? turns : [{ role: 'system', parts: system }, ...turns],
+    tools: tools.filter(({ name }) => allowed?.has(name) !== false),
+    choice,
+    parallel: null,
+    maxTokens: numberOf(given.maxOutputTokens),
+    stop: stopIn(given.stopSequences, `${config}.stopSequences`, left),
+    sampling: {
+      temperature: numberOf(given.temperature),
+      topP: numberOf(given.topP),
+      topK: numberOf(given.topK),
+      seed: numberOf(given.seed),
+      presencePenalty: numberOf(given.presencePenalty),
+      frequencyPenalty: numberOf(given.frequencyPenalty),
+    },
+    output: yield* outputOf(given, source, left),
+    reasoning: reasoningOf(given.thinkingConfig, left),
+    stream: false,
+  };
+}
+
+function configOf(request: Given, left: LeftOut): Config {
+  const given = membersOf(request.generationConfig ?? {}, { path: config, names: translatedOfConfig, left });
+  for (const [name, isHarmless] of Object.entries(harmless) as [
+    keyof typeof harmless,
+    (value: unknown) => boolean,
+  ][])
+    if (given[name] !== undefined && !isHarmless(given[name])) throw left.refused(`${config}.${name}`);
+  return given;
+}
+
+function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+  const from = source.member('tools');
+  const tools: Tool[] = [];
+  for (const [index, tool] of elementsIn(request.tools).entries()) {
+    for (const [name, value] of Object.entries(Object(tool) as Fields))
+      if (!isNamed(name, 'functionDeclarations') && value !== null)
+        throw left.refused(`tools[${index}].${name}`, 'Only its own provider has this tool.');
+    const declarations = memberIn(from?.element(index) ?? null, 'functionDeclarations');
+    const { functionDeclarations } = membersOf(tool, {
+      path: 'tools',
+      names: ['functionDeclarations'],
+      left,
+    });
+    for (const [place, declared] of elementsIn(functionDeclarations).entries()) {
+      tools.push(yield* declarationOf(declared, declarations?.element(place) ?? null, left));
+      yield;
+    }
+  }
+  return tools;
+}
+
+const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
+
+function* declarationOf(given: unknown, source: JsonSource | null, left: LeftOut): Steps<Tool> {
+  const path = 'tools.functionDeclarations';
+  const declared = membersOf(given, { path, names: declarationNames, left });
+  const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
+  const old = source?.textOf('parameters') ?? null;
+  return {
+    ...{ name: textOf(declared.name), namespace: null, description: textIn(declared.description) },
+    schemaJson: schema ?? (yield* olderSchema(old)),
+    ...{ isFreeform: false, isStrict: null },
+  };
+}
+
+/** A schema in Google's older form; null for none. */
+function* olderSchema(schemaJson: string | null): Steps<string | null> {
+  return schemaJson === null || schemaJson === 'null' ? null : yield* asJsonSchema(schemaJson);
+}
+
+function choiceOf(
+  toolConfig: unknown,
+  left: LeftOut,
+): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+  const path = 'toolConfig';
+  const { functionCallingConfig: calling } = membersOf(toolConfig ?? {}, {
+    ...{ path, left, names: ['functionCallingConfig'] },
+  });
+  const given = membersOf(calling ?? {}, {
+    ...{ path: `${path}.functionCallingConfig`, left, names: ['mode', 'allowedFunctionNames'] },
+  });
+  const mode = textOf(given.mode).toUpperCase();
+  const names = elementsIn(given.allowedFunctionNames).filter((name) => typeof name === 'string');
+  const [only] = names;
+  const allowed = names.length === 0 ? null : new Set(names);
+  // Calls are not held to their schemas elsewhere.
+  if (mode === 'VALIDATED') left.ignore(`${path}.functionCallingConfig.mode`);
+  if (mode === 'NONE') return { choice: 'none', allowed: null };
+  if (mode === '' || mode === 'MODE_UNSPECIFIED') return { choice: null, allowed };
+  if (mode === 'AUTO' || mode === 'VALIDATED') return { choice: 'auto', allowed };
+  if (mode !== 'ANY') throw left.refused(`${path}.functionCallingConfig.mode`);
+  // One name leaves the others defined.
+  if (names.length === 1 && only !== undefined)
+    return { choice: { name: only, namespace: null }, allowed: null };
+  return { choice: 'required', allowed };
+}
+
+function* outputOf(given: Config, source: JsonSource, left: LeftOut): Steps<OutputFormat | null> {
+  const mime = given.responseMimeType ?? 'text/plain';
+  if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
+  const from = memberIn(source, config);
+  const schema = from?.textOf('responseJsonSchema') ?? from?.textOf('response_json_schema') ?? null;
+  const old = from?.textOf('responseSchema') ?? from?.textOf('response_schema') ?? null;
+  const schemaJson = schema ?? (yield* olderSchema(old));
+  if (schemaJson !== null) return { kind: 'schema', name: null, schemaJson, isStrict: true };
+  return mime === 'application/json' ? { kind: 'json' } : null;
+}
+
+function reasoningOf(thinking: unknown, left: LeftOut): Reasoning | null {
+  const path = `${config}.thinkingConfig`;
+  const names = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'] as const;
+  const given = membersOf(thinking ?? {}, { path, names, left });
+  const budget = numberOf(given.thinkingBudget);
+  const level = textOf(given.thinkingLevel).toLowerCase();
+  const isLevel = efforts.includes(level as Effort);
+  if (given.thinkingLevel !== undefined && !isLevel) left.ignore(`${path}.thinkingLevel`);
+  // Thoughts are shown wherever a model is asked to think.
+  const isAsked = budget !== null || isLevel;
+  if (given.includeThoughts !== undefined && given.includeThoughts !== isAsked)
+    left.ignore(`${path}.includeThoughts`);
+  if (!isAsked) return null;
+  return {
+    isOn: budget !== 0,
+    effort: isLevel ? (level as Effort) : null,
+    budget: budget !== null && budget > 0 ? budget : null,
+  };
+}

@@ -1,0 +1,247 @@
+import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import { appendTo, applyChanges, type Changes, type Edit } from '../wire/json-edits.ts';
+import { elementsOf, elementStart, objectMembers, type Member } from '../wire/json-members.ts';
+import type { ToolRewrite } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
+import { isKept } from '../marked-seals.ts';
+import { isSealed } from './content.ts';
+import { asGemini } from './defaults.ts';
+import { isNamed, numberOf } from './fields.ts';
+import type { Pieces } from '../wire/pieces.ts';
+
+/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite,
+  members: readonly Member[] = objectMembers(body),
+): Pieces {
+  const changes: Changes = { edits: [], added: [] };
+  const { edits } = changes;
+  for (const member of named(members, 'model')) renameModel(body, member, rewrite.model, edits);
+  if (rewrite.isTranslated !== true) replaceForeign(body, members, rewrite, edits);
+  if (rewrite.systemPrompt !== null) addSystem(body, members, rewrite.systemPrompt, changes);
+  if (rewrite.reference !== null) addReference(body, members, rewrite.reference, edits);
+  if (rewrite.tools !== null) addTools(body, members, rewrite.tools, changes);
+  addConfig(body, members, rewrite, changes);
+  return applyChanges(body, members, changes);
+}
+
+/** Google takes it for the signature of a thought that another model has made. */
+const standIn = '"skip_thought_signature_validator"';
+
+const sealNames = ['"thoughtSignature"', '"thought_signature"'];
+
+/** Replaces the seals of another maker. */
+function replaceForeign(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
+  const [contents] = named(members, 'contents').slice(-1);
+  if (contents === undefined || body[contents.valueStart] !== openBracket) return;
+  if (!sealNames.some((name) => body.includes(name))) return;
+  for (const content of elementsOf(body, contents.valueStart))
+    for (const { valueStart } of named(membersAt(body, content), 'parts')) {
+      if (body[valueStart] !== openBracket) continue;
+      for (const part of elementsOf(body, valueStart))
+        for (const { valueStart: at, valueEnd: until } of named(membersAt(body, part), 'thoughtSignature')) {
+          const thoughtSignature: unknown = JSON.parse(body.toString('utf8', at, until));
+          const isForeign = isSealed({ thoughtSignature }) && !isKept(String(thoughtSignature), rewrite);
+          if (isForeign) edits.push({ at, until, text: standIn });
+        }
+    }
+}
+
+/** Members with this name in either spelling. Parsers differ in which of two they take, so each is edited. */
+export function named(members: readonly Member[], name: string): Member[] {
+  return members.filter((member) => isNamed(member.name, name));
+}
+
+/** The model stands in the path. A server must not take another one from the body. */
+export function renameModel(
+  body: Buffer,
+  { valueStart: at, valueEnd: until }: Member,
+  model: string,
+  edits: Edit[],
+): void {
+  const isResource = body.toString('utf8', at, until).startsWith('"models/');
+  edits.push({ at, until, text: JSON.stringify(isResource ? `models/${model}` : model) });
+}
+
+/** Puts the agent's prompt before the instruction of the client. */
+function addSystem(
+  body: Buffer,
+  members: readonly Member[],
+  prompt: string,
+  { edits, added }: Changes,
+): void {
+  const part = textPart(prompt);
+  const parts = `"parts":[${part}]`;
+  const instructions = named(members, 'systemInstruction');
+  if (instructions.length === 0) added.push(`"systemInstruction":{${parts}}`);
+  for (const place of instructions) {
+    const { valueStart, valueEnd } = place;
+    if (body[valueStart] === quote) {
+      edits.push({ at: valueStart, until: valueStart, text: `{"parts":[${part},{"text":` });
+      edits.push({ at: valueEnd, until: valueEnd, text: '}]}' });
+      continue;
+    }
+    const own = named(membersAt(body, valueStart), 'parts');
+    if (own.length === 0) addMembers(body, place, [parts], edits);
+    for (const list of own) prependTo(body, list, part, edits);
+  }
+}
+
+/**
+ * Puts a part before the first text of a content of the user. The index is of the list that `JSON.parse` takes: the last
+ * one.
+ */
+function addReference(
+  body: Buffer,
+  members: readonly Member[],
+  { index, content }: { index: number; content: string },
+  edits: Edit[],
+): void {
+  const [contents] = named(members, 'contents').slice(-1);
+  const from = contents?.valueStart ?? 0;
+  const start = body[from] === openBracket ? elementStart(body, from, index) : from;
+  const [parts] = named(membersAt(body, start), 'parts').slice(-1);
+  if (parts === undefined) return;
+  if (body[parts.valueStart] !== openBracket) {
+    prependTo(body, parts, textPart(content), edits);
+    return;
+  }
+  for (const at of elementsOf(body, parts.valueStart)) {
+    if (!isSpoken(body, at)) continue;
+    edits.push({ at, until: at, text: `${textPart(content)},` });
+    return;
+  }
+}
+
+/** Whether the value at a place is a part with a text that is no thought. */
+function isSpoken(body: Buffer, at: number): boolean {
+  const members = membersAt(body, at);
+  const [text] = named(members, 'text').slice(-1);
+  const [thought] = named(members, 'thought').slice(-1);
+  const isThought =
+    thought !== undefined && body.toString('latin1', thought.valueStart, thought.valueEnd) === 'true';
+  return text !== undefined && body[text.valueStart] === quote && !isThought;
+}
+
+function textPart(text: string): string {
+  return JSON.stringify({ text });
+}
+
+function addTools(
+  body: Buffer,
+  members: readonly Member[],
+  { definitions, messages, choice }: ToolRewrite,
+  { edits, added }: Changes,
+): void {
+  const given = named(members, 'tools');
+  if (given.length === 0) added.push(['"tools":[{"functionDeclarations":[', definitions, ']}]']);
+  for (const member of given) {
+    const declared = declarationsIn(body, member);
+    if (declared !== null) addTo(body, declared, definitions, edits);
+    else addTo(body, member, Buffer.concat([declarationsStart, definitions, declarationsEnd]), edits);
+  }
+  const [list] = named(members, 'contents').slice(-1);
+  if (list !== undefined && messages.length > 0) addTo(body, list, messages.join(','), edits);
+  if (choice !== null) addChoice(body, members, `{"mode":"${choice.toUpperCase()}"}`, { edits, added });
+}
+
+const declarationsStart = Buffer.from('{"functionDeclarations":[');
+const declarationsEnd = Buffer.from(']}');
+
+/** The declarations of the first tool that has any: the API takes functions of one tool only. */
+function declarationsIn(body: Buffer, { valueStart }: Member): Member | null {
+  const starts = body[valueStart] === openBracket ? elementsOf(body, valueStart) : [valueStart];
+  for (const at of starts) {
+    const [declarations] = named(membersAt(body, at), 'functionDeclarations').slice(-1);
+    if (declarations !== undefined) return declarations;
+  }
+  return null;
+}
+
+function addChoice(body: Buffer, members: readonly Member[], mode: string, { edits, added }: Changes): void {
+  const config = `"functionCallingConfig":${mode}`;
+  const configs = named(members, 'toolConfig');
+  if (configs.length === 0) added.push(`"toolConfig":{${config}}`);
+  for (const place of configs) {
+    const own = named(membersAt(body, place.valueStart), 'functionCallingConfig');
+    if (own.length === 0) addMembers(body, place, [config], edits);
+    for (const { valueStart: at, valueEnd: until } of own) edits.push({ at, until, text: mode });
+  }
+}
+
+/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+function addConfig(
+  body: Buffer,
+  members: readonly Member[],
+  { defaults, maxTokens }: Rewrite,
+  { edits, added }: Changes,
+): void {
+  const most = maxTokens?.most ?? Infinity;
+  const fields = Object.entries(asGemini(defaults));
+  const parameters = fields.map(([name, value]) => ({
+    name,
+    value: name === limitName ? Math.min(Number(value), most) : value,
+  }));
+  if (maxTokens !== null && !parameters.some(({ name }) => name === limitName))
+    parameters.push({ name: limitName, value: most });
+  const textsFor = (own: readonly Member[]): string[] =>
+    parameters
+      .filter(({ name }) => named(own, name).length === 0)
+      .map(({ name, value }) => `"${name}":${JSON.stringify(value)}`);
+  const configs = named(members, 'generationConfig');
+  if (configs.length === 0 && parameters.length > 0)
+    added.push(`"generationConfig":{${textsFor([]).join(',')}}`);
+  for (const place of configs) {
+    const own = membersAt(body, place.valueStart);
+    for (const { valueStart: at, valueEnd: until } of maxTokens === null ? [] : named(own, limitName)) {
+      const asked = numberOf(JSON.parse(body.toString('utf8', at, until))) ?? -1;
+      if (!(asked >= 0 && asked < most)) edits.push({ at, until, text: String(most) });
+    }
+    addMembers(body, place, textsFor(own), edits);
+  }
+}
+
+const limitName = 'maxOutputTokens';
+
+/** The members of the object at a place; none if the value there is no object. */
+export function membersAt(body: Buffer, at: number): readonly Member[] {
+  return body[at] === openBrace ? objectMembers(body, { from: at }) : [];
+}
+
+/** Adds members to an object, or puts an object in the place of null. */
+function addMembers(body: Buffer, place: Member, texts: readonly string[], edits: Edit[]): void {
+  const { valueStart, valueEnd } = place;
+  if (texts.length === 0) return;
+  const text = texts.join(',');
+  if (body[valueStart] !== openBrace) {
+    edits.push({ at: valueStart, until: valueEnd, text: `{${text}}` });
+    return;
+  }
+  const last = membersAt(body, valueStart).at(-1);
+  const at = last?.valueEnd ?? valueStart + 1;
+  edits.push({ at, until: at, text: last === undefined ? text : `,${text}` });
+}
+
+/** Adds elements at the end of a list, of which a single one may stand without its brackets. */
+function addTo(body: Buffer, member: Member, elements: string | Buffer, edits: Edit[]): void {
+  const { valueStart, valueEnd } = member;
+  if (body[valueStart] !== openBrace) {
+    appendTo(body, member, elements, edits);
+    return;
+  }
+  edits.push({ at: valueStart, until: valueStart, text: '[' });
+  edits.push({ at: valueEnd, until: valueEnd, text: [',', elements, ']'] });
+}
+
+/** Puts an element at the beginning of a list. */
+function prependTo(body: Buffer, { valueStart, valueEnd }: Member, element: string, edits: Edit[]): void {
+  if (body[valueStart] === openBrace) {
+    edits.push({ at: valueStart, until: valueStart, text: `[${element},` });
+    edits.push({ at: valueEnd, until: valueEnd, text: ']' });
+  } else if (body[valueStart] === openBracket) {
+    const at = valueStart + 1;
+    const isEmpty = skipSpace(body, at) === valueEnd - 1;
+    edits.push({ at, until: at, text: isEmpty ? element : `${element},` });
+  } else edits.push({ at: valueStart, until: valueEnd, text: `[${element}]` });
+}

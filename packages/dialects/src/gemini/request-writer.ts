@@ -1,0 +1,89 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import { withFittingIds, type IdRule } from '../translation/call-ids.ts';
+import type { Conversation, Tool } from '../translation/conversation.ts';
+import { budgetOf, effortOf, lowToHigh } from '../translation/effort.ts';
+import { RawJson } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { writeContents } from './content-writer.ts';
+
+/** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+  const { tools, choice, parallel } = conversation;
+  if (parallel === false) left.ignoreField('parallel');
+  if (tools.some(({ isStrict }) => isStrict === true)) left.ignoreField('strict');
+  const { system, contents } = yield* writeContents(yield* withFittingIds(conversation.turns, anyIds), {
+    isThird: isThird(facts),
+    left,
+  });
+  const config = configOf(conversation, facts, left);
+  return {
+    ...(system.length > 0 && { systemInstruction: { parts: system } }),
+    contents,
+    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(declaration) }] }),
+    ...(tools.length > 0 && choice !== null && { toolConfig: { functionCallingConfig: choiceOf(choice) } }),
+    ...(Object.keys(config).length > 0 && { generationConfig: config }),
+  };
+}
+
+/** Ids are not written; results are found by them. */
+const anyIds: IdRule = { fits: (id) => id !== '', prefix: 'call_' };
+
+/** Gemini 3 and later. */
+function isThird({ name }: ModelFacts): boolean {
+  return /gemini-(?:[3-9]|\d\d)/.test(name);
+}
+
+function configOf(conversation: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  const { maxTokens, stop, sampling, output } = conversation;
+  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const taken: Fields = {};
+  for (const [name, value] of Object.entries(sampling) as [keyof typeof sampling, number | null][]) {
+    if (value === null) continue;
+    if (facts.sampling) taken[name] = value;
+    else left.ignoreField(name);
+  }
+  return {
+    ...taken,
+    ...(limit !== null && { maxOutputTokens: limit }),
+    ...(stop.length > 0 && { stopSequences: stop }),
+    ...(output !== null && { responseMimeType: 'application/json' }),
+    ...(output?.kind === 'schema' && { responseJsonSchema: new RawJson(output.schemaJson) }),
+    ...thinkingIn(conversation, facts, left),
+  };
+}
+
+/** Gemini 3 takes a level, and models before it a budget, of which zero is off. */
+function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  if (reasoning === null) return {};
+  if (!facts.reasoning) {
+    if (reasoning.isOn) left.ignoreField('reasoning');
+    return {};
+  }
+  const effort = effortOf(reasoning);
+  const shown = reasoning.isOn && { includeThoughts: true };
+  if (isThird(facts))
+    return { thinkingConfig: { ...shown, ...(effort !== null && { thinkingLevel: lowToHigh(effort) }) } };
+  const budget = effort === 'none' ? 0 : budgetOf(reasoning);
+  return {
+    thinkingConfig: { ...shown, ...(budget !== null && { thinkingBudget: Math.min(budget, mostBudget) }) },
+  };
+}
+
+/** The most that all models before Gemini 3 take. */
+const mostBudget = 24_576;
+
+function declaration({ name, description, schemaJson }: Tool): Fields {
+  return {
+    name,
+    ...(description !== null && { description }),
+    ...(schemaJson !== null && { parametersJsonSchema: new RawJson(schemaJson) }),
+  };
+}
+
+function choiceOf(choice: NonNullable<Conversation['choice']>): Fields {
+  if (choice === 'required') return { mode: 'ANY' };
+  if (typeof choice === 'string') return { mode: choice.toUpperCase() };
+  return { mode: 'ANY', allowedFunctionNames: [choice.name] };
+}

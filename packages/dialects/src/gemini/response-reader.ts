@@ -1,0 +1,116 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { KeptText } from '../usage/kept-text.ts';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
+import { readUsage } from '../usage/usage-reader.ts';
+import { withToolCalls, type Usage } from '../usage/usage.ts';
+import { assertReadable } from '../wire/readable.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { errorInEvent } from '../error-words.ts';
+import { withoutAccount } from '../public-errors.ts';
+import { callIn, partsOf, partsText, spokenText } from './content.ts';
+import { publicErrorIn } from './google-error.ts';
+import { searchCalls, searchesIn } from './grounding.ts';
+import { candidatesIn, hasFinished, isBlocked, newerMetadata, responseIn } from './responses.ts';
+
+/**
+ * Reads usage, text and the end from the frames of a stream. The end has no mark of its own: once each candidate has its
+ * finish reason, any frame may be the last.
+ */
+export class ResponseReader implements StreamReader {
+  error: ProviderError | null = null;
+  responseModel: string | null = null;
+  begun = false;
+  readonly serviceTier = null;
+  #isBlocked = false;
+  /** Whether usage came with the last finish reason, or after it. */
+  #hasLastUsage = false;
+  #usage: Fields = {};
+  #callsTools = false;
+  /** Queries of searches, by the index of their candidate. The newest frame that names them counts. */
+  readonly #searches = new Map<number, number>();
+  /** Whether each candidate that has begun has its end, by its index. */
+  readonly #finished = new Map<number, boolean>();
+  readonly #text = new SampleBuilder();
+  readonly #kept: KeptText | null;
+
+  /** `keepsText`: whether `keptText` is wanted. */
+  constructor(keepsText = false) {
+    this.#kept = keepsText ? new KeptText() : null;
+  }
+
+  read(frame: Buffer): FrameKind {
+    assertReadable(frame);
+    if (frameEvent(frame) === 'error')
+      return this.#failed(withoutAccount(errorInEvent(frameData(frame) ?? '')));
+    const response = responseIn(frame);
+    if (response === null) return frameData(frame) === null ? 'other' : 'foreign';
+    // A sign of life of another gateway.
+    if (Object.keys(response).length === 0) return 'other';
+    for (const { index, candidate } of candidatesIn(response)) this.#readCandidate(index, candidate);
+    const error = publicErrorIn(response);
+    if (error !== null) return this.#failed(error);
+    this.#isBlocked ||= isBlocked(response);
+    this.begun ||= this.#isBlocked;
+    const { usageMetadata } = response;
+    this.#usage = newerMetadata(this.#usage, usageMetadata);
+    this.#hasLastUsage ||= this.complete && isFields(usageMetadata);
+    const { modelVersion } = response;
+    if (typeof modelVersion === 'string')
+      this.responseModel = cutText(modelVersion, textLimits.response_model);
+    return this.complete ? 'last' : 'chunk';
+  }
+
+  /** Not all of the requested candidates need to come: some models give one, whatever the client asked for. */
+  get complete(): boolean {
+    const ends = [...this.#finished.values()];
+    return ends.length === 0 ? this.#isBlocked : ends.every((isFinished) => isFinished);
+  }
+
+  get awaitsUsage(): boolean {
+    return this.complete && !this.#hasLastUsage;
+  }
+
+  get usage(): Usage | null {
+    return withToolCalls(readUsage(this.#usage), searchCalls(this.#searches.values()));
+  }
+
+  get answer(): TextSample {
+    return this.#text.built;
+  }
+
+  get keptText(): string {
+    return this.#callsTools ? '' : (this.#kept?.text ?? '');
+  }
+
+  /** The last frame is one of the provider's. */
+  endFrames(): Buffer[] {
+    return [];
+  }
+
+  #failed(error: ProviderError): 'error' {
+    this.error = error;
+    return 'error';
+  }
+
+  #readCandidate(index: number, candidate: Fields): void {
+    const searches = searchesIn(candidate);
+    if (searches > 0) this.#searches.set(index, searches);
+    if (this.#searches.size > maxCandidates) throw new Error('there are too many candidates');
+    const parts = partsOf(candidate['content']);
+    const isFinished = hasFinished(candidate);
+    if (parts.length === 0 && !isFinished && !this.#finished.has(index)) return;
+    this.begun = true;
+    this.#finished.set(index, isFinished || this.#finished.get(index) === true);
+    if (this.#finished.size > maxCandidates) throw new Error('there are too many candidates');
+    this.#text.add(partsText(parts));
+    if (index !== 0) return;
+    this.#callsTools ||= parts.some((part) => callIn(part) !== null);
+    this.#kept?.add(spokenText(parts));
+  }
+}
+
+/** More than any model answers with. */
+const maxCandidates = 128;

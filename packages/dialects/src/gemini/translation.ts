@@ -1,0 +1,21 @@
+import type { TranslatedApi } from '../translation/api.ts';
+import { readAnswer } from './answer-reader.ts';
+import { writeAnswer } from './answer-writer.ts';
+import { clientWords } from './errors.ts';
+import { GeminiSource } from './event-source.ts';
+import { GeminiWriter } from './event-writer.ts';
+import { fieldNames, readRequest } from './request-reader.ts';
+import { writeRequest } from './request-writer.ts';
+
+/** Google's generateContent. */
+export const gemini = {
+  thoughtIds: null,
+  sealPlace: '`thoughtSignature`',
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
+  eventSource: (facts) => new GeminiSource(facts),
+  eventWriter: () => new GeminiWriter(),
+  counts: {
+    request: (request, { name }) => ({ generateContentRequest: { model: `models/${name}`, ...request } }),
+    tokens: 'totalTokens',
+  },
+} satisfies TranslatedApi;

@@ -1,0 +1,91 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { ProviderError } from '../dialect.ts';
+import { errorIn } from '../error-words.ts';
+import { spokenText } from './message-text.ts';
+import { errorInChoice, hasFinished } from './provider-error.ts';
+import { callsIn } from './tool-calls.ts';
+import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
+import {
+  endingIn,
+  hasMedia,
+  type Answer,
+  type AnswerPart,
+  type Ending,
+  type StopReason,
+} from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { newCallId } from '../translation/call-ids.ts';
+import { textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import { chatMaker } from '../translation/seals.ts';
+import { callOf, thoughtsOf } from './message-reader.ts';
+
+/** See `AnswerApi`. */
+export function readAnswer(fields: Fields, _source: JsonSource, facts: ModelFacts): Answer | ProviderError {
+  const error = errorIn(fields);
+  if (error !== null) return error;
+  const [choice] = listOf(fields['choices']);
+  if (!isFields(choice)) throw new Error('the answer has no choice');
+  const { message } = choice;
+  const broken = errorInChoice(choice);
+  if (!isFields(message)) {
+    if (broken !== null) return broken;
+    throw new Error('the answer has no message');
+  }
+  const ending = endingOf(choice['finish_reason']);
+  return {
+    id: textIn(fields['id']) ?? '',
+    model: textIn(fields['model']) ?? facts.name,
+    parts: partsOf(message, facts),
+    stop: ending.stop,
+    broken: broken ?? ending.broken ?? (saysMedia(message) ? hasMedia : null),
+    usage: usageIn(fields),
+    serviceTier: readServiceTier(fields),
+  };
+}
+
+/** Whether a message has images, as OpenRouter and others write them. */
+export function saysMedia({ images }: Fields): boolean {
+  return listOf(images).length > 0;
+}
+
+function partsOf(message: Fields, facts: ModelFacts): AnswerPart[] {
+  const { refusal } = message;
+  const text = saidText(message);
+  const refused = textIn(refusal) ?? '';
+  return [
+    ...thoughtsOf(message).map((part) => ({ ...part, seal: sealOf(facts) })),
+    ...(text === '' ? [] : [{ kind: 'text', text } as const]),
+    ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
+    ...callsIn(message).map((call) => callOf(call, newCallId())),
+  ];
+}
+
+/** Names the model that thoughts without a signature are of. */
+export function sealOf({ name }: ModelFacts): { maker: string; text: string; isRedacted: boolean } {
+  return { maker: chatMaker(name), text: '', isRedacted: false };
+}
+
+/** The text of a message or a piece of it: of a sound, what is said in it. */
+export function saidText({ content, audio }: Fields): string {
+  const { transcript } = Object(audio) as Fields;
+  return spokenText(content) || (textIn(transcript) ?? '');
+}
+
+/** The end of a choice. Servers imitate OpenAI's words in part, and else use those of Anthropic, Google or their own. */
+export function endingOf(reason: unknown): Ending {
+  return hasFinished(reason)
+    ? endingIn(String(reason).toLowerCase(), reasons)
+    : { stop: { reason: 'end', sequence: null }, broken: null };
+}
+
+const reasons: Readonly<Record<string, StopReason>> = {
+  ...{ stop: 'end', end: 'end', end_turn: 'end', eos: 'end', eos_token: 'end', complete: 'end' },
+  ...{ completed: 'end', finished: 'end', stop_sequence: 'end' },
+  ...{ length: 'length', max_tokens: 'length', max_output_tokens: 'length', model_length: 'length' },
+  ...{ max_length: 'length', model_context_window_exceeded: 'context', context_length: 'context' },
+  ...{ tool_calls: 'calls', tool_call: 'calls', function_call: 'calls', tool_use: 'calls' },
+  ...{ content_filter: 'refusal', content_filtered: 'refusal', refusal: 'refusal', safety: 'refusal' },
+  // Zhipu's.
+  sensitive: 'refusal',
+};

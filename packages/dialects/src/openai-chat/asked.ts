@@ -1,0 +1,134 @@
+import { listOf, type Fields } from '@gatehouse/kit/fields';
+import { feeToolsIn } from '../usage/fee-tools.ts';
+import type { TokenClass } from '../usage/usage.ts';
+import type { Asked } from '../dialect.ts';
+import { isTextFile } from '../file-types.ts';
+import { limitNames } from '../limit-names.ts';
+import { effortIn, type Thinking } from '../thinking.ts';
+
+/** Members of requests, by provider, that set how many of the tokens of an answer a model may think. */
+const thinkingPaths = [
+  ['thinking', 'budget_tokens'],
+  ['thinking_budget'],
+  ['reasoning', 'max_tokens'],
+  ['thinking_config', 'thinking_budget'],
+  ['extra_body', 'google', 'thinking_config', 'thinking_budget'],
+];
+
+/** Members of content parts that are attachments, and the member of theirs whose text is not read as text. */
+const dataOfAttachments = {
+  image_url: 'url',
+  video_url: 'url',
+  audio_url: 'url',
+  input_audio: 'data',
+  file: 'file_data',
+};
+
+export function askedIn(fields: Fields, defaults: Fields): Asked {
+  const found = attachmentsIn(fields);
+  const tier = askedValue(fields, defaults, 'service_tier');
+  return {
+    choices: choicesIn(fields, defaults),
+    maxTokens: maxTokensIn(fields, defaults),
+    serviceTier: typeof tier === 'string' ? tier : null,
+    classes: classesIn(askedValue(fields, defaults, 'modalities'), found.audio),
+    attachments: { count: found.count, bytes: found.bytes },
+    feeTools: feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }),
+  };
+}
+
+/** Searches by members of their own: of OpenAI's models for search, of xAI, and of OpenRouter. */
+function* toolsIn(fields: Fields, defaults: Fields): Generator {
+  yield* listOf(fields['tools']);
+  const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
+  if (isObject(askedValue(fields, defaults, 'web_search_options'))) yield search;
+  const parameters = askedValue(fields, defaults, 'search_parameters');
+  if (isObject(parameters) && parameters['mode'] !== 'off') yield { type: 'web_search' };
+  for (const plugin of listOf(askedValue(fields, defaults, 'plugins')))
+    if (isObject(plugin) && plugin['id'] === 'web' && plugin['enabled'] !== false)
+      yield { type: 'web_search' };
+}
+
+/** More than any provider gives. */
+const maxChoices = 1e9;
+
+export function choicesIn(fields: Fields, defaults: Fields): number {
+  const n = askedValue(fields, defaults, 'n');
+  // JSON's 1e999 is Infinity.
+  return typeof n === 'number' ? Math.min(maxChoices, Math.max(1, n)) : 1;
+}
+
+export function thinkingIn(fields: Fields, defaults: Fields): Thinking {
+  const { type } = Object(askedValue(fields, defaults, 'thinking')) as Fields;
+  const { effort } = Object(askedValue(fields, defaults, 'reasoning')) as Fields;
+  const word = effortIn(askedValue(fields, defaults, 'reasoning_effort') ?? effort);
+  return { budgets: budgetsIn(fields, defaults), effort: type === 'disabled' ? 'none' : word };
+}
+
+function budgetsIn(fields: Fields, defaults: Fields): number[] {
+  return thinkingPaths
+    .map(([first = '', ...others]) =>
+      others.reduce<unknown>(
+        (value, name) => (Object(value) as Fields)[name],
+        askedValue(fields, defaults, first),
+      ),
+    )
+    .filter((tokens) => typeof tokens === 'number');
+}
+
+/** A member that the client names, if only with null, replaces the default. */
+function askedValue(fields: Fields, defaults: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
+}
+
+/** A client that gives one name of the limit, if only with null, replaces the default of either. */
+function maxTokensIn(fields: Fields, defaults: Fields): number | null {
+  const isGiven = limitNames.some((name) => Object.hasOwn(fields, name));
+  const source = isGiven ? fields : defaults;
+  const given = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
+  // Some servers take a negative limit for none.
+  return given.length > 0 && given.every((value) => value >= 0) ? Math.max(...given) : null;
+}
+
+function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
+  const isAsked = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
+  return [
+    ...(hasAudio ? (['inputAudio'] as const) : []),
+    ...(isAsked('audio') ? (['outputAudio'] as const) : []),
+    ...(isAsked('image') ? (['outputImage'] as const) : []),
+  ];
+}
+
+interface Attachments {
+  count: number;
+  bytes: number;
+  /** Whether one of them is sent as audio. */
+  audio: boolean;
+}
+
+function attachmentsIn({ messages }: Fields): Attachments {
+  const found: Attachments = { count: 0, bytes: 0, audio: false };
+  for (const { content, audio } of Array.isArray(messages) ? (messages as Fields[]) : []) {
+    // An earlier answer in audio, by its id.
+    if (isObject(audio)) add(found, 'input_audio', audio['data']);
+    if (!Array.isArray(content)) continue;
+    for (const part of content as (Fields | null)[]) {
+      for (const [name, member] of Object.entries(dataOfAttachments)) {
+        const value = part?.[name];
+        if (isObject(value) && !isTextFile(value['file_data'], value['filename']))
+          add(found, name, value[member]);
+      }
+    }
+  }
+  return found;
+}
+
+function add(found: Attachments, name: string, data: unknown): void {
+  found.count += 1;
+  found.bytes += typeof data === 'string' ? data.length : 0;
+  found.audio ||= name === 'input_audio' || name === 'audio_url';
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,199 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { errorIn, errorInEvent } from '../error-words.ts';
+import { MessageBuilder } from './message-builder.ts';
+import { errorInChoice, hasFinished } from './provider-error.ts';
+import { SpokenChoice } from './spoken-choice.ts';
+import { argumentsOf, idOf } from './tool-calls.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
+import { readServiceTier, usageIn } from '../usage/usage-reader.ts';
+import { laterUsage, type Usage } from '../usage/usage.ts';
+import { assertTranslatable } from '../wire/readable.ts';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+import { hasMedia, type Ending } from '../translation/answer.ts';
+import type { ModelFacts } from '../translation/api.ts';
+import { newCallId } from '../translation/call-ids.ts';
+import { textIn } from '../translation/fields.ts';
+import { JsonBalance } from '../translation/json-balance.ts';
+import { PartSequence } from '../translation/part-sequence.ts';
+import type { EventSource, StreamEvent } from '../translation/stream-events.ts';
+import { endingOf, saidText, saysMedia, sealOf } from './answer-reader.ts';
+
+/** A call in a stream, until it is open. */
+interface StreamedCall {
+  balance: JsonBalance;
+  /** Pieces of arguments that came before the name. */
+  early: string[];
+  state: 'unnamed' | 'open' | 'closed';
+  hasArguments: boolean;
+}
+
+/** Reads the chunks of chat completions, in all ways in which servers write them. */
+export class ChunkSource implements EventSource {
+  readonly #facts: ModelFacts;
+  readonly #spoken = new SpokenChoice();
+  /** Keeps the calls alone. */
+  readonly #builder = new MessageBuilder();
+  readonly #calls: StreamedCall[] = [];
+  readonly #sequence = new PartSequence();
+  #isBegun = false;
+  #isOver = false;
+  #ending: Ending | null = null;
+  #usage: Usage | null = null;
+  /** Whether usage came with the finish reason, or after it. */
+  #hasLastUsage = false;
+  #serviceTier: string | null = null;
+
+  constructor(facts: ModelFacts) {
+    this.#facts = facts;
+  }
+
+  read(frame: Buffer): StreamEvent[] {
+    assertTranslatable(frame);
+    const data = this.#isOver ? null : frameData(frame);
+    if (data === null || data === '') return [];
+    if (data === '[DONE]') return this.#finished();
+    if (frameEvent(frame) === 'error') return this.#failed(errorInEvent(data));
+    const chunk: unknown = JSON.parse(data);
+    if (!isFields(chunk)) throw new Error('a chunk of the stream is not an object');
+    const error = errorIn(chunk);
+    if (error !== null) return this.#failed(error);
+    const usage = laterUsage(this.#usage, usageIn(chunk));
+    this.#serviceTier = readServiceTier(chunk) ?? this.#serviceTier;
+    const events: StreamEvent[] = [];
+    const [choice] = listOf(chunk['choices']);
+    if (isFields(choice)) {
+      const broken = errorInChoice(choice);
+      if (broken !== null) return this.#failed(broken);
+      events.push(...this.#begin(chunk), ...this.#choice(choice));
+    }
+    if (usage !== null && usage !== this.#usage) {
+      this.#hasLastUsage ||= this.#ending !== null;
+      events.push({ type: 'usage', usage, serviceTier: this.#serviceTier });
+    }
+    this.#usage = usage;
+    return events;
+  }
+
+  get awaitsUsage(): boolean {
+    return this.#ending !== null && !this.#hasLastUsage && !this.#isOver;
+  }
+
+  get held(): TextSample {
+    return this.#sequence.held;
+  }
+
+  end(): StreamEvent[] {
+    return this.#ending === null ? [] : this.#finished();
+  }
+
+  #finished(): StreamEvent[] {
+    if (this.#isOver || !this.#isBegun) return [];
+    this.#isOver = true;
+    const { stop, broken } = this.#ending ?? endingOf(null);
+    if (broken !== null) return [{ type: 'error', error: broken }];
+    return [...this.#closeAll(), { type: 'stop', stop }, { type: 'end' }];
+  }
+
+  #failed(error: { message?: string | undefined }): StreamEvent[] {
+    this.#isOver = true;
+    return [{ type: 'error', error }];
+  }
+
+  #begin(chunk: Fields): StreamEvent[] {
+    if (this.#isBegun) return [];
+    this.#isBegun = true;
+    return [
+      {
+        type: 'start',
+        id: textIn(chunk['id']) ?? '',
+        model: textIn(chunk['model']) || this.#facts.name,
+      },
+    ];
+  }
+
+  #choice(choice: Fields): StreamEvent[] {
+    const said = this.#spoken.newIn(choice);
+    const events = said === null ? [] : this.#said(said);
+    if (hasFinished(choice['finish_reason'])) this.#ending ??= endingOf(choice['finish_reason']);
+    return events;
+  }
+
+  #said(said: Fields): StreamEvent[] {
+    const { refusal } = said;
+    if (saysMedia(said)) this.#ending = { ...endingOf(null), broken: hasMedia };
+    const thought = textIn(said['reasoning_content']) ?? textIn(said['reasoning']) ?? '';
+    const pieces = this.#builder.add({
+      tool_calls: said['tool_calls'],
+      function_call: said['function_call'],
+    });
+    return [
+      ...this.#text('thinking', thought),
+      ...this.#text('text', saidText(said)),
+      ...this.#text('refusal', textIn(refusal) ?? ''),
+      ...pieces.flatMap(({ place, call }) => this.#piece(place, call)),
+    ];
+  }
+
+  /** Another kind of text ends the one before. Calls go on beside it. */
+  #text(kind: 'thinking' | 'text' | 'refusal', text: string): StreamEvent[] {
+    if (text === '') return [];
+    const others = textKinds.filter((each) => each !== kind);
+    const events = others.flatMap((each) => this.#closeText(each));
+    if (!this.#sequence.has(kind)) events.push(...this.#sequence.open(kind, { kind }));
+    return [...events, ...this.#sequence.add(kind, text)];
+  }
+
+  #closeText(kind: (typeof textKinds)[number]): StreamEvent[] {
+    return this.#sequence.close(kind, kind === 'thinking' ? sealOf(this.#facts) : null);
+  }
+
+  #piece(place: number, piece: Fields): StreamEvent[] {
+    const call = (this.#calls[place] ??= {
+      ...{ balance: new JsonBalance(), early: [], hasArguments: false },
+      state: 'unnamed',
+    });
+    const text = argumentsOf(piece);
+    const events = textKinds.flatMap((kind) => this.#closeText(kind));
+    if (call.state === 'unnamed') {
+      const name = this.#builder.nameOf(place);
+      call.early.push(text);
+      if (name === '') return events;
+      call.state = 'open';
+      const id = idOf(piece) || this.#builder.idOf(place) || newCallId();
+      const part = { kind: 'call', id, name, isFreeform: false, namespace: null } as const;
+      events.push(...this.#sequence.open(keyOf(place), part));
+      const early = call.early;
+      call.early = [];
+      for (const each of early) events.push(...this.#argue(place, call, each));
+      return events;
+    }
+    return call.state === 'closed' ? events : [...events, ...this.#argue(place, call, text)];
+  }
+
+  /** A call ends with its arguments, so that the next one need not wait. */
+  #argue(place: number, call: StreamedCall, text: string): StreamEvent[] {
+    if (text === '' || call.state === 'closed') return [];
+    call.hasArguments = true;
+    call.balance.add(text);
+    const events = this.#sequence.add(keyOf(place), text);
+    if (!call.balance.isWhole) return events;
+    call.state = 'closed';
+    return [...events, ...this.#sequence.close(keyOf(place))];
+  }
+
+  #closeAll(): StreamEvent[] {
+    const events = textKinds.flatMap((kind) => this.#closeText(kind));
+    for (const [place, call] of this.#calls.entries()) {
+      if (call.state !== 'open') continue;
+      if (!call.hasArguments) events.push(...this.#sequence.add(keyOf(place), '{}'));
+      events.push(...this.#sequence.close(keyOf(place)));
+    }
+    return events;
+  }
+}
+
+const textKinds = ['thinking', 'text', 'refusal'] as const;
+
+function keyOf(place: number): string {
+  return `call ${place}`;
+}

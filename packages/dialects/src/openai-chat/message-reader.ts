@@ -1,0 +1,180 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { plainCall } from './tool-calls.ts';
+import type {
+  CallPart,
+  MediaPart,
+  Part,
+  ResultPart,
+  TextPart,
+  ThinkingPart,
+  Turn,
+} from '../translation/conversation.ts';
+import { textIn } from '../translation/fields.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { fileSource, sourceOf } from '../translation/media.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+
+/** Members of messages that are translated, by their roles. */
+const translated = {
+  system: ['role', 'content'],
+  developer: ['role', 'content'],
+  user: ['role', 'content'],
+  assistant: [
+    ...(['role', 'content', 'refusal', 'tool_calls', 'function_call', 'reasoning_content'] as const),
+    ...(['audio', 'annotations', 'reasoning'] as const),
+  ],
+  tool: ['role', 'content', 'tool_call_id'],
+  function: ['role', 'content', 'tool_call_id', 'name'],
+} as const;
+
+/** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
+export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
+  /** Ids of the calls before, by name: the old form of a result has the name alone. */
+  const ids = new Map<string, string>();
+  const turns: Turn[] = [];
+  for (const [index, message] of listOf(messages).entries()) {
+    turns.push(turnOf(message, index, { left, ids }));
+    yield;
+  }
+  return turns;
+}
+
+function turnOf(
+  message: unknown,
+  index: number,
+  { left, ids }: { left: LeftOut; ids: Map<string, string> },
+): Turn {
+  const at = `messages[${index}]`;
+  const role = textIn((Object(message) as Fields)['role']) ?? '';
+  if (!isRole(role)) throw left.refused(`${at}.role`);
+  const fields = left.members<string>(message, 'messages', translated[role]);
+  switch (role) {
+    case 'system':
+    case 'developer':
+      return { role: 'system', parts: contentOf(fields['content'], `${at}.content`, left) };
+    case 'assistant':
+      return { role: 'assistant', parts: said(fields, { at, left, ids, index }) };
+    case 'tool':
+    case 'function':
+      return { role: 'user', parts: [resultOf(fields, { at, left, ids })] };
+    case 'user':
+      return { role: 'user', parts: contentOf(fields['content'], `${at}.content`, left) };
+  }
+}
+
+function isRole(role: string): role is keyof typeof translated {
+  return Object.hasOwn(translated, role);
+}
+
+function resultOf(
+  { tool_call_id: id, name, content }: Fields,
+  { at, left, ids }: { at: string; left: LeftOut; ids: ReadonlyMap<string, string> },
+): ResultPart {
+  const callId = textIn(id) ?? ids.get(textIn(name) ?? '') ?? '';
+  return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, left), isError: false };
+}
+
+function said(
+  message: Fields,
+  { at, left, ids, index }: { at: string; left: LeftOut; ids: Map<string, string>; index: number },
+): Part[] {
+  const { content, refusal, audio, tool_calls: given, function_call: old } = message;
+  if (isFields(audio))
+    throw left.refused(`${at}.audio`, 'An earlier answer in audio is known to its provider alone.');
+  const list = isFields(old) && listOf(given).length === 0 ? [{ function: old }] : listOf(given);
+  for (const call of list) noteCall(call, left);
+  const calls = list.filter(isFields).map((call, place) => callOf(call, `call_${index}_${place}`));
+  for (const { id, name } of calls) ids.set(name, id);
+  const refused = textIn(refusal) ?? '';
+  return [
+    ...thoughtsOf(message),
+    ...saidParts(content, `${at}.content`, left),
+    ...(refused === '' ? [] : [{ kind: 'refusal', text: refused } as const]),
+    ...calls,
+  ];
+}
+
+/** Notes the members of a call that are no part of it. Some clients write its function without an object around. */
+function noteCall(call: unknown, left: LeftOut): void {
+  const path = 'messages.tool_calls';
+  const inCall = ['id', 'type', 'index', 'function', 'custom', 'name', 'arguments', 'input'] as const;
+  const { function: called, custom } = left.members(call, path, [...inCall, 'parameters']);
+  if (isFields(called)) left.members(called, `${path}.function`, ['name', 'arguments']);
+  if (isFields(custom)) left.members(custom, `${path}.custom`, ['name', 'input']);
+}
+
+/** `otherwise`: the id of a call without one. */
+export function callOf(given: Fields, otherwise: string): CallPart {
+  const { id, custom, function: called } = plainCall(given);
+  const isFreeform = isFields(custom);
+  const { name, arguments: text, input } = Object(isFreeform ? custom : called) as Fields;
+  const written = (isFreeform ? input : text) ?? '';
+  return {
+    kind: 'call',
+    id: typeof id === 'string' && id !== '' ? id : otherwise,
+    name: textIn(name) ?? '',
+    argumentsText: typeof written === 'string' ? written : JSON.stringify(written),
+    isFreeform,
+    namespace: null,
+  };
+}
+
+/** The thought of a message, which has no seal here. */
+export function thoughtsOf(message: Fields): ThinkingPart[] {
+  const text = textIn(message['reasoning_content']) ?? textIn(message['reasoning']) ?? '';
+  return text === '' ? [] : [{ kind: 'thinking', text, seal: null }];
+}
+
+/** Contents of the model may have refusals and thoughts among their parts. */
+function saidParts(content: unknown, at: string, left: LeftOut): Part[] {
+  if (!Array.isArray(content)) return contentOf(content, at, left);
+  return (content as unknown[]).flatMap((part, index): Part[] => {
+    const { type } = Object(part) as Fields;
+    if (type === 'refusal') {
+      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      return [{ kind: 'refusal', text: textIn(refusal) ?? '' }];
+    }
+    if (type !== 'thinking') return partOf(part, `${at}[${index}]`, left);
+    left.ignore('thinking');
+    return [];
+  });
+}
+
+function contentOf(content: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  if (isFields(content)) throw left.refused(at, 'It takes a text or a list.');
+  return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, left));
+}
+
+function partOf(part: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+  if (typeof part === 'string') return [{ kind: 'text', text: part }];
+  switch ((Object(part) as Fields)['type']) {
+    case 'text': {
+      const { text } = left.members(part, '', ['type', 'text']);
+      return [{ kind: 'text', text: textIn(text) ?? '' }];
+    }
+    case 'image_url': {
+      const { image_url: image } = left.members(part, '', ['type', 'image_url']);
+      const { url, detail } = isFields(image) ? left.members(image, '', ['url', 'detail']) : { url: image };
+      if (typeof url !== 'string') throw left.refused(`${at}.image_url.url`);
+      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
+      return [{ kind: 'image', source: sourceOf(url), name: null, at }];
+    }
+    case 'input_audio': {
+      const { input_audio: audio } = left.members(part, '', ['type', 'input_audio']);
+      const { data, format } = left.members(audio, 'input_audio', ['data', 'format']);
+      if (typeof data !== 'string') throw left.refused(`${at}.input_audio.data`);
+      const source = { data, mediaType: `audio/${textIn(format) ?? 'wav'}` };
+      return [{ kind: 'audio', source, name: null, at }];
+    }
+    case 'file': {
+      const { file } = left.members(part, '', ['type', 'file']);
+      const { file_data: data, filename } = left.members(file, 'file', ['file_data', 'filename', 'file_id']);
+      if (typeof data !== 'string')
+        throw left.refused(`${at}.file.file_id`, 'Files of a provider are known to it alone.');
+      return [{ kind: 'file', source: fileSource(data, textIn(filename)), name: textIn(filename), at }];
+    }
+    default:
+      throw left.refused(`${at}.type`);
+  }
+}

@@ -1,0 +1,118 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
+import { isPlainText } from '../file-types.ts';
+import { chatMaker } from '../translation/seals.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { withResultsBehindCalls } from '../translation/turn-order.ts';
+
+interface Options {
+  facts: ModelFacts;
+  left: LeftOut;
+}
+
+/** The messages of a conversation. Many servers take system texts at the beginning as one message only. */
+export function* writeMessages(given: readonly Turn[], options: Options): Steps<Fields[]> {
+  const turns = withResultsBehindCalls(given);
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  const first = found < 0 ? turns.length : found;
+  const system = turns.slice(0, first).flatMap(({ parts }) => parts);
+  const messages = systemMessage(system);
+  for (const turn of turns.slice(first)) {
+    messages.push(...messagesOf(turn, options));
+    yield;
+  }
+  return messages;
+}
+
+function systemMessage(parts: readonly Part[]): Fields[] {
+  const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n\n') }];
+}
+
+function messagesOf({ role, parts }: Turn, options: Options): Fields[] {
+  if (role === 'system') return systemMessage(parts);
+  return role === 'assistant' ? saidMessage(parts, options) : userMessages(parts, options.left);
+}
+
+function saidMessage(parts: readonly Part[], { facts, left }: Options): Fields[] {
+  const calls = parts.filter((part) => part.kind === 'call');
+  const texts = parts.filter((part) => part.kind === 'text').map(({ text }) => text);
+  const refused = parts.filter((part) => part.kind === 'refusal').map(({ text }) => text);
+  // Servers that want thoughts back want them beside calls, and refuse them elsewhere.
+  const thoughts = calls.length === 0 ? '' : ownThoughts(parts, facts);
+  const [media] = parts.filter(isPlain).filter((part) => part.kind !== 'text');
+  if (media !== undefined) throw left.refused(media.at);
+  if (calls.length + texts.length + refused.length === 0) return [];
+  return [
+    {
+      role: 'assistant',
+      content: texts.length === 0 ? null : texts.join(''),
+      ...(refused.length > 0 && { refusal: refused.join('') }),
+      ...(thoughts !== '' && { reasoning_content: thoughts }),
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ id, name, argumentsText }) => ({
+          ...{ id, type: 'function' },
+          function: { name, arguments: argumentsText },
+        })),
+      }),
+    },
+  ];
+}
+
+function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
+  const own = chatMaker(name);
+  return parts
+    .map((part) => (part.kind === 'thinking' && part.seal?.maker === own ? part.text : ''))
+    .join('');
+}
+
+/** Results come first. They hold texts alone here, so their images follow in a message of the user. */
+function userMessages(parts: readonly Part[], left: LeftOut): Fields[] {
+  const results = parts.filter((part) => part.kind === 'result');
+  const others = parts.filter(isPlain);
+  const shown = results.flatMap(mediaOf);
+  const content = [...shown, ...others].map((part) => contentPart(part, left));
+  const [only] = content;
+  const isText = content.length === 1 && only?.['type'] === 'text';
+  return [
+    ...results.map(resultMessage),
+    ...(content.length === 0 ? [] : [{ role: 'user', content: isText ? only['text'] : content }]),
+  ];
+}
+
+function isPlain(part: Part): part is TextPart | MediaPart {
+  return part.kind === 'text' || part.kind === 'image' || part.kind === 'file' || part.kind === 'audio';
+}
+
+function mediaOf({ callId, parts }: ResultPart): (TextPart | MediaPart)[] {
+  const media = parts.filter((part) => part.kind !== 'text');
+  return media.length === 0 ? [] : [{ kind: 'text', text: `From the result of ${callId}:` }, ...media];
+}
+
+function resultMessage({ callId, parts, isError }: ResultPart): Fields {
+  const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const hasMedia = texts.length < parts.length;
+  const text = texts.length === 0 && hasMedia ? 'The result is in the next message.' : texts.join('\n');
+  return { role: 'tool', tool_call_id: callId, content: isError ? `Error: ${text}` : text };
+}
+
+function contentPart(part: TextPart | MediaPart, left: LeftOut): Fields {
+  if (part.kind === 'text') return { type: 'text', text: part.text };
+  const { kind, source, name, at } = part;
+  if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };
+  if ('url' in source) throw left.refused(at, 'The model takes this part as data only.');
+  if (kind === 'audio') {
+    const format = source.mediaType
+      .replace('audio/', '')
+      .replace(/^mpeg$/, 'mp3')
+      .replace(/^x-wav$/, 'wav');
+    return { type: 'input_audio', input_audio: { data: source.data, format } };
+  }
+  if (isPlainText(source)) return { type: 'text', text: namedText(source, name) };
+  const filename = fileName(part);
+  if (filename === null || isFilm(part)) throw left.refused(at, notDocument);
+  return { type: 'file', file: { filename, file_data: urlOf(source) } };
+}

@@ -1,0 +1,115 @@
+import { closeBracket, openBracket, skipSpace } from '@gatehouse/kit/json-bytes';
+import { addTools } from '../added-tools.ts';
+import { limitNameAt, limitNames, type LimitName } from '../limit-names.ts';
+import type { Rewrite, TokenLimit } from '../dialect.ts';
+import { applyChanges, type Edit, type Text } from '../wire/json-edits.ts';
+import { elementStart, objectMembers, type Member } from '../wire/json-members.ts';
+import type { Pieces } from '../wire/pieces.ts';
+
+/** Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite,
+  members: readonly Member[] = objectMembers(body),
+): Pieces {
+  const edits: Edit[] = [];
+  const added: Text[] = [];
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const member of members.filter((entry) => entry.name === 'model')) {
+    edits.push({ at: member.valueStart, until: member.valueEnd, text: JSON.stringify(rewrite.model) });
+  }
+  if (rewrite.includeUsage) askForUsage(body, members, edits, added);
+  if (rewrite.systemPrompt !== null) {
+    const message = JSON.stringify({ role: 'system', content: rewrite.systemPrompt });
+    for (const messages of members.filter((entry) => entry.name === 'messages')) {
+      // The last one counts for us; an earlier one may be empty or no list at all.
+      if (body[messages.valueStart] !== openBracket) continue;
+      const at = messages.valueStart + 1;
+      const isEmpty = body[skipSpace(body, at)] === closeBracket;
+      edits.push({ at, until: at, text: isEmpty ? message : `${message},` });
+    }
+  }
+  if (rewrite.reference !== null) {
+    const { index, content } = rewrite.reference;
+    const message = JSON.stringify({ role: 'user', content });
+    // The index is of the list that `JSON.parse` takes: the last one.
+    const messages = members.findLast((entry) => entry.name === 'messages');
+    const at = elementStart(body, messages?.valueStart ?? 0, index);
+    edits.push({ at, until: at, text: `${message},` });
+  }
+  const choiceText = (choice: 'auto' | 'none'): string => `"${choice}"`;
+  if (rewrite.tools !== null) addTools({ body, members, choiceText }, rewrite.tools, { edits, added });
+  const given = new Set(members.map((entry) => entry.name));
+  const { maxTokens } = rewrite;
+  let { defaults } = rewrite;
+  if (maxTokens !== null) {
+    const lowered = lowerLimit(body, members, { maxTokens, defaults });
+    edits.push(...lowered.edits);
+    defaults = lowered.defaults;
+  }
+  for (const [name, value] of Object.entries(defaults)) {
+    if (!given.has(name) && !replaces(given, name))
+      added.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  }
+  return applyChanges(body, members, { edits, added });
+}
+
+function isLimitName(name: string): name is LimitName {
+  return (limitNames as readonly string[]).includes(name);
+}
+
+/** Lowers the limits that the request gives, or else those of the defaults; adds one where there is none. */
+function lowerLimit(
+  body: Buffer,
+  members: readonly Member[],
+  { maxTokens: { most, baseUrl }, defaults }: { maxTokens: TokenLimit; defaults: Record<string, unknown> },
+): { edits: Edit[]; defaults: Record<string, unknown> } {
+  const name = limitNameAt(baseUrl);
+  const given = members.filter((member) => isLimitName(member.name));
+  const lowered = given.flatMap(({ valueStart: at, valueEnd: until }) => {
+    const asked = Number(body.toString('latin1', at, until));
+    return Number.isNaN(asked) ? [] : [{ at, until, text: String(asked > 0 && asked < most ? asked : most) }];
+  });
+  if (lowered.length > 0) return { edits: lowered, defaults };
+  if (given.length === 0) return { edits: [], defaults: withLimit(defaults, { most, name }) };
+  // They are null, which means none. Providers refuse two of them.
+  const edits = given
+    .filter((member) => member.name === name)
+    .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: String(most) }));
+  const last = given.at(-1)?.valueEnd ?? 0;
+  const added = { at: last, until: last, text: `,"${name}":${most}` };
+  return { edits: edits.length > 0 ? edits : [added], defaults };
+}
+
+/** Defaults whose own limits are lowered. */
+function withLimit(
+  defaults: Record<string, unknown>,
+  { most, name }: { most: number; name: LimitName },
+): Record<string, unknown> {
+  const own = Object.entries(defaults).filter(
+    ([each, value]) => isLimitName(each) && typeof value === 'number',
+  );
+  if (own.length === 0) return { ...defaults, [name]: most };
+  const lowered = own.map(([each, value]) => [each, Math.min(value as number, most)] as const);
+  return { ...defaults, ...Object.fromEntries(lowered) };
+}
+
+/** A client that gives one name of the limit overrides an agent that gives the other. */
+function replaces(given: ReadonlySet<string>, name: string): boolean {
+  return isLimitName(name) && limitNames.some((each) => given.has(each));
+}
+
+function askForUsage(body: Buffer, members: readonly Member[], edits: Edit[], added: Text[]): void {
+  const options = members.findLast((entry) => entry.name === 'stream_options');
+  if (options === undefined) {
+    added.push('"stream_options":{"include_usage":true}');
+    return;
+  }
+  const inner = body[options.valueStart] === 0x7b ? objectMembers(body, { from: options.valueStart }) : null;
+  const asked = inner?.findLast((entry) => entry.name === 'include_usage');
+  const last = inner?.at(-1);
+  if (asked !== undefined) edits.push({ at: asked.valueStart, until: asked.valueEnd, text: 'true' });
+  else if (last !== undefined)
+    edits.push({ at: last.valueEnd, until: last.valueEnd, text: ',"include_usage":true' });
+  else edits.push({ at: options.valueStart, until: options.valueEnd, text: '{"include_usage":true}' });
+}

@@ -1,0 +1,110 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { ModelFacts } from '../translation/api.ts';
+import { chatIds, withFittingIds } from '../translation/call-ids.ts';
+import type { Conversation, Effort, OutputFormat, Tool } from '../translation/conversation.ts';
+import { effortOf } from '../translation/effort.ts';
+import { namingJson } from '../translation/json-output.ts';
+import { RawJson } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { strictIn } from '../translation/strict-schema.ts';
+import { writeMessages } from './message-writer.ts';
+
+/** See `RequestApi`. */
+export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+  const { output, stop, maxTokens, stream, tools, parallel } = conversation;
+  const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
+  const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
+  return {
+    model: facts.name,
+    messages: yield* writeMessages(turns, { facts, left }),
+    ...(limit !== null && { [facts.tokenLimit ?? 'max_completion_tokens']: limit }),
+    ...(stop.length > 0 && { stop }),
+    ...samplingOf(conversation, facts, left),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(tool, left)) }),
+    ...(tools.length > 0 && conversation.choice !== null && { tool_choice: choiceOf(conversation.choice) }),
+    ...(tools.length > 0 && parallel !== null && { parallel_tool_calls: parallel }),
+    ...(output !== null && { response_format: formatOf(output, left) }),
+    ...effortIn(conversation, facts, left),
+    ...(stream && { stream }),
+    ...(stream && facts.streamUsage !== false && { stream_options: { include_usage: true } }),
+  };
+}
+
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = sampling;
+  if (topK !== null) left.ignoreField('topK');
+  const named = {
+    temperature: ['temperature', temperature],
+    topP: ['top_p', topP],
+    seed: ['seed', seed],
+    presencePenalty: ['presence_penalty', presencePenalty],
+    frequencyPenalty: ['frequency_penalty', frequencyPenalty],
+  } as const;
+  const written: Fields = {};
+  for (const [field, [name, value]] of Object.entries(named)) {
+    if (value === null) continue;
+    if (facts.sampling) written[name] = value;
+    else left.ignoreField(field as keyof typeof named);
+  }
+  return written;
+}
+
+function writeTool({ name, description, schemaJson, isStrict }: Tool, left: LeftOut): Fields {
+  const called = {
+    name,
+    ...(description !== null && { description }),
+    ...(schemaJson !== null && { parameters: new RawJson(schemaJson) }),
+    ...(isStrict !== null && { strict: isStrict && strictIn(schemaJson ?? '{}', 'strict', left) }),
+  };
+  return { type: 'function', function: called };
+}
+
+function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
+  return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
+}
+
+function formatOf(output: OutputFormat, left: LeftOut): Fields {
+  if (output.kind === 'json') return { type: 'json_object' };
+  const { name, schemaJson, isStrict } = output;
+  const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
+  return {
+    type: 'json_schema',
+    json_schema: { name: name ?? 'answer', schema: new RawJson(schemaJson), strict },
+  };
+}
+
+/** Efforts that any model takes which thinks; the newest take more. */
+const written: Readonly<Record<Effort, string | null>> = {
+  none: null,
+  minimal: 'minimal',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+};
+
+function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+  if (reasoning === null) return {};
+  const effort = effortOf(reasoning);
+  if (effort === null) return {};
+  if (!facts.reasoning) {
+    if (reasoning.isOn) left.ignoreField('reasoning');
+    return {};
+  }
+  const value = writtenEffort(effort, facts);
+  if (value === null) left.ignoreField('reasoning');
+  return value === null ? {} : { reasoning_effort: value };
+}
+
+/** The effort as OpenAI's models take it; null for none, where a model can't but think. */
+export function writtenEffort(effort: Effort, { name }: ModelFacts): string | null {
+  if (effort === 'none' && /gpt-5(?![.\d])/.test(name)) return 'minimal';
+  if (effort === 'none' && /gpt-(?:5\.[1-9]|[6-9])/.test(name)) return 'none';
+  return isAbove(effort) && /gpt-(?:5\.[2-9]|[6-9])/.test(name) ? 'xhigh' : written[effort];
+}
+
+function isAbove(effort: Effort): boolean {
+  return effort === 'xhigh' || effort === 'max';
+}

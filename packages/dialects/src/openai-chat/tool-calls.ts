@@ -1,0 +1,138 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import type { Said, ToolCall } from '../dialect.ts';
+import { argumentsObject, argumentsObjects } from '../tool-arguments.ts';
+import { frameData } from '../wire/sse-frames.ts';
+
+interface FunctionCall extends ToolCall {
+  /** The call in OpenAI's shape, for the next request. Servers refuse arguments there that are no JSON object. */
+  fields: Fields;
+}
+
+/** A message of a model. */
+export class SaidMessage implements Said {
+  /** As it was said. In `identified` ones, with the calls for the next request. */
+  readonly message: Fields;
+  readonly calls: readonly FunctionCall[];
+  readonly isSealed = false;
+
+  private constructor(message: Fields, calls: readonly FunctionCall[]) {
+    this.message = message;
+    this.calls = calls;
+  }
+
+  static of(message: Fields, calls: readonly Fields[]): SaidMessage {
+    const { tool_calls: _calls, function_call: _old, ...others } = message;
+    return new SaidMessage(others, readCalls(calls));
+  }
+
+  identified(used: Set<string>): SaidMessage {
+    if (this.calls.length === 0) return this;
+    const calls = this.calls.map((call) => {
+      const id = call.id === '' || used.has(call.id) ? `call_${newId().replaceAll('-', '')}` : call.id;
+      used.add(id);
+      return { ...call, id, fields: { ...call.fields, id } };
+    });
+    return new SaidMessage({ ...this.message, tool_calls: calls.map(({ fields }) => fields) }, calls);
+  }
+
+  get text(): string {
+    return JSON.stringify({ ...this.message, role: 'assistant' });
+  }
+
+  resultTexts(results: readonly string[]): string[] {
+    return this.calls.map(({ id }, index) =>
+      JSON.stringify({ role: 'tool', tool_call_id: id, content: results[index] ?? '' }),
+    );
+  }
+}
+
+/** More than any model asks for at once. */
+export const maxCalls = 128;
+
+/** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
+export function readMessage({ choices }: Fields): SaidMessage | null {
+  const [choice] = listOf(choices);
+  const { message } = Object(choice) as { message?: unknown };
+  return isFields(message) ? SaidMessage.of(message, callsIn(message).map(plainCall)) : null;
+}
+
+/**
+ * Calls in a message or a delta. Some servers write one without a list, or in the shape before `tool_calls`. Throws at too
+ * many.
+ */
+export function callsIn({ tool_calls: calls, function_call: old }: Fields): Fields[] {
+  const all = isFields(calls) ? [calls] : listOf(calls).filter(isFields);
+  if (all.length > maxCalls) throw new Error('the answer has too many calls of tools');
+  return all.length === 0 && isFields(old) ? [{ function: old }] : all;
+}
+
+/** A call in OpenAI's shape: some servers have no `function` around name and arguments, or another name for these. */
+export function plainCall({ index: _index, ...call }: Fields): Fields {
+  if (isFields(call['function'])) return call;
+  const { name, arguments: given, parameters, input, ...others } = call;
+  return { ...others, function: { name, arguments: given ?? parameters ?? input } };
+}
+
+function readCalls(calls: readonly Fields[]): FunctionCall[] {
+  const texts = calls.map(argumentsOf);
+  const objects = argumentsObjects(texts);
+  return calls.map((fields, index) => {
+    const argumentsText = texts[index] ?? '';
+    const argumentsJson = objects[index] ?? null;
+    const name = nameOf(fields);
+    const called = { ...(Object(fields['function']) as Fields), name, arguments: argumentsJson ?? '{}' };
+    return {
+      ...{ id: idOf(fields), name, argumentsText, argumentsJson },
+      fields: { ...fields, type: 'function', function: called },
+    };
+  });
+}
+
+function writtenArguments(given: unknown): string {
+  if (given === undefined || given === null) return '';
+  return typeof given === 'string' ? given : JSON.stringify(given);
+}
+
+/** Longer arguments come in pieces of one call. */
+const maxWholeChars = 64 * 1024;
+
+/** Whether the arguments of a call are complete. */
+export function isWhole(call: Fields): boolean {
+  const text = argumentsOf(call);
+  return text.length <= maxWholeChars && text.trimEnd().endsWith('}') && argumentsObject(text) !== null;
+}
+
+/** Some servers number ids. */
+export function idOf({ id }: Fields): string {
+  return typeof id === 'number' ? String(id) : textOf(id);
+}
+
+export function nameOf(call: Fields): string {
+  return textOf((Object(call['function']) as Fields)['name']).trim();
+}
+
+export function argumentsOf(call: Fields): string {
+  return writtenArguments((Object(call['function']) as Fields)['arguments']);
+}
+
+export function indexOf({ index }: Fields): number | null {
+  const number = typeof index === 'string' && index !== '' ? Number(index) : index;
+  return typeof number === 'number' && Number.isInteger(number) ? number : null;
+}
+
+/** The chunk in a frame; null for a comment. */
+export function chunkOf(frame: Buffer): Fields | null {
+  const data = frameData(frame);
+  if (data === null || data === '') return null;
+  const chunk: unknown = JSON.parse(data);
+  return isFields(chunk) ? chunk : null;
+}
+
+export function frameOf(chunk: Fields): Buffer {
+  return Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

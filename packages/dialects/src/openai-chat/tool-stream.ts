@@ -1,0 +1,107 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { MessageBuilder } from './message-builder.ts';
+import type { ToolStream } from '../dialect.ts';
+import { JoinedStream } from '../joined-stream.ts';
+import { chunkOf, frameOf, type SaidMessage } from './tool-calls.ts';
+import { hasFinished } from './provider-error.ts';
+import { ChunkHead, doneFrame, usageChunk } from './chunk-reader.ts';
+import type { Usage } from '../usage/usage.ts';
+
+/** Pieces of a call before its name. */
+const maxUnnamed = 100;
+
+/**
+ * Passes the frames of several calls of a model on as one stream: the client sees one id, one role and one end, and none
+ * of the calls that the gateway makes itself. Frames that need no change stay as they are.
+ */
+export class ChunkToolStream extends JoinedStream implements ToolStream {
+  /** The head of the first call: the same in all chunks. */
+  readonly #head = new ChunkHead();
+  #isFirst = true;
+  #message = new MessageBuilder();
+  /** The index that the client gets for each call of its own. */
+  #indexes = new Map<number, number>();
+  /** Pieces of calls whose names have not come: they may be calls of the gateway. */
+  #unnamed = new Map<number, Fields[]>();
+  #hasOwn = false;
+  /** A frame with a finish reason, which is passed on only if no call of the gateway follows. */
+  #held: Buffer[] = [];
+  #mayCall = true;
+
+  next({ mayCall }: { mayCall: boolean }): void {
+    this.#isFirst = false;
+    this.#message = new MessageBuilder();
+    this.#indexes = new Map();
+    this.#unnamed = new Map();
+    this.#hasOwn = false;
+    this.#held = [];
+    this.#mayCall = mayCall;
+  }
+
+  get answered(): SaidMessage {
+    return this.#message.built;
+  }
+
+  finish(): void {
+    this.send(this.#held);
+  }
+
+  endFrames(usage: Usage | null): Buffer[] {
+    return usage === null ? [doneFrame] : [usageChunk(this.#head.built, usage), doneFrame];
+  }
+
+  protected override passed(frame: Buffer): Buffer[] {
+    const chunk = chunkOf(frame);
+    if (chunk === null) return [frame];
+    this.#head.add(chunk);
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return this.#isFirst ? [frame] : [];
+    const [choice] = choices as unknown[];
+    if (!isFields(choice)) return this.#isFirst ? [frame] : [];
+    const delta = isFields(choice['delta']) ? choice['delta'] : {};
+    const passed = this.#withoutOwn(delta, this.#message.add(delta));
+    const reason = hasFinished(choice['finish_reason']) ? choice['finish_reason'] : null;
+    const isSame = this.#isFirst && passed === delta && !(this.#hasOwn && reason !== null);
+    const own = this.#hasOwn && this.#indexes.size === 0;
+    const shown = {
+      ...chunk,
+      ...this.#head.built,
+      choices: [{ ...choice, delta: passed, finish_reason: own && reason !== null ? 'stop' : reason }],
+    };
+    const out = isSame ? frame : frameOf(shown);
+    if (reason !== null && own && this.#mayCall) {
+      this.#held.push(out);
+      return [];
+    }
+    return reason === null && !isSame && Object.keys(passed).length === 0 ? [] : [out];
+  }
+
+  /** The delta without calls of the gateway, and without the role again. */
+  #withoutOwn(delta: Fields, calls: readonly { place: number; call: Fields }[]): Fields {
+    const { tool_calls: _calls, function_call: _old, role, ...others } = delta;
+    if (calls.length === 0 && (this.#isFirst || role === undefined)) return delta;
+    const kept = calls.flatMap(({ place, call }) => this.#shown(place, call));
+    return {
+      ...(this.#isFirst && role !== undefined && { role }),
+      ...others,
+      ...(kept.length > 0 && { tool_calls: kept }),
+    };
+  }
+
+  /** The pieces of a call that the client gets once a further one has come. */
+  #shown(place: number, piece: Fields): Fields[] {
+    const pieces = this.#unnamed.get(place) ?? [];
+    pieces.push(piece);
+    const name = this.#message.nameOf(place);
+    this.#unnamed.set(place, name === '' ? pieces : []);
+    if (pieces.length > maxUnnamed) throw new Error('a call of a tool has no name');
+    if (name === '') return [];
+    if (this.isOwn(name)) {
+      this.#hasOwn = true;
+      return [];
+    }
+    const index = this.#indexes.get(place) ?? this.#indexes.size;
+    this.#indexes.set(place, index);
+    return pieces.map((each) => ({ ...each, index }));
+  }
+}

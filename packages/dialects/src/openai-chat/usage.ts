@@ -1,0 +1,44 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import { partsOf, type Usage } from '../usage/usage.ts';
+
+/** Usage as OpenAI writes it, with all classes of tokens: those that it has no name for as the reader knows them. */
+export function writeUsage(usage: Usage): Fields {
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
+  const parts = partsOf(usage);
+  const cached = media({
+    audio: parts.cachedInputAudio,
+    image: parts.cachedInputImage,
+    video: parts.cachedInputVideo,
+  });
+  const hourly = parts.cacheWrite1h;
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: {
+      cached_tokens: cachedInputTokens,
+      ...(cacheWriteTokens > 0 && { cache_write_tokens: cacheWriteTokens }),
+      ...media({
+        audio: parts.inputAudio + parts.cachedInputAudio,
+        image: parts.inputImage + parts.cachedInputImage,
+        video: parts.inputVideo + parts.cachedInputVideo,
+      }),
+      ...(Object.keys(cached).length > 0 && { cached_tokens_details: cached }),
+    },
+    completion_tokens_details: {
+      reasoning_tokens: reasoningTokens,
+      ...media({ audio: parts.outputAudio, image: parts.outputImage, video: parts.outputVideo }),
+    },
+    ...(hourly > 0 && {
+      cache_creation: {
+        ephemeral_5m_input_tokens: cacheWriteTokens - hourly,
+        ephemeral_1h_input_tokens: hourly,
+      },
+    }),
+  };
+}
+
+function media(tokens: Record<'audio' | 'image' | 'video', number>): Fields {
+  const known = Object.entries(tokens).filter(([, count]) => count > 0);
+  return Object.fromEntries(known.map(([name, count]) => [`${name}_tokens`, count]));
+}

@@ -1,0 +1,102 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { Answer, AnswerPart, Stop, StopReason } from '../translation/answer.ts';
+import { now } from '../openai-chat/answer-writer.ts';
+import { chatIds, fittingId } from '../translation/call-ids.ts';
+import { writeJson } from '../wire/json-text.ts';
+import { markedSeal } from '../translation/seals.ts';
+import { writeUsage } from './usage.ts';
+
+/** See `AnswerApi`. */
+export function writeAnswer(answer: Answer, asked: Fields = {}): string {
+  const outputOf = (id: string): Fields[] =>
+    answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index)));
+  return writeResponse(answer, outputOf, asked);
+}
+
+/**
+ * An answer with other items. `outputOf`: the items of the response with an id. `asked`: members of the request that
+ * responses repeat.
+ */
+export function writeResponse(
+  answer: Answer,
+  outputOf: (id: string) => Fields[],
+  asked: Fields = {},
+): string {
+  const { usage, serviceTier } = answer;
+  const id = idOf(answer.id);
+  return writeJson({
+    ...responseHead(id, answer.model, now()),
+    ...asked,
+    ...statusOf(
+      answer.stop,
+      answer.parts.some(({ kind }) => kind === 'refusal'),
+    ),
+    output: outputOf(id),
+    usage: usage === null ? null : writeUsage(usage),
+    ...(serviceTier !== null && { service_tier: serviceTier }),
+  });
+}
+
+/** The members of a response that are there from its beginning; those of its request are as by default. */
+export function responseHead(id: string, model: string, created: number): Fields {
+  return {
+    ...{ id, object: 'response', created_at: created, status: 'in_progress', error: null },
+    ...{ incomplete_details: null, instructions: null, max_output_tokens: null, metadata: {}, model },
+    ...{ output: [], parallel_tool_calls: true, previous_response_id: null, store: false },
+    ...{ temperature: null, text: { format: { type: 'text' } }, tool_choice: 'auto', tools: [], top_p: null },
+    ...{ truncation: 'disabled', usage: null },
+  };
+}
+
+/** `hasRefusal`: whether the answer says its refusal, so that it is a complete one. */
+export function statusOf({ reason }: Stop, hasRefusal: boolean): Fields {
+  const why = reason === 'refusal' && hasRefusal ? undefined : incomplete[reason];
+  return why === undefined
+    ? { status: 'completed' }
+    : { status: 'incomplete', incomplete_details: { reason: why } };
+}
+
+const incomplete: Readonly<Partial<Record<StopReason, string>>> = {
+  ...{ length: 'max_output_tokens', context: 'max_output_tokens', pause: 'max_output_tokens' },
+  refusal: 'content_filter',
+};
+
+export function idOf(id: string): string {
+  return id.startsWith('resp_') ? id : `resp_${id.replace(/^(?:chatcmpl-|msg_)/, '')}`;
+}
+
+const prefixes = { text: 'msg', refusal: 'msg', thinking: 'rs', call: 'fc' } as const;
+
+/** The id of an item: of the response's own, so that it is the same in each event. */
+export function itemId(id: string, kind: AnswerPart['kind'], index: number): string {
+  return `${prefixes[kind]}_${id.slice('resp_'.length)}_${index}`;
+}
+
+/** The complete item of a part. */
+export function itemOf(part: AnswerPart, id: string): Fields {
+  const status = 'completed';
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return { id, type: 'message', status, role: 'assistant', content: [contentPart(part.kind, part.text)] };
+    case 'thinking': {
+      const { text, seal } = part;
+      const summary = text === '' ? [] : [{ type: 'summary_text', text }];
+      const sealed = seal !== null && { encrypted_content: markedSeal(seal) };
+      return { id, type: 'reasoning', summary, ...sealed };
+    }
+    case 'call': {
+      const { name, namespace, argumentsText, isFreeform } = part;
+      const called = { call_id: fittingId(part.id, chatIds), name, ...(namespace !== null && { namespace }) };
+      return isFreeform
+        ? { id, type: 'custom_tool_call', status, ...called, input: argumentsText }
+        : { id, type: 'function_call', status, ...called, arguments: argumentsText };
+    }
+  }
+}
+
+export function contentPart(kind: 'text' | 'refusal', text: string): Fields {
+  return kind === 'refusal'
+    ? { type: 'refusal', refusal: text }
+    : { type: 'output_text', text, annotations: [], logprobs: [] };
+}

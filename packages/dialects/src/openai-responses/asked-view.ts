@@ -1,0 +1,165 @@
+import { inLoopTurn } from '@gatehouse/kit/loop-turns';
+import { applyEdits, removeFrom, type Edit } from '../wire/json-edits.ts';
+import { elementsOf, objectMembers, type Member } from '../wire/json-members.ts';
+import { isParsable, memberRanges, wholeOf } from '../wire/json-parts.ts';
+import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
+import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
+import { dataOf, eventOf, frameOf } from './events.ts';
+
+interface AskedFor extends Additions {
+  /** Whether the client asked for a stored response. */
+  store: boolean;
+  /** Whether it asked for encrypted thoughts. */
+  encrypted: boolean;
+}
+
+/**
+ * Shows a client the answer that it asked for, though the provider was asked to store nothing and to encrypt thoughts, and
+ * repeats the prompt and the tools of an agent, which are not the client's to read. Every other byte stays.
+ */
+export class AskedView implements AnswerView {
+  readonly #asked: AskedFor;
+
+  constructor(asked: AskedFor) {
+    this.#asked = asked;
+  }
+
+  frame(frame: Buffer): Buffer {
+    const isHeld = this.#asked.kept !== null && frame.includes(responseName);
+    if (!isHeld && !this.#mayDiffer(frame)) return frame;
+    const at = dataOf(frame);
+    if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at)).whole;
+    // Data in several lines is one value only once they are joined.
+    const event = eventOf(frame);
+    return event === null ? frame : this.frame(frameOf({ ...event.fields, type: event.type }));
+  }
+
+  async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
+    if (this.#asked.kept === null && !this.#mayDiffer(bytes)) return bytes;
+    if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
+    return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
+  }
+
+  /**
+   * An answer that takes more than 50 ms to read has pictures. It loses instructions and tools whole, and keeps encrypted
+   * thoughts.
+   */
+  async #large(bytes: Buffer, tenantId: string): Promise<Buffer> {
+    const { store, systemPrompt, toolNames, kept } = this.#asked;
+    const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
+    const shown = {
+      store: store && 'true',
+      instructions: systemPrompt !== null && 'null',
+      tools: toolNames.size > 0 && '[]',
+      ...(kept !== null && namesOf(kept)),
+    };
+    const edits = Object.entries(shown).flatMap(([name, text]) => {
+      const range = members?.get(name);
+      return range === undefined || text === false ? [] : [{ at: range.from, until: range.until, text }];
+    });
+    return applyEdits(bytes, edits).whole;
+  }
+
+  /** Nearly all events have none of these. */
+  #mayDiffer(bytes: Buffer): boolean {
+    return [storeName, encryptedName, instructionsName, toolsName].some((name) => bytes.includes(name));
+  }
+
+  #ofEvent(frame: Buffer, from: number): Edit[] {
+    if (frame[from] !== openBrace) return [];
+    return objectMembers(frame, { from }).flatMap(({ name, valueStart }) => {
+      if (frame[valueStart] !== openBrace) return [];
+      if (name === 'response') return this.#ofResponse(frame, valueStart);
+      return name === 'item' ? this.#ofItem(frame, valueStart) : [];
+    });
+  }
+
+  #ofResponse(json: Buffer, from: number): Edit[] {
+    const { kept } = this.#asked;
+    const names = kept === null ? {} : namesOf(kept);
+    const members = objectMembers(json, { from });
+    const given = new Set(members.map(({ name }) => name));
+    const last = members.at(-1);
+    const added = Object.entries(names).flatMap(([name, text]) =>
+      last === undefined || given.has(name)
+        ? []
+        : [{ at: last.valueEnd, until: last.valueEnd, text: `,"${name}":${text}` }],
+    );
+    const edits = members.flatMap((member) => {
+      const { name, valueStart: at, valueEnd: until } = member;
+      const named = Object.hasOwn(names, name) ? names[name] : undefined;
+      if (named !== undefined) return [{ at, until, text: named }];
+      switch (name) {
+        case 'store':
+          return this.#asked.store && json.toString('latin1', at, until) === 'false'
+            ? [{ at, until, text: 'true' }]
+            : [];
+        case 'instructions':
+          return this.#ofInstructions(json, member);
+        case 'tools':
+          return json[at] === openBracket ? this.#ofTools(json, member) : [];
+        case 'output':
+          if (json[at] !== openBracket) return [];
+          return [...elementsOf(json, at)].flatMap((item) => this.#ofItem(json, item));
+        default:
+          return [];
+      }
+    });
+    return [...edits, ...added];
+  }
+
+  /** The prompt stands before the instructions of the client. Others that a provider writes may have it anywhere. */
+  #ofInstructions(json: Buffer, { valueStart: at, valueEnd: until }: Member): Edit[] {
+    const { systemPrompt } = this.#asked;
+    if (systemPrompt === null || json.toString('latin1', at, until) === 'null') return [];
+    const given: unknown = JSON.parse(json.toString('utf8', at, until));
+    const start = `${systemPrompt}\n\n`;
+    const isBehind = typeof given === 'string' && given.startsWith(start);
+    return [{ at, until, text: isBehind ? JSON.stringify(given.slice(start.length)) : 'null' }];
+  }
+
+  #ofTools(json: Buffer, member: Member): Edit[] {
+    const { toolNames } = this.#asked;
+    if (toolNames.size === 0) return [];
+    const own = [...elementsOf(json, member.valueStart)].flatMap((at, place) =>
+      toolNames.has(nameAt(json, at)) ? [place] : [],
+    );
+    const edits: Edit[] = [];
+    removeFrom(json, member, new Set(own), edits);
+    return edits;
+  }
+
+  #ofItem(json: Buffer, from: number): Edit[] {
+    if (this.#asked.encrypted || json[from] !== openBrace) return [];
+    const members = objectMembers(json, { from });
+    if (!members.some((member) => isReasoning(json, member))) return [];
+    return members
+      .filter(({ name }) => name === encryptedName)
+      .map(({ valueStart: at, valueEnd: until }) => ({ at, until, text: 'null' }));
+  }
+}
+
+/** The members by which responses are known, as JSON. */
+function namesOf({ id, previousId }: KeptNames): Record<string, string> {
+  const previous = { previous_response_id: JSON.stringify(previousId) };
+  return id === null ? previous : { id: JSON.stringify(id), ...previous };
+}
+
+const responseName = '"response"';
+const storeName = '"store"';
+const encryptedName = 'encrypted_content';
+const instructionsName = '"instructions"';
+const toolsName = '"tools"';
+
+function isReasoning(json: Buffer, { name, valueStart, valueEnd }: Member): boolean {
+  return name === 'type' && json.toString('latin1', valueStart, valueEnd) === '"reasoning"';
+}
+
+/** The name in the object at a place; empty where it has none. */
+function nameAt(json: Buffer, from: number): string {
+  if (json[from] !== openBrace) return '';
+  const member = objectMembers(json, { from }).findLast(({ name }) => name === 'name');
+  const name: unknown =
+    member === undefined ? '' : JSON.parse(json.toString('utf8', member.valueStart, member.valueEnd));
+  return typeof name === 'string' ? name : '';
+}

@@ -1,0 +1,151 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { textLimits } from '@gatehouse/events/run-event';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { KeptText } from '../usage/kept-text.ts';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
+import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
+import { laterUsage, withToolCalls, type Usage } from '../usage/usage.ts';
+import { assertReadable } from '../wire/readable.ts';
+import { frameData } from '../wire/sse-frames.ts';
+import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
+import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn, type ResponseEvent } from './events.ts';
+import { HostedCalls } from './hosted-calls.ts';
+import { maxItems } from './item-builder.ts';
+import { addItem, isCall, spokenText, textOf } from './items.ts';
+
+/**
+ * The most of the beginning of a response for which another provider can still answer. It repeats the instructions and
+ * tools of its request, and is held until its first item.
+ */
+const maxHeadBytes = 64 * 1024;
+
+/** Reads usage, text and the end from the events of a stream. Unknown events pass. */
+export class EventReader implements StreamReader {
+  #usage: Usage | null = null;
+  serviceTier: string | null = null;
+  error: ProviderError | null = null;
+  responseModel: string | null = null;
+  begun = false;
+  complete = false;
+  #headBytes = 0;
+  /** The provider's own, which the client gets once the run has ended. */
+  #end: Buffer[] = [];
+  #callsTools = false;
+  #mayEnd = false;
+  /** Places of the items whose text has come in pieces, or as a whole. */
+  readonly #read = new Set<number>();
+  readonly #text = new SampleBuilder();
+  readonly #hosted = new HostedCalls();
+  readonly #kept: KeptText | null;
+
+  /** `keepsText`: whether `keptText` is wanted. */
+  constructor(keepsText = false) {
+    this.#kept = keepsText ? new KeptText() : null;
+  }
+
+  read(frame: Buffer): FrameKind {
+    assertReadable(frame);
+    const event = eventOf(frame);
+    if (event === null) return frameData(frame) === '[DONE]' ? 'foreign' : 'other';
+    const { type, fields } = event;
+    if (isHead(type)) {
+      this.#readResponse(responseIn(fields));
+      this.#headBytes += frame.length;
+      this.begun ||= this.#headBytes > maxHeadBytes;
+      return 'chunk';
+    }
+    if (isEnd(type)) {
+      this.#readEnd(responseIn(fields));
+      this.#end = [frame];
+      return 'done';
+    }
+    if (type === 'error') return this.#failed(publicWords(fields));
+    if (type === 'response.failed') {
+      const response = responseIn(fields);
+      this.#readResponse(response);
+      return this.#failed(publicWords(response));
+    }
+    if (type.startsWith('response.')) this.#mayEnd = mayEndBehind(event);
+    return this.#readOutput(event);
+  }
+
+  /** The event with the end has the usage. */
+  get awaitsUsage(): boolean {
+    return this.#mayEnd && !this.complete;
+  }
+
+  get usage(): Usage | null {
+    return withToolCalls(this.#usage, this.complete ? this.#hosted.counted : this.#hosted.startedCalls);
+  }
+
+  get answer(): TextSample {
+    return this.#text.built;
+  }
+
+  get keptText(): string {
+    return this.#callsTools ? '' : (this.#kept?.text ?? '');
+  }
+
+  /** The provider's own end, held until the run has ended. */
+  endFrames(): Buffer[] {
+    return this.#end;
+  }
+
+  #failed(error: ProviderError): 'error' {
+    this.error = error;
+    return 'error';
+  }
+
+  #readResponse(response: Fields): void {
+    const { model, usage } = response;
+    if (typeof model === 'string') this.responseModel = cutText(model, textLimits.response_model);
+    this.#usage = laterUsage(this.#usage, readUsage(usage));
+    this.serviceTier = readServiceTier(response) ?? this.serviceTier;
+  }
+
+  /** Some servers send items in their last event alone. */
+  #readEnd(response: Fields): void {
+    this.#readResponse(response);
+    this.begun = true;
+    this.complete = true;
+    for (const [index, item] of listOf(response['output']).entries()) this.#readItem(index, item);
+  }
+
+  #readOutput({ type, fields }: ResponseEvent): FrameKind {
+    const index = indexOf(fields);
+    const { item, delta } = fields;
+    this.begun ||= type.startsWith('response.');
+    if (type === 'response.output_item.added') {
+      this.#text.add(isFields(item) ? textOf(item['name']) : '');
+      if (isFields(item) && index !== null) this.#hosted.begin(item, index);
+    } else if (type === 'response.output_item.done' && index !== null) this.#readItem(index, item);
+    else if (index !== null && typeof delta === 'string') {
+      this.#note(index);
+      this.#text.add(delta);
+      if (type === 'response.output_text.delta') this.#kept?.add(delta);
+    } else if (!type.startsWith('response.')) {
+      const error = publicErrorIn(fields);
+      if (error !== null) return this.#failed(error);
+      return type === '' ? 'foreign' : 'chunk';
+    }
+    return 'chunk';
+  }
+
+  /** A whole item. Its text counts unless it has been read. */
+  #readItem(index: number, item: unknown): void {
+    this.#callsTools ||= isCall(item);
+    if (!isFields(item)) return;
+    // Its code may have come in pieces.
+    this.#hosted.add(item, index);
+    if (this.#read.has(index)) return;
+    this.#note(index);
+    addItem(this.#text, { ...item, name: undefined });
+    if (item['type'] === 'message') this.#kept?.add(spokenText(item));
+  }
+
+  #note(index: number): void {
+    this.#read.add(index);
+    if (this.#read.size > maxItems) throw new Error('the answer has too many items');
+  }
+}

@@ -1,0 +1,68 @@
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { frameData, frameEvent } from '../wire/sse-frames.ts';
+
+/** An event of a stream. */
+export interface ResponseEvent {
+  type: string;
+  fields: Fields;
+}
+
+/**
+ * The event in a frame; null for a comment, an empty frame, or the end that some servers write as in chat completions. Its
+ * type stands in its data, and is its name where that lacks it. Throws if the data is no JSON object.
+ */
+export function eventOf(frame: Buffer): ResponseEvent | null {
+  const data = frameData(frame);
+  if (data === null || data === '' || data === '[DONE]') return null;
+  const name = frameEvent(frame);
+  const fields: unknown = JSON.parse(data);
+  if (!isFields(fields)) throw new Error('an event of the stream is not an object');
+  const { type } = fields;
+  return { type: typeof type === 'string' ? type : (name ?? ''), fields };
+}
+
+/** `write`: for fields with JSON texts in them. */
+export function frameOf(
+  fields: Fields & { type: string },
+  write: (fields: Fields) => string = JSON.stringify,
+): Buffer {
+  return Buffer.from(`event: ${fields.type}\ndata: ${write(fields)}\n\n`);
+}
+
+/** The response in an event that has one. */
+export function responseIn({ response }: Fields): Fields {
+  return isFields(response) ? response : {};
+}
+
+/** The place of an item in the output. */
+export function indexOf({ output_index: index }: Fields): number | null {
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : null;
+}
+
+/** Whether an event is the beginning of a response, before anything of its output. */
+export function isHead(type: string): boolean {
+  return type === 'response.created' || type === 'response.in_progress' || type === 'response.queued';
+}
+
+/** Whether an event is the end of a response that is to be shown as it is. */
+export function isEnd(type: string): boolean {
+  return type === 'response.completed' || type === 'response.incomplete';
+}
+
+/** Whether a response may be complete behind an event, which ends a part or an item of it that is no thought. */
+export function mayEndBehind({ type, fields }: ResponseEvent): boolean {
+  const { type: ended } = Object(fields['item'] ?? fields['part']) as Fields;
+  return /^response\.(?!reasoning).*\.done$/.test(type) && !/^reasoning/.test(String(ended));
+}
+
+/** The place of the value in a frame's only line of data; null for none or several. */
+export function dataOf(frame: Buffer): number | null {
+  const first = frame.subarray(0, field.length).equals(field) ? 0 : frame.indexOf(lineOfData) + 1;
+  if ((first === 0 && frame[0] !== field[0]) || frame.includes(lineOfData, first + 1)) return null;
+  const at = first + field.length;
+  return frame[at] === space ? at + 1 : at;
+}
+
+const field = Buffer.from('data:');
+const lineOfData = Buffer.from('\ndata:');
+const space = 0x20;

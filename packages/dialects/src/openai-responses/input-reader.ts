@@ -1,0 +1,169 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type {
+  CallPart,
+  MediaPart,
+  MediaSource,
+  Part,
+  TextPart,
+  ThinkingPart,
+  Turn,
+} from '../translation/conversation.ts';
+import { textIn } from '../translation/fields.ts';
+import type { LeftOut, Members } from '../translation/left-out.ts';
+import { fileSource, sourceOf } from '../translation/media.ts';
+import { readMarked } from '../translation/seals.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+
+/** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
+export function* readInput(input: unknown, left: LeftOut): Steps<Turn[]> {
+  const turns: Turn[] = [];
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
+  for (const [index, item] of items.entries()) {
+    const turn = turnOf(item, `input[${index}]`, left);
+    const last = turns.at(-1);
+    const joins = turn?.role === 'assistant' || turn?.parts.every(({ kind }) => kind === 'result');
+    const isSame = turn !== null && last?.role === turn.role;
+    if (isSame && joins && last.parts.at(-1)?.kind !== undefined && canJoin(last, turn))
+      last.parts.push(...turn.parts);
+    else if (turn !== null) turns.push(turn);
+    yield;
+  }
+  return turns;
+}
+
+/** A message of the user is no part of the results before it. */
+function canJoin(last: Turn, turn: Turn): boolean {
+  return turn.role === 'assistant' || last.parts.every(({ kind }) => kind === 'result');
+}
+
+/** Members of items that are translated. Ids and states are of an earlier answer. */
+const translated = {
+  message: ['role', 'content'],
+  function_call: ['call_id', 'name', 'namespace', 'arguments'],
+  custom_tool_call: ['call_id', 'name', 'namespace', 'input'],
+  function_call_output: ['call_id', 'output'],
+  custom_tool_call_output: ['call_id', 'output'],
+  reasoning: ['summary', 'content', 'encrypted_content'],
+  additional_tools: ['tools', 'role'],
+  compaction_trigger: [],
+  compaction: ['encrypted_content'],
+  compaction_summary: ['encrypted_content'],
+} as const;
+
+function turnOf(given: unknown, at: string, left: LeftOut): Turn | null {
+  const { type: named } = Object(given) as Fields;
+  const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
+  if (!isTranslated(type)) throw left.refused(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
+  const item = left.members<string>(given, 'input', ['type', 'id', 'status', ...translated[type]]);
+  const { role, content, call_id: callId, output } = item;
+  switch (type) {
+    case 'message': {
+      const parts = contentParts(content, `${at}.content`, left);
+      if (role === 'system' || role === 'developer') return { role: 'system', parts };
+      if (role === undefined || role === 'user') return { role: 'user', parts };
+      if (role === 'assistant') return { role, parts };
+      throw left.refused(`${at}.role`);
+    }
+    case 'function_call':
+    case 'custom_tool_call':
+      return { role: 'assistant', parts: [callOf(item)] };
+    case 'function_call_output':
+    case 'custom_tool_call_output': {
+      const parts = contentParts(output, `${at}.output`, left).filter((part) => part.kind !== 'refusal');
+      const result = { kind: 'result', callId: textIn(callId) ?? '', parts, isError: false } as const;
+      return { role: 'user', parts: [result] };
+    }
+    case 'reasoning':
+      return { role: 'assistant', parts: thinkingParts(item) };
+    case 'additional_tools':
+    case 'compaction_trigger':
+      return null;
+    case 'compaction':
+    case 'compaction_summary':
+      throw left.refused(
+        `${at}.encrypted_content`,
+        'Another provider has compacted the conversation, and can alone read the result.',
+      );
+  }
+}
+
+function isTranslated(type: string): type is keyof typeof translated {
+  return Object.hasOwn(translated, type);
+}
+
+/** A call among the items of an input, or of an output. */
+export function callOf({ type, call_id: callId, name, namespace, arguments: text, input }: Fields): CallPart {
+  const isFreeform = type === 'custom_tool_call';
+  return {
+    kind: 'call',
+    id: textIn(callId) ?? '',
+    name: textIn(name) ?? '',
+    argumentsText: textIn(isFreeform ? input : text) ?? '',
+    isFreeform,
+    namespace: textIn(namespace),
+  };
+}
+
+/** The thought that an item is; nothing where it is known by its id alone. OpenAI's own content has no mark. */
+export function thinkingParts(item: Fields): ThinkingPart[] {
+  const text = thoughtText(item);
+  const encrypted = textIn(item['encrypted_content']) ?? '';
+  const own = encrypted === '' ? null : { maker: 'openai', text: encrypted, isRedacted: false };
+  const seal = readMarked(encrypted) ?? own;
+  return text === '' && seal === null ? [] : [{ kind: 'thinking', text, seal }];
+}
+
+function thoughtText({ summary, content }: Fields): string {
+  const texts = [...listOf(summary), ...listOf(content)]
+    .filter(isFields)
+    .map(({ text }) => textIn(text) ?? '');
+  return texts.filter((text) => text !== '').join('\n\n');
+}
+
+type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
+
+function contentParts(content: unknown, at: string, left: LeftOut): ContentPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, left));
+}
+
+function partOf(part: unknown, at: string, left: LeftOut): ContentPart {
+  switch ((Object(part) as Fields)['type']) {
+    case 'input_text':
+    case 'output_text':
+    case 'text': {
+      const { text } = left.members(part, '', ['type', 'text', 'annotations', 'logprobs']);
+      return { kind: 'text', text: textIn(text) ?? '' };
+    }
+    case 'refusal': {
+      const { refusal } = left.members(part, '', ['type', 'refusal']);
+      return { kind: 'refusal', text: textIn(refusal) ?? '' };
+    }
+    case 'input_image': {
+      const names = ['type', 'image_url', 'detail', 'file_id'] as const;
+      const { image_url: url, detail } = left.members(part, '', names);
+      if (typeof url !== 'string')
+        throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
+      if (detail !== undefined && detail !== 'auto') left.ignore('detail');
+      return { kind: 'image', source: sourceOf(url), name: null, at };
+    }
+    case 'input_file': {
+      const names = ['type', 'file_data', 'file_url', 'filename', 'file_id'] as const;
+      const file = left.members(part, '', names);
+      return { kind: 'file', source: fileOf(file, at, left), name: textIn(file.filename), at };
+    }
+    default:
+      throw left.refused(`${at}.type`);
+  }
+}
+
+function fileOf(
+  { file_data: data, file_url: url, filename: name }: Members<'file_data' | 'file_url' | 'filename'>,
+  at: string,
+  left: LeftOut,
+): MediaSource {
+  if (typeof url === 'string') return { url };
+  if (typeof data !== 'string')
+    throw left.refused(`${at}.file_id`, 'Files of a provider are known to it alone.');
+  return fileSource(data, textIn(name));
+}

@@ -1,0 +1,111 @@
+import type { Fields } from '@gatehouse/kit/fields';
+import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
+import type { Late } from '../wire/json-text.ts';
+import type { LeftOut } from '../translation/left-out.ts';
+import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
+import { isPlainText } from '../file-types.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+
+/** The items of a conversation. System texts at its beginning are its instructions. */
+export function* writeInput(
+  turns: readonly Turn[],
+  left: LeftOut,
+): Steps<{ instructions: string; input: Fields[] }> {
+  const found = turns.findIndex(({ role }) => role !== 'system');
+  // An input must have an item.
+  const first = found < 0 ? Math.max(0, turns.length - 1) : found;
+  const texts = turns
+    .slice(0, first)
+    .flatMap(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')));
+  const input: Fields[] = [];
+  for (const turn of turns.slice(first)) {
+    input.push(...itemsOf(turn, left));
+    yield;
+  }
+  return { instructions: texts.join('\n\n'), input };
+}
+
+function itemsOf({ role, parts }: Turn, left: LeftOut): Fields[] {
+  const items: Fields[] = [];
+  let content: Fields[] = [];
+  const end = (): void => {
+    if (content.length > 0) items.push({ type: 'message', role, content });
+    content = [];
+  };
+  for (const part of parts) {
+    const item = itemOf(part, left);
+    if (item === null) {
+      content.push(...contentOf(part, role, left));
+      continue;
+    }
+    end();
+    items.push(...item);
+  }
+  end();
+  return items;
+}
+
+/** The items that a part is; null for one of a message. */
+function itemOf(part: Part, left: LeftOut): Fields[] | null {
+  switch (part.kind) {
+    case 'call':
+      return [{ type: 'function_call', call_id: part.id, name: part.name, arguments: part.argumentsText }];
+    case 'result':
+      return [resultItem(part, left)];
+    case 'thinking': {
+      const { text, seal } = part;
+      if (seal?.maker !== 'openai') return [];
+      const summary = text === '' ? [] : [{ type: 'summary_text', text }];
+      // Encrypted content is good for the id of its item alone, or for none. Other APIs have no place for the id.
+      return [{ type: 'reasoning', summary, encrypted_content: seal.text }];
+    }
+    default:
+      return null;
+  }
+}
+
+function contentOf(part: Part, role: Turn['role'], left: LeftOut): Fields[] {
+  if (part.kind === 'refusal') return [{ type: 'refusal', refusal: part.text }];
+  if (part.kind === 'text')
+    return [
+      role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : inputText(part.text),
+    ];
+  if (part.kind === 'image' || part.kind === 'file' || part.kind === 'audio') {
+    if (role === 'assistant') throw left.refused(part.at);
+    return [mediaPart(part, left)];
+  }
+  return [];
+}
+
+function resultItem({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+  const [only] = parts;
+  const prefix = isError ? 'Error: ' : '';
+  const isText = parts.length === 1 && only?.kind === 'text';
+  const content = parts.map((part) => resultPart(part, left));
+  const output = isText
+    ? prefix + only.text
+    : parts.length === 0
+      ? prefix
+      : [...(isError ? [inputText(prefix)] : []), ...content];
+  return { type: 'function_call_output', call_id: callId, output };
+}
+
+function resultPart(part: TextPart | MediaPart, left: LeftOut): Fields {
+  return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
+}
+
+function inputText(text: string | Late): Fields {
+  return { type: 'input_text', text };
+}
+
+function mediaPart(part: MediaPart, left: LeftOut): Fields {
+  const { kind, source, name, at } = part;
+  if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
+  if (kind === 'audio') throw left.refused(at, 'The model does not listen.');
+  if (isFilm(part)) throw left.refused(at, notDocument);
+  if ('url' in source) return { type: 'input_file', file_url: source.url };
+  if (isPlainText(source)) return inputText(namedText(source, name));
+  const filename = fileName(part);
+  if (filename === null) throw left.refused(at, notDocument);
+  return { type: 'input_file', filename, file_data: urlOf(source) };
+}

@@ -1,0 +1,123 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import type { Conversation, OutputFormat, Reasoning, ToolChoice } from '../translation/conversation.ts';
+import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
+import { booleanIn, numberIn, textIn } from '../translation/fields.ts';
+import type { JsonSource } from '../wire/json-text.ts';
+import type { FieldNames, LeftOut } from '../translation/left-out.ts';
+import type { Steps } from '@gatehouse/kit/steps';
+import { readInput } from './input-reader.ts';
+import { readTools } from './tool-reader.ts';
+
+export const fieldNames: FieldNames = {
+  choice: 'tool_choice',
+  parallel: 'parallel_tool_calls',
+  maxTokens: 'max_output_tokens',
+  stop: 'stop',
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  output: 'text.format',
+  strictOutput: 'text.format.strict',
+  reasoning: 'reasoning',
+  strict: 'tools.strict',
+  tools: 'tools',
+};
+
+/** Fields that are translated. All others are hints, but for those that are refused. */
+const translated = [
+  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens'],
+  ...['temperature', 'top_p', 'text', 'reasoning', 'stream'],
+];
+
+/** Values of fields that decide the meaning of the answer, as far as they ask for nothing. */
+const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
+  background: (value) => value === false,
+  conversation: () => false,
+  previous_response_id: () => false,
+  prompt: () => false,
+  top_logprobs: (value) => value === 0,
+};
+
+const encryptedReasoning = 'reasoning.encrypted_content';
+
+/** See `RequestApi`. */
+export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+  const fields: Fields = fieldsOf(given, left);
+  const { choice, allowed } = choiceOf(fields['tool_choice'], left);
+  const instructions = textIn(fields['instructions']);
+  const turns = yield* readInput(fields['input'], left);
+  const tools = yield* readTools(fields, source, left);
+  return {
+    turns: instructions
+      ? [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
+      : turns,
+    tools: tools.filter(({ name }) => allowed?.has(name) !== false),
+    choice,
+    parallel: booleanIn(fields['parallel_tool_calls']),
+    maxTokens: numberIn(fields['max_output_tokens']),
+    stop: [],
+    sampling: {
+      ...noSampling,
+      temperature: numberIn(fields['temperature']),
+      topP: numberIn(fields['top_p']),
+    },
+    output: outputOf(fields['text'], source, left),
+    reasoning: reasoningOf(fields['reasoning'], left),
+    stream: fields['stream'] === true,
+  };
+}
+
+function fieldsOf(given: Fields, left: LeftOut): Fields {
+  for (const [name, isHarmless] of Object.entries(harmless))
+    if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
+  const fields = left.members(given, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
+  // Encrypted thoughts are always in the answer, and responses of providers are never stored.
+  if (listOf(fields['include']).some((each) => each !== encryptedReasoning)) left.ignore('include');
+  if ((fields['store'] ?? false) !== false) left.ignore('store');
+  return fields;
+}
+
+/** `allowed`: names of the tools that may be called, where not all may. */
+function choiceOf(
+  choice: unknown,
+  left: LeftOut,
+): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
+  if (choice === undefined) return { choice: null, allowed: null };
+  if (!isFields(choice)) throw left.refused('tool_choice');
+  const members = ['type', 'name', 'mode', 'tools', 'namespace'] as const;
+  const { type, name, mode, tools, namespace } = left.members(choice, 'tool_choice', members);
+  if (type === 'allowed_tools') {
+    const names = listOf(tools).map(
+      (tool) => textIn(left.members(tool, 'tool_choice.tools', ['type', 'name']).name) ?? '',
+    );
+    return { choice: mode === 'required' ? 'required' : 'auto', allowed: new Set(names) };
+  }
+  if ((type !== 'function' && type !== 'custom') || typeof name !== 'string')
+    throw left.refused('tool_choice.type');
+  return { choice: { name, namespace: textIn(namespace) }, allowed: null };
+}
+
+function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+  const { format } = left.members(text ?? {}, 'text', ['format']);
+  const names = ['type', 'name', 'strict', 'schema'] as const;
+  const { type, name, strict } = left.members(format ?? {}, 'text.format', names);
+  if (type === undefined || type === 'text') return null;
+  if (type === 'json_object') return { kind: 'json' };
+  const schemaJson = source.member('text')?.member('format')?.textOf('schema');
+  if (type !== 'json_schema' || typeof schemaJson !== 'string') throw left.refused('text.format.type');
+  return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
+}
+
+function reasoningOf(reasoning: unknown, left: LeftOut): Reasoning | null {
+  const { effort } = left.members(reasoning ?? {}, 'reasoning', ['effort']);
+  if (effort === undefined) return null;
+  if (!efforts.includes(effort as Effort)) {
+    left.ignore('reasoning.effort');
+    return null;
+  }
+  return { isOn: effort !== 'none', effort: effort as Effort, budget: null };
+}

@@ -1,0 +1,223 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { Fields } from '@gatehouse/kit/fields';
+import { openBracket, quote, skipSpace } from '@gatehouse/kit/json-bytes';
+import {
+  appendTo,
+  applyChanges,
+  removeFrom,
+  removeMembers,
+  type Changes,
+  type Edit,
+} from '../wire/json-edits.ts';
+import { elementsOf, elementStart, named, objectMembers, type Member } from '../wire/json-members.ts';
+import { addParameters } from '../added-parameters.ts';
+import { addTools } from '../added-tools.ts';
+import type { Rewrite } from '../dialect.ts';
+import { isKept, sealTextIn } from '../marked-seals.ts';
+import { billedAs } from '../usage/fee-tools.ts';
+import { asResponses } from './defaults.ts';
+import type { Pieces } from '../wire/pieces.ts';
+import type { OfferedPlaces } from './hosted-calls.ts';
+
+/** The element of `include` by which thoughts come as a text that only the provider can read. */
+export const encryptedReasoning = 'reasoning.encrypted_content';
+
+/** The part of a client's request that decides what is kept of an answer, and where. */
+interface AskedState {
+  /** Whether the provider would keep the response. */
+  stores: boolean;
+  /** Whether the path asks for a summary, whose request has few fields. */
+  isCompaction: boolean;
+  /** Whether the client gets its thoughts encrypted. */
+  wantsEncrypted: boolean;
+  /** Whether the client says how the model is to reason. */
+  asksToReason: boolean;
+  /** Places of items of the input that only a provider which stores responses could read; never all of them. */
+  lost: ReadonlySet<number>;
+  /** The seals of items, by their places. */
+  seals: ReadonlyMap<number, string>;
+  /** Places of items that stand for a part of the conversation. */
+  compactions: ReadonlySet<number>;
+  /** Offered tools: those of the request by null, others by the place of their item. */
+  offered: ReadonlyMap<number | null, OfferedPlaces>;
+}
+
+/** Without it, the model would not know the conversation. */
+function foreignCompaction(place: number): AppError {
+  const param = `input[${place}]`;
+  return new AppError(
+    'unsupported_parameter',
+    `${param}: only the provider that compacted it can read this item.`,
+    {
+      param,
+    },
+  );
+}
+
+/**
+ * Applies the rewrite to the source text of a request that is a valid JSON object, whose members may be known. Throws a 400
+ * where another provider has compacted the conversation.
+ */
+export function rewriteRequest(
+  body: Buffer,
+  rewrite: Rewrite & AskedState,
+  members: readonly Member[] = objectMembers(body),
+): Pieces {
+  const changes: Changes = { edits: [], added: [] };
+  const { edits } = changes;
+  // Parsers differ in which of two equal names they take, so every one of them is replaced.
+  for (const { valueStart: at, valueEnd: until } of named(members, 'model'))
+    edits.push({ at, until, text: JSON.stringify(rewrite.model) });
+  // Nothing of a count or a summary is kept, and providers refuse these fields there.
+  const isBare = rewrite.counts === true || (rewrite.isCompaction && rewrite.isTranslated !== true);
+  if (!isBare) keepNothing(body, members, rewrite, changes);
+  if (rewrite.systemPrompt !== null) addInstructions(body, members, rewrite.systemPrompt, changes);
+  const [input] = named(members, 'input').slice(-1);
+  const foreign = [...rewrite.seals].flatMap(([place, seal]) => (isKept(seal, rewrite) ? [] : [place]));
+  const [compacted] = foreign.filter((place) => rewrite.compactions.has(place));
+  if (compacted !== undefined) throw foreignCompaction(compacted);
+  const gone = new Set([...rewrite.lost, ...foreign]);
+  if (input !== undefined && gone.size > 0) removeFrom(body, input, gone, edits);
+  addToInput(body, members, rewrite, edits);
+  const left = leaveOut(body, members, rewrite, edits);
+  if (rewrite.tools !== null)
+    addTools(
+      { body, members: left, choiceText: (choice) => JSON.stringify(choice) },
+      { ...rewrite.tools, messages: [] },
+      changes,
+    );
+  if (!isBare) addDefaults(body, members, rewrite, changes);
+  return applyChanges(body, members, changes);
+}
+
+/** Takes out offered tools that a budget can't pay. Returns the members without lists of which none is left. */
+function leaveOut(
+  body: Buffer,
+  members: readonly Member[],
+  { withoutTools, offered }: Pick<Rewrite & AskedState, 'withoutTools' | 'offered'>,
+  edits: Edit[],
+): readonly Member[] {
+  if (withoutTools === undefined || withoutTools.size === 0) return members;
+  const [input] = named(members, 'input').slice(-1);
+  let left = members;
+  for (const [item, tools] of offered) {
+    const gone = new Set([...tools].flatMap(([place, type]) => (isOneOf(type, withoutTools) ? [place] : [])));
+    const owner =
+      item === null || input === undefined
+        ? members
+        : objectMembers(body, { from: elementStart(body, input.valueStart, item) });
+    const [list] = named(owner, 'tools').slice(-1);
+    if (list === undefined || gone.size === 0) continue;
+    if (item === null && gone.size === [...elementsOf(body, list.valueStart)].length) {
+      removeMembers(members, new Set(['tools']), edits);
+      left = members.filter(({ name }) => name !== 'tools');
+    } else removeFrom(body, list, gone, edits);
+  }
+  return left;
+}
+
+function isOneOf(type: string, tools: Rewrite['withoutTools']): boolean {
+  const billed = billedAs(type);
+  return billed !== null && tools?.has(billed) === true;
+}
+
+/**
+ * Lets the provider store nothing. Thoughts then go back to it encrypted, or not at all, so they are asked for where the
+ * client wants its conversation kept, or the gateway goes on with the model.
+ */
+function keepNothing(
+  body: Buffer,
+  members: readonly Member[],
+  rewrite: Rewrite & AskedState,
+  { edits, added }: Changes,
+): void {
+  const stores = named(members, 'store');
+  for (const { valueStart: at, valueEnd: until } of stores)
+    if (body.toString('latin1', at, until) !== 'false') edits.push({ at, until, text: 'false' });
+  if (stores.length === 0) added.push('"store":false');
+  const isWanted = (rewrite.stores || rewrite.tools !== null) && reasons(rewrite);
+  if (!isWanted || rewrite.wantsEncrypted) return;
+  const element = JSON.stringify(encryptedReasoning);
+  const includes = named(members, 'include');
+  for (const member of includes) appendTo(body, member, element, edits);
+  if (includes.length === 0) added.push(`"include":[${element}]`);
+}
+
+/** OpenAI refuses to encrypt the thoughts of a model that has none. */
+function reasons({ reasons, asksToReason }: Rewrite & AskedState): boolean {
+  return reasons ?? asksToReason;
+}
+
+/** Puts the agent's prompt before the instructions of the client. */
+function addInstructions(
+  body: Buffer,
+  members: readonly Member[],
+  prompt: string,
+  { edits, added }: Changes,
+): void {
+  const given = named(members, 'instructions');
+  if (given.length === 0) added.push(`"instructions":${JSON.stringify(prompt)}`);
+  for (const { valueStart, valueEnd } of given) {
+    const at = valueStart + 1;
+    if (body[valueStart] === quote) {
+      const text = JSON.stringify(valueEnd - valueStart > 2 ? `${prompt}\n\n` : prompt).slice(1, -1);
+      edits.push({ at, until: at, text });
+    } else if (body[valueStart] === openBracket) {
+      const isEmpty = skipSpace(body, at) === valueEnd - 1;
+      edits.push({ at, until: at, text: `${messageOf('developer', prompt)}${isEmpty ? '' : ','}` });
+    } else edits.push({ at: valueStart, until: valueEnd, text: JSON.stringify(prompt) });
+  }
+}
+
+function messageOf(role: string, content: string): string {
+  return JSON.stringify({ type: 'message', role, content });
+}
+
+/**
+ * Puts the reference before an item, and what models and tools have said behind all. The index is of the list that
+ * `JSON.parse` takes: the last one. An input that is a text becomes a message.
+ */
+function addToInput(body: Buffer, members: readonly Member[], rewrite: Rewrite, edits: Edit[]): void {
+  const { reference, tools } = rewrite;
+  const items = (tools?.messages ?? []).map((text) => keptItems(text, rewrite)).filter((text) => text !== '');
+  const [input] = named(members, 'input').slice(-1);
+  if (input === undefined || (reference === null && items.length === 0)) return;
+  const { valueStart, valueEnd } = input;
+  const before = reference === null ? '' : `${messageOf('user', reference.content)},`;
+  if (body[valueStart] === quote) {
+    const start = `[${before}{"type":"message","role":"user","content":`;
+    edits.push({ at: valueStart, until: valueStart, text: start });
+    edits.push({ at: valueEnd, until: valueEnd, text: `${['}', ...items].join(',')}]` });
+    return;
+  }
+  if (reference !== null) {
+    const at = elementStart(body, valueStart, reference.index);
+    edits.push({ at, until: at, text: before });
+  }
+  if (items.length > 0) appendTo(body, input, items.join(','), edits);
+}
+
+/** Items of the run itself, which another key of the provider may have made. `text`: some, joined with commas. */
+function keptItems(text: string, rewrite: Rewrite): string {
+  if (rewrite.keepsSeal === undefined || !text.includes('"encrypted_content"')) return text;
+  const items = JSON.parse(`[${text}]`) as Fields[];
+  const kept = items.filter(({ encrypted_content: encrypted }) => {
+    const seal = sealTextIn(encrypted);
+    return seal === null || isKept(seal, rewrite);
+  });
+  return kept.length === items.length ? text : kept.map((item) => JSON.stringify(item)).join(',');
+}
+
+/** Adds the agent's parameters that the client does not name, and lowers the limit of the answer. */
+function addDefaults(
+  body: Buffer,
+  members: readonly Member[],
+  { defaults, maxTokens }: Rewrite,
+  changes: Changes,
+): void {
+  const given = new Set(members.map(({ name }) => name));
+  const own = Object.entries(asResponses(defaults)).filter(([name]) => !given.has(name));
+  addParameters({ body, members, own, limitName }, maxTokens, changes);
+}
+
+const limitName = 'max_output_tokens';

@@ -1,0 +1,264 @@
+import { cutText } from '@gatehouse/events/cut-text';
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { callsOf, feeToolsIn, type FeeTool } from '../usage/fee-tools.ts';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
+import { RequestText, type Share } from '../wire/request-text.ts';
+import type {
+  Additions,
+  AnswerView,
+  Asked,
+  CompletionRequest,
+  RequestHead,
+  RequestSource,
+} from '../dialect.ts';
+import { saysSomething } from '../error-words.ts';
+import { sealTextIn } from '../marked-seals.ts';
+import type { Compaction, RequestState } from '../state-format.ts';
+import { sessionNamed, throughFirst } from '../session.ts';
+import { effortIn, type Thinking } from '../thinking.ts';
+import { addDefinitions } from '../tool-definitions.ts';
+import { AskedView } from './asked-view.ts';
+import { CompactedView } from './compacted-view.ts';
+import { asResponses } from './defaults.ts';
+import { isBilledOffer, isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
+import {
+  addItem,
+  attachmentsIn,
+  inputItems,
+  isCall,
+  isEmptyThought,
+  isOfUser,
+  itemText,
+  referenceIn,
+  sealedSummary,
+  spokenText,
+  textOf,
+} from './items.ts';
+import { encryptedReasoning, rewriteRequest } from './request-rewrite.ts';
+
+/** Deeper than tools are nested: those of a namespace. */
+const maxToolDepth = 3;
+
+/** A request whose types have been checked. */
+export class ResponsesRequest implements CompletionRequest {
+  readonly operation = 'chat';
+  readonly model: string;
+  readonly stream: boolean;
+  /** Streams have it unasked. */
+  readonly wantsUsage = false;
+  readonly choices = 1;
+  readonly compaction: Compaction | undefined;
+  readonly #body: Buffer;
+  readonly #fields: Fields;
+  readonly #items: readonly Fields[];
+
+  /** `fields`: the body, parsed. */
+  constructor(
+    body: Buffer,
+    fields: Fields,
+    { model, stream, compaction }: Pick<RequestHead, 'model' | 'stream' | 'compaction'>,
+  ) {
+    this.model = model;
+    this.stream = stream;
+    this.compaction = compaction;
+    this.#body = body;
+    this.#fields = fields;
+    this.#items = inputItems(fields['input']);
+  }
+
+  get bytes(): number {
+    return this.#body.length;
+  }
+
+  get session(): string | null {
+    return sessionNamed(this.#fields['prompt_cache_key']);
+  }
+
+  /** Also of the tools in namespaces, and of those that stand among the items of the input. */
+  get toolNames(): readonly unknown[] {
+    return this.#tools.flatMap((tool) => namesOf(tool));
+  }
+
+  get callIds(): readonly string[] {
+    return this.#items.filter(isCall).map((item) => textOf(item['call_id']));
+  }
+
+  get firstTexts(): readonly string[] {
+    const first = throughFirst(this.#items, isOfUser);
+    return first.length === 0 ? [] : [...this.#instructions, ...first.map(itemText)];
+  }
+
+  inputPreview(maxChars: number): string {
+    const newest = this.#items.findLast(({ role }) => role === 'user') ?? this.#items.at(-1);
+    return cutText(spokenText(newest ?? {}, '\n'), maxChars);
+  }
+
+  lastUserText(): { index: number; text: string } | null {
+    const index = this.#items.findLastIndex(
+      (item) => item['role'] === 'user' && spokenText(item).trim() !== '',
+    );
+    return index < 0 ? null : { index, text: spokenText(this.#items[index] ?? {}, '\n') };
+  }
+
+  promptSample(added: readonly (string | TextSample)[] = []): TextSample {
+    const sample = new SampleBuilder();
+    for (const text of added) {
+      if (typeof text === 'string') sample.add(text);
+      else sample.addSample(text);
+    }
+    for (const text of this.#instructions) sample.add(text);
+    for (const item of this.#items) addItem(sample, item);
+    addDefinitions(sample, this.#tools);
+    return sample.built;
+  }
+
+  choicesWith(): number {
+    return 1;
+  }
+
+  /** Thoughts count as output. Some servers of this API have a budget of their own for them. */
+  thinking(): Thinking {
+    const { max_tokens: budget, effort } = Object(this.#fields['reasoning']) as Fields;
+    return { budgets: typeof budget === 'number' ? [budget] : [], effort: effortIn(effort) };
+  }
+
+  asked(defaults: Fields): Asked {
+    const { service_tier: tier } = this.#fields;
+    const isGiven = Object.hasOwn(this.#fields, 'max_output_tokens');
+    const { max_output_tokens: maxTokens } = isGiven ? this.#fields : asResponses(defaults);
+    const { count, bytes, audio } = attachmentsIn(this.#items);
+    return {
+      choices: 1,
+      maxTokens: typeof maxTokens === 'number' && maxTokens >= 0 ? maxTokens : null,
+      serviceTier: typeof tier === 'string' ? tier : null,
+      classes: audio ? ['inputAudio'] : [],
+      attachments: { count, bytes },
+      feeTools: this.#feeTools,
+    };
+  }
+
+  get state(): RequestState {
+    const { previous_response_id: previousId } = this.#fields;
+    const references = new Map<number, string>();
+    const places = new Map<string, number>();
+    const summaries = new Map<number, string>();
+    for (const [place, item] of this.#items.entries()) {
+      const reference = referenceIn(item);
+      const { id } = item;
+      if (reference !== null) references.set(place, reference);
+      else if (typeof id === 'string') places.set(id, place);
+      const sealed = sealedSummary(item);
+      if (sealed !== null) summaries.set(place, sealed);
+    }
+    return {
+      ...{ previousId: typeof previousId === 'string' ? previousId : null, keeps: this.#stores },
+      ...{ references, places, summaries },
+    };
+  }
+
+  get viewWith(): (added: Additions) => AnswerView | null {
+    const compacted = this.compaction === 'path' ? new CompactedView(this.#items.filter(isOfUser)) : null;
+    const asked = { store: this.#stores, encrypted: this.#wantsEncrypted };
+    return (added) => {
+      const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
+      const isAsGiven = !asked.store && asked.encrypted && !adds;
+      return compacted ?? (isAsGiven ? null : new AskedView({ ...added, ...asked }));
+    };
+  }
+
+  get keptView(): (added: Additions) => AnswerView {
+    return (added) => new AskedView({ ...added, store: true, encrypted: true });
+  }
+
+  source(share: Share): RequestSource {
+    const state = {
+      stores: this.#stores,
+      isCompaction: this.compaction === 'path',
+      wantsEncrypted: this.#wantsEncrypted,
+      asksToReason: saysSomething(this.#fields['reasoning']),
+      lost: new Set(this.#stores ? this.#lost : []),
+      seals: this.#seals,
+      compactions: this.#compactions,
+      offered: this.#offered,
+    };
+    // No function in here names `this`: V8 would keep it, and with it all values, for as long as the source.
+    return new RequestText(this.#body, share, (body, rewrite, members) =>
+      rewriteRequest(body, { ...rewrite, ...state }, members),
+    );
+  }
+
+  get #feeTools(): FeeTool[] {
+    const { tool_choice: choice, max_tool_calls: most } = this.#fields;
+    const offers = this.#tools.flatMap((tool) => toolsIn(tool));
+    // Those in a namespace are not left out of it.
+    const removable = new Set(this.#tools);
+    // Providers refuse a request that must call a tool and has none left.
+    const needsThem = choice === 'required' && offers.every(isBilledOffer);
+    const tools = feeToolsIn(offers, {
+      ...{
+        counted: 'in its items',
+        isHint: (type, tool) => !needsThem && removable.has(tool) && isOffered(type, choice),
+      },
+    });
+    return tools.map((tool) => ({ ...tool, most: callsOf(most) }));
+  }
+
+  get #instructions(): readonly string[] {
+    const { instructions } = this.#fields;
+    return typeof instructions === 'string' ? [instructions] : inputItems(instructions).map(itemText);
+  }
+
+  /** Seals by the place of their item. */
+  get #seals(): ReadonlyMap<number, string> {
+    const seals = this.#items.map(({ encrypted_content: seal }) => sealTextIn(seal));
+    return new Map([...seals.entries()].flatMap(([place, seal]) => (seal === null ? [] : [[place, seal]])));
+  }
+
+  get #compactions(): ReadonlySet<number> {
+    return new Set([...this.#items.keys()].filter((place) => this.#items[place]?.['type'] === 'compaction'));
+  }
+
+  /** Offered tools, of the request itself and by the places of items that add tools. */
+  get #offered(): ReadonlyMap<number | null, OfferedPlaces> {
+    const added = [...this.#items.entries()].filter(([, { type }]) => type === 'additional_tools');
+    const all = [
+      [null, offeredIn(this.#fields['tools'])] as const,
+      ...added.map(([place, { tools }]) => [place, offeredIn(tools)] as const),
+    ];
+    return new Map(all.filter(([, places]) => places.size > 0));
+  }
+
+  get #stores(): boolean {
+    return this.#fields['store'] !== false && this.compaction !== 'path';
+  }
+
+  /** Places of thoughts that the client takes for stored. */
+  get #lost(): readonly number[] {
+    return this.#placesOf(isEmptyThought);
+  }
+
+  #placesOf(isSuch: (item: Fields) => boolean): readonly number[] {
+    const places = [...this.#items.keys()].filter((place) => isSuch(this.#items[place] ?? {}));
+    // An input needs an item.
+    return places.length < this.#items.length ? places : [];
+  }
+
+  get #wantsEncrypted(): boolean {
+    return listOf(this.#fields['include']).includes(encryptedReasoning);
+  }
+
+  get #tools(): readonly unknown[] {
+    const added = this.#items.filter(({ type }) => type === 'additional_tools');
+    return [this.#fields['tools'], ...added.map(({ tools }) => tools)].flatMap(listOf);
+  }
+}
+
+/** A tool, and those in its namespace. */
+function toolsIn(tool: unknown, depth = 0): unknown[] {
+  if (!isFields(tool) || depth > maxToolDepth) return [];
+  return [tool, ...listOf(tool['tools']).flatMap((inner) => toolsIn(inner, depth + 1))];
+}
+
+function namesOf(tool: unknown): unknown[] {
+  return toolsIn(tool).map((each) => (each as Fields)['name']);
+}

@@ -1,0 +1,158 @@
+import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
+import { newId } from '@gatehouse/kit/ids';
+import { addedUsage } from '../usage/added-usage.ts';
+import type { ToolStream } from '../dialect.ts';
+import { JoinedStream } from '../joined-stream.ts';
+import { eventOf, frameOf, indexOf, isHead, responseIn, type ResponseEvent } from './events.ts';
+import { ItemBuilder } from './item-builder.ts';
+import { calledName, isCall, textOf } from './items.ts';
+import { SaidItems } from './said-items.ts';
+
+/**
+ * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events that
+ * are numbered in turn, one end with the items and the usage of all, and none of the calls that the gateway makes itself.
+ * Frames that need no change stay as they are.
+ */
+export class ResponseToolStream extends JoinedStream implements ToolStream {
+  /** The id and the time of the first response. */
+  #head: Fields | null = null;
+  #isFirst = true;
+  /** Whether an event was left out, so that the numbers of later ones change. */
+  #isChanged = false;
+  /** The number of the next event. */
+  #next: number | null = null;
+  #builder = new ItemBuilder();
+  /** The place that the client gets for each item of the call under way; null for calls of the gateway. */
+  #places = new Map<number, number | null>();
+  /** Ids of the items of the call under way that an earlier call has had, and others for them. */
+  #renamed = new Map<string, string>();
+  #ids = new Set<string>();
+  /** The items that the client got in the calls before. */
+  readonly #shown: Fields[] = [];
+  #count = 0;
+  /** The usage of the calls before. */
+  #before: unknown;
+  /** The last event of the call that has just ended. */
+  #end: { frame: Buffer; event: ResponseEvent } | null = null;
+
+  ended(frames: readonly Buffer[]): void {
+    for (const frame of frames) {
+      const event = eventOf(frame);
+      if (event !== null) this.#end = { frame, event };
+    }
+  }
+
+  /** Calls of the gateway are left out of every answer, so it need not know which may have one. */
+  next(): void {
+    this.#shown.push(...this.#visible);
+    this.#before = addedUsage(this.#before, this.#response['usage']);
+    this.#isFirst = false;
+    this.#isChanged = true;
+    this.#builder = new ItemBuilder(this.#builder.chars);
+    this.#places = new Map();
+    this.#ids = new Set(this.#shown.map(({ id }) => textOf(id)));
+    this.#renamed = new Map();
+    this.#end = null;
+  }
+
+  get answered(): SaidItems {
+    const isCut = this.#end?.event.type === 'response.incomplete';
+    return SaidItems.of(this.#items.map(([, item]) => item)).ended(
+      isCut ? 'incomplete' : this.#response['status'],
+    );
+  }
+
+  finish(): void {
+    // The end of the last answer follows once the run has ended.
+  }
+
+  endFrames(): Buffer[] {
+    if (this.#end === null) return [];
+    const { frame, event } = this.#end;
+    const visible = this.#visible;
+    if (!this.#isChanged && visible.length === this.#items.length) return [frame];
+    const response = {
+      ...this.#response,
+      ...this.#head,
+      output: [...this.#shown, ...visible],
+      usage: addedUsage(this.#before, this.#response['usage']),
+    };
+    return [frameOf({ ...event.fields, ...this.#numbered(event.fields), type: event.type, response })];
+  }
+
+  get #response(): Fields {
+    return this.#end === null ? {} : responseIn(this.#end.event.fields);
+  }
+
+  /** The items of the call that has just ended. Some servers send them in the last event alone. */
+  get #items(): (readonly [number, Fields])[] {
+    const built = [...this.#builder.built];
+    return built.length > 0 ? built : [...listOf(this.#response['output']).filter(isFields).entries()];
+  }
+
+  get #visible(): Fields[] {
+    return this.#items.filter(([, item]) => !this.#owns(item)).map(([, item]) => this.#withId(item));
+  }
+
+  #owns(item: unknown): boolean {
+    return isCall(item) && this.isOwn(calledName(item));
+  }
+
+  protected override passed(frame: Buffer): Buffer[] {
+    const event = eventOf(frame);
+    if (event === null) return [frame];
+    const { type, fields } = event;
+    if (isHead(type)) return this.#isFirst ? this.#readHead(frame, event) : [];
+    this.#builder.add(event, frame.length);
+    if (type === 'response.output_item.added') this.#open(fields);
+    const index = indexOf(fields);
+    const place = index === null ? undefined : (this.#places.get(index) ?? null);
+    if (place === null) {
+      this.#isChanged = true;
+      return [];
+    }
+    const { item, item_id: id } = fields;
+    const changed = {
+      ...fields,
+      ...this.#numbered(fields),
+      ...(place !== undefined && { output_index: place }),
+      ...(isFields(item) && { item: this.#withId(item) }),
+      ...(typeof id === 'string' && { item_id: this.#renamed.get(id) ?? id }),
+      type,
+    };
+    return [this.#isChanged ? frameOf(changed) : frame];
+  }
+
+  #readHead(frame: Buffer, { type, fields }: ResponseEvent): Buffer[] {
+    const { id, created_at } = responseIn(fields);
+    this.#head ??= { ...(id !== undefined && { id }), ...(created_at !== undefined && { created_at }) };
+    const numbered = this.#numbered(fields);
+    return [this.#isChanged ? frameOf({ ...fields, ...numbered, type }) : frame];
+  }
+
+  #open(fields: Fields): void {
+    const index = indexOf(fields);
+    if (index === null) return;
+    const { item } = fields;
+    const isOwn = this.#owns(item);
+    this.#places.set(index, isOwn ? null : this.#count);
+    if (isOwn || !isFields(item)) return;
+    this.#count += 1;
+    const id = textOf(item['id']);
+    if (this.#ids.has(id) && !this.#renamed.has(id))
+      this.#renamed.set(id, `${id.slice(0, 16)}_${newId().replaceAll('-', '')}`);
+  }
+
+  #withId(item: Fields): Fields {
+    const id = this.#renamed.get(textOf(item['id']));
+    return id === undefined ? item : { ...item, id };
+  }
+
+  /** The number of an event: its own until one was left out. */
+  #numbered({ sequence_number: own }: Fields): { sequence_number?: number } {
+    if (typeof own !== 'number') return {};
+    const number = this.#isChanged ? (this.#next ?? own) : own;
+    this.#next = number + 1;
+    return { sequence_number: number };
+  }
+}

@@ -1,0 +1,29 @@
+import { countedMembers, type TranslatedApi } from '../translation/api.ts';
+import { readAnswer } from './answer-reader.ts';
+import { writeAnswer } from './answer-writer.ts';
+import { askedMembers } from './asked-members.ts';
+import { clientWords } from './errors.ts';
+import { ResponseSource } from './event-source.ts';
+import { ResponseWriter } from './event-writer.ts';
+import { fieldNames, readRequest } from './request-reader.ts';
+import { writeRequest } from './request-writer.ts';
+import { SummaryWriter, writeSummary } from './summary-writer.ts';
+
+const counted = [
+  ...['model', 'input', 'instructions', 'reasoning', 'text'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls'],
+];
+
+/** OpenAI's responses. */
+export const responses = {
+  thoughtIds: null,
+  sealPlace: '`encrypted_content` of a `reasoning` item',
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords, askedMembers },
+  eventSource: (facts) => new ResponseSource(facts),
+  eventWriter: (asked) => new ResponseWriter(asked),
+  counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
+  summaries: (seal) => ({
+    writeAnswer: (answer) => writeSummary(answer, seal),
+    eventWriter: () => new SummaryWriter(seal),
+  }),
+} satisfies TranslatedApi;

@@ -1,0 +1,277 @@
+import { describe, expect, it } from '@jest/globals';
+import type { DialectName } from '@gatehouse/contract/dialects';
+import type { Fields } from '@gatehouse/kit/fields';
+import { ResponseReader } from '../gemini/response-reader.ts';
+import { facts, marked } from '@gatehouse/test/translation-samples';
+import { ask, translator, writtenIn } from '../../test/translating.ts';
+import { translationBetween } from './translation.ts';
+import { Pieces } from '../wire/pieces.ts';
+
+const fromChat = translator('chat', 'gemini');
+const third = { name: 'gemini-3.8-flash' };
+const call = (id: string, args = '{}'): Fields => ({
+  id,
+  type: 'function',
+  function: { name: 'f', arguments: args },
+});
+
+describe('a request for a model of Gemini', () => {
+  it('has its texts, tools, images and configuration where Google has them', async () => {
+    const { body, text, ignored } = await fromChat({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] },
+        { role: 'system', content: 'In the middle.' },
+        { role: 'assistant', tool_calls: [call('a', '{"n":12345678901234567890}'), call('b')] },
+        { role: 'tool', tool_call_id: 'b', content: 'second' },
+        { role: 'tool', tool_call_id: 'a', content: 'first' },
+      ],
+      tools: [{ type: 'function', function: { name: 'f', parameters: { type: 'object', '2': 1, '1': 2 } } }],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+      parallel_tool_calls: false,
+      max_completion_tokens: 9,
+      temperature: 0.5,
+      stop: ['END'],
+      seed: 7,
+      reasoning_effort: 'low',
+      response_format: { type: 'json_object' },
+      stream: true,
+    });
+    expect(body).toEqual({
+      systemInstruction: { parts: [{ text: 'Be brief.' }] },
+      contents: [
+        {
+          role: 'user',
+          parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }, { text: 'In the middle.' }],
+        },
+        {
+          role: 'model',
+          parts: [
+            { functionCall: { name: 'f', args: { n: expect.anything() as unknown } } },
+            { functionCall: { name: 'f', args: {} } },
+          ],
+        },
+        {
+          role: 'user',
+          parts: [
+            { functionResponse: { name: 'f', response: { output: 'first' } } },
+            { functionResponse: { name: 'f', response: { output: 'second' } } },
+          ],
+        },
+      ],
+      tools: [{ functionDeclarations: [{ name: 'f', parametersJsonSchema: expect.anything() as unknown }] }],
+      toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['f'] } },
+      generationConfig: {
+        ...{ temperature: 0.5, seed: 7, maxOutputTokens: 9, stopSequences: ['END'] },
+        ...{
+          responseMimeType: 'application/json',
+          thinkingConfig: { includeThoughts: true, thinkingBudget: 4_096 },
+        },
+      },
+    });
+    expect(text).toContain('"args":{"n":12345678901234567890}');
+    expect(ignored).toEqual(['parallel_tool_calls']);
+  });
+
+  it('has the stand-in of Gemini 3 where a signature is missing, and the signature where it is there', async () => {
+    const signed = { type: 'thinking', thinking: 'hm', signature: marked('google', 'c2ln') };
+    const foreign = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
+    const partsFor = async (block: Fields, model: object): Promise<unknown> => {
+      const content = [
+        block,
+        { type: 'tool_use', id: 'a', name: 'f', input: {} },
+        { type: 'tool_use', id: 'b', name: 'f', input: {} },
+      ];
+      const fields = { max_tokens: 1, messages: [...ask, { role: 'assistant', content }] };
+      const { body } = await translator('messages', 'gemini')(fields, model);
+      return (body['contents'] as Fields[])[1]?.['parts'];
+    };
+    const functionCall = { name: 'f', args: {} };
+    expect(await partsFor(signed, third)).toEqual([
+      { functionCall, thoughtSignature: 'c2ln' },
+      { functionCall },
+    ]);
+    expect(await partsFor(foreign, third)).toEqual([
+      { functionCall, thoughtSignature: 'skip_thought_signature_validator' },
+      { functionCall },
+    ]);
+    expect(await partsFor(foreign, { name: 'gemini-2.5-flash' })).toEqual([
+      { functionCall },
+      { functionCall },
+    ]);
+  });
+
+  it('is asked to think by a level from Gemini 3 on', async () => {
+    const { body } = await fromChat({ messages: ask, reasoning_effort: 'high' }, third);
+    expect(body['generationConfig']).toEqual({
+      thinkingConfig: { includeThoughts: true, thinkingLevel: 'high' },
+    });
+    const off = await fromChat({ messages: ask, reasoning_effort: 'none' }, { name: 'gemini-2.5-flash' });
+    expect(off.body['generationConfig']).toEqual({ thinkingConfig: { thinkingBudget: 0 } });
+  });
+});
+
+describe('a request of Gemini', () => {
+  const cli = {
+    system_instruction: { parts: [{ text: 'Be brief.' }] },
+    contents: [
+      { role: 'user', parts: [{ text: 'Go' }] },
+      {
+        role: 'model',
+        parts: [
+          { text: 'a thought', thought: true },
+          { functionCall: { name: 'ls', args: { dir: '.' } }, thoughtSignature: 'google-only' },
+          { function_call: { name: 'ls', args: { dir: '/' } } },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { name: 'ls', response: { output: 'one' } } },
+          { functionResponse: { name: 'ls', response: { error: 'two' } } },
+          { functionResponse: { name: 'other', response: { rows: 1.0 } } },
+        ],
+      },
+    ],
+    tools: [
+      {
+        functionDeclarations: [
+          {
+            name: 'ls',
+            parameters: { type: 'OBJECT', properties: { dir: { type: 'STRING', nullable: true } } },
+          },
+        ],
+      },
+    ],
+    generationConfig: {
+      temperature: 1,
+      top_k: 64,
+      topP: 0.95,
+      thinkingConfig: { includeThoughts: true, thinkingBudget: 8_192 },
+    },
+    safetySettings: [],
+  };
+
+  it('is read in both spellings, with calls that have no ids', async () => {
+    const { body, ignored } = await translator('gemini', 'messages')(cli, { name: 'claude-opus-5' });
+    expect(body).toMatchObject({
+      system: [{ text: 'Be brief.' }],
+      messages: [
+        { role: 'user', content: [{ text: 'Go' }] },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'tool_use', id: 'call_1', name: 'ls', input: { dir: '.' } },
+            { type: 'tool_use', id: 'call_2', name: 'ls', input: { dir: '/' } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            { tool_use_id: 'call_1', content: [{ text: 'one' }] },
+            { tool_use_id: 'call_2', is_error: true, content: [{ text: 'two' }] },
+            { tool_use_id: 'call_other', content: [{ text: '{"rows":1}' }] },
+          ],
+        },
+      ],
+      tools: [
+        { name: 'ls', input_schema: { type: 'object', properties: { dir: { type: ['string', 'null'] } } } },
+      ],
+      // The signed thought of another vendor is missing.
+      thinking: { type: 'disabled' },
+    });
+    expect(ignored.toSorted()).toEqual(['generationConfig.topP', 'safetySettings']);
+    expect(JSON.stringify(body)).not.toContain('google-only');
+  });
+
+  it('is a stream where its path says so', async () => {
+    const translation = translationBetween('gemini', 'chat', facts);
+    const { body } = await translation.request(
+      Pieces.of(Buffer.from(JSON.stringify({ contents: cli.contents }))),
+      {
+        tenantId: null,
+        isStream: true,
+      },
+    );
+    expect(JSON.parse(body.toString())).toMatchObject({ stream: true });
+  });
+
+  it.each([
+    ['cachedContent', { cachedContent: 'cachedContents/1' }],
+    ['tools[0].googleSearch', { tools: [{ googleSearch: {} }] }],
+    ['generationConfig.candidateCount', { generationConfig: { candidate_count: 2 } }],
+    ['generationConfig.responseModalities', { generationConfig: { responseModalities: ['AUDIO'] } }],
+    [
+      'contents[0].parts[0]',
+      { contents: [{ parts: [{ fileData: { fileUri: 'gs://a/b', mimeType: 'image/png' } }] }] },
+    ],
+  ])('is refused for %s', async (param, fields) => {
+    const asked = { contents: cli.contents, ...fields };
+    await expect(translator('gemini', 'chat')(asked)).rejects.toMatchObject({
+      code: 'unsupported_parameter',
+      param,
+    });
+  });
+});
+
+const frame = (fields: Fields): Buffer => Buffer.from(`data: ${JSON.stringify(fields)}\n\n`);
+const parts = (list: Fields[], more: Fields = {}): Buffer =>
+  frame({ candidates: [{ content: { role: 'model', parts: list }, index: 0, ...more }] });
+
+function streamed(from: DialectName, to: DialectName, frames: readonly Buffer[]): Buffer[] {
+  const stream = translationBetween(from, to, facts).stream();
+  return [...frames.flatMap((each) => stream.frames(each)), ...stream.end()];
+}
+
+describe('an answer of Gemini', () => {
+  it('keeps its signatures for Google, in a stream of messages', () => {
+    const written = streamed('messages', 'gemini', [
+      parts([{ text: 'hm', thought: true }]),
+      parts([{ functionCall: { name: 'f', args: { q: 1 } }, thoughtSignature: 'c2ln' }], {
+        finishReason: 'STOP',
+      }),
+      frame({ usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 3 } }),
+    ]);
+    const text = Buffer.concat(written).toString();
+    expect(text).toContain('{"type":"thinking_delta","thinking":"hm"}');
+    expect(text).toContain(`{"type":"signature_delta","signature":"${marked('google', 'c2ln')}"}`);
+    expect(text).toContain('"partial_json":"{\\"q\\":1}"');
+    expect(text).toContain('"stop_reason":"tool_use"');
+    expect(text).toContain('"output_tokens":5,"output_tokens_details":{"thinking_tokens":3}');
+  });
+
+  it('that is blocked is a refusal, whole and streamed', async () => {
+    const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 5 } };
+    const whole = await translationBetween('chat', 'gemini', facts).whole(
+      Buffer.from(JSON.stringify(blocked)),
+      null,
+    );
+    expect(JSON.parse(writtenIn(whole).toString())).toMatchObject({
+      choices: [{ finish_reason: 'content_filter' }],
+    });
+    const text = Buffer.concat(streamed('messages', 'gemini', [frame(blocked)])).toString();
+    expect(text).toContain('"stop_reason":"refusal"');
+  });
+
+  it('that was cut has no end', () => {
+    const text = Buffer.concat(streamed('chat', 'gemini', [parts([{ text: 'Hi' }])])).toString();
+    expect(text).toContain('"content":"Hi"');
+    expect(text).not.toContain('DONE');
+  });
+});
+
+describe('a stream for a client of Gemini', () => {
+  it('ends as Google does, and its errors have a number', () => {
+    const chunk = (delta: Fields, reason: string | null = null): Buffer =>
+      frame({ id: 'c', model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] });
+    const reader = new ResponseReader();
+    const good = [chunk({ content: 'Hi' }), chunk({}, 'length'), Buffer.from('data: [DONE]\n\n')];
+    expect(streamed('gemini', 'chat', good).map((each) => reader.read(each))).toEqual(['chunk', 'last']);
+    expect(reader.complete).toBe(true);
+    const error = frame({ error: { message: 'busy', type: 'overloaded_error' } });
+    const written = streamed('gemini', 'chat', [chunk({ content: 'Hi' }), error]);
+    expect(written.at(-1)?.toString()).toBe(
+      'data: {"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}\n\n',
+    );
+  });
+});

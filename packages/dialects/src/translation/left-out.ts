@@ -1,0 +1,101 @@
+import { AppError } from '@gatehouse/kit/errors';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { wrongType } from '../request-fields.ts';
+
+/** Fields of a conversation by the names that a client's API has for them. */
+export type FieldNames = Readonly<Record<NamedField, string>>;
+
+export type NamedField =
+  | 'choice'
+  | 'parallel'
+  | 'maxTokens'
+  | 'stop'
+  | 'temperature'
+  | 'topP'
+  | 'topK'
+  | 'seed'
+  | 'presencePenalty'
+  | 'frequencyPenalty'
+  | 'output'
+  /** That the output keeps to its schema. */
+  | 'strictOutput'
+  | 'reasoning'
+  | 'strict'
+  | 'tools';
+
+/** More than any client sends; the header that names them stays short. */
+const maxNames = 64;
+const maxNameChars = 100;
+
+/** Values of members by their names; undefined where an object has none, or null. */
+export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown>>>;
+
+/** Fields of a request that its target has no place for. */
+export class LeftOut {
+  readonly #names: FieldNames;
+  readonly #kept: string | null;
+  readonly #ignored = new Set<string>();
+
+  /** `kept`: a hint of objects that the target has a place for; null where it has none. */
+  constructor(names: FieldNames, kept: string | null = null) {
+    this.#names = names;
+    this.#kept = kept;
+  }
+
+  /** Names of hints that were left out, as the client has them. `...` stands for those that are too many. */
+  get ignored(): string[] {
+    return [...this.#ignored];
+  }
+
+  /** Leaves out a hint, by the client's name. */
+  ignore(name: string): void {
+    if (this.#ignored.size < maxNames) this.#ignored.add(headerName(name));
+    else if (!this.#ignored.has(headerName(name))) this.#ignored.add('...');
+  }
+
+  keeps(name: string): boolean {
+    return name === this.#kept;
+  }
+
+  /**
+   * The members of an object that its reader takes. All others that are given are left out as hints, so that a reader sees
+   * none that it does not name here. `path`: the client's name of the object; empty for one whose members are known by their
+   * own names. Throws `invalid_type` for a value that is no object.
+   */
+  members<Name extends string>(value: unknown, path: string, names: readonly Name[]): Members<Name> {
+    if (!isFields(value)) throw wrongType(path === '' ? 'part' : path, ['object']);
+    const taken: Fields = {};
+    for (const [name, member] of Object.entries(value)) {
+      if (member === null) continue;
+      if (names.includes(name as Name)) taken[name] = member;
+      else if (!this.keeps(name)) this.ignore(path === '' ? name : `${path}.${name}`);
+    }
+    return taken as Members<Name>;
+  }
+
+  ignoreField(field: NamedField): void {
+    this.ignore(this.#names[field]);
+  }
+
+  /**
+   * The error for a field that decides the meaning of the answer. `why`: a sentence. `publicCode`: for clients that know a
+   * code for it.
+   */
+  refused(name: string, why = 'The API of this model has no place for it.', publicCode?: string): AppError {
+    const param = name.slice(0, 200);
+    return new AppError('unsupported_parameter', `Unsupported parameter: ${param}. ${why}`, {
+      param,
+      publicCode,
+    });
+  }
+
+  refusedField(field: NamedField, why?: string): AppError {
+    return this.refused(this.#names[field], why);
+  }
+}
+
+/** A name as it stands in a header. */
+function headerName(name: string): string {
+  const cut = name.length > maxNameChars ? `${name.slice(0, maxNameChars)}...` : name;
+  return cut.toWellFormed().replaceAll(/[^\w.[\]-]+/g, (other) => encodeURIComponent(other));
+}

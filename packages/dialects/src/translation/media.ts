@@ -1,0 +1,74 @@
+import { AppError } from '@gatehouse/kit/errors';
+import type { MediaPart, MediaSource } from './conversation.ts';
+import { dataAddress, fileTypes, typeByName, typeOfFile } from '../file-types.ts';
+import { CutTexts } from '../wire/cut-texts.ts';
+import { Late } from '../wire/json-text.ts';
+
+/** The source that an address is: `data:` addresses hold the data themselves (RFC 2397). */
+export function sourceOf(url: string): MediaSource {
+  const address = dataAddress(url);
+  return address === null ? { url } : dataSource(url.slice(address.begin.length), address.type);
+}
+
+/** `type`: a media type, which may have parameters. */
+export function dataSource(data: string, type: string): MediaSource {
+  const [mediaType = '', ...parameters] = type.split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters
+    .find((each) => each.startsWith('charset='))
+    ?.slice('charset='.length)
+    .replaceAll('"', '');
+  return {
+    ...{ data, mediaType: mediaType || 'application/octet-stream' },
+    ...(charset !== undefined && { charset }),
+  };
+}
+
+/** The source of a file. Clients send its data with or without `data:` before it; the type is then that of its name. */
+export function fileSource(data: string, name: string | null): MediaSource {
+  const source = sourceOf(data);
+  return 'url' in source ? { data, mediaType: typeOfFile(data, name) } : source;
+}
+
+/** The media type of a part; null for an address that does not show it. */
+export function typeOf({ source, name }: Pick<MediaPart, 'source' | 'name'>): string | null {
+  if (!('url' in source)) return source.mediaType;
+  if (source.mediaType !== undefined && source.mediaType !== '') return source.mediaType;
+  if (/^https?:\/\/(?:www\.|m\.)?(?:youtube\.com|youtu\.be)\//i.test(source.url)) return 'video/mp4';
+  const [path = ''] = source.url.split(/[?#]/, 1);
+  return typeByName(path) ?? typeByName(name ?? '') ?? null;
+}
+
+/** The name of a file, for APIs that need one; null where its type is unknown. */
+export function fileName(part: Pick<MediaPart, 'source' | 'name'>): string | null {
+  if (part.name !== null && part.name !== '') return part.name;
+  const type = typeOf(part);
+  const ending = Object.keys(fileTypes).find((each) => fileTypes[each] === type);
+  return ending === undefined ? null : `file.${ending}`;
+}
+
+/** Whether a part is of a kind that is no document: APIs without videos would read it as something else. */
+export function isFilm(part: Pick<MediaPart, 'source' | 'name'>): boolean {
+  return /^(?:video|audio)\//.test(typeOf(part) ?? '');
+}
+
+/** Why a file is refused by an API that takes documents. */
+export const notDocument = 'The model takes documents of known types only.';
+
+/** The same as an address. */
+export function urlOf(source: MediaSource): string {
+  return 'url' in source ? source.url : `data:${source.mediaType};base64,${source.data}`;
+}
+
+/** Throws `invalid_value` for a text that is not in its charset. */
+export function plainText({ data, charset = 'utf-8' }: { data: string; charset?: string }): string {
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(Buffer.from(CutTexts.uncut(data), 'base64'));
+  } catch (cause) {
+    throw new AppError('invalid_value', `A text file can't be read as ${charset.slice(0, 64)}.`, { cause });
+  }
+}
+
+/** A file in plain text as a text, behind its name. */
+export function namedText(source: { data: string; charset?: string }, name: string | null): Late {
+  return new Late(() => (name === null ? '' : `${name}:\n\n`) + plainText(source));
+}

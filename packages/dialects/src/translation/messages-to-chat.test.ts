@@ -1,0 +1,196 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Fields } from '@gatehouse/kit/fields';
+import { ask, translator } from '../../test/translating.ts';
+
+const toChat = translator('messages', 'chat');
+const cached = { cache_control: { type: 'ephemeral' } };
+
+describe('a request of messages for a model of chat completions', () => {
+  it('is translated with everything that Claude Code sends in a turn, and names the hints', async () => {
+    const { body, ignored } = await toChat({
+      model: 'claude-opus-5-5',
+      max_tokens: 128_000,
+      stream: true,
+      system: [
+        { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1; cch=00000;' },
+        { type: 'text', text: 'You are a CLI.' },
+        { type: 'text', text: 'Be brief.', ...cached },
+      ],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Rename foo.' },
+            { type: 'text', text: 'Now.', ...cached },
+          ],
+        },
+        {
+          role: 'system',
+          content: [{ type: 'text', text: 'Plan mode is on.' }],
+          output_config: { effort: 'low' },
+        },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'hm', signature: 'anthropic-only' },
+            { type: 'text', text: 'I look.' },
+            { type: 'tool_use', id: 'toolu_1', name: 'Read', input: { path: 'a' } },
+            { type: 'tool_use', id: 'toolu_2', name: 'Shot', input: {} },
+          ],
+        },
+        {
+          role: 'user',
+          content: [
+            {
+              type: 'tool_result',
+              tool_use_id: 'toolu_2',
+              content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }],
+            },
+            { type: 'tool_result', tool_use_id: 'toolu_1', is_error: true, content: 'no file' },
+            { type: 'text', text: 'Go on.' },
+          ],
+        },
+      ],
+      tools: [{ name: 'Read', description: 'Reads', input_schema: { type: 'object' }, ...cached }],
+      tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+      thinking: { type: 'adaptive', display: 'updates' },
+      output_config: { effort: 'medium' },
+      metadata: { user_id: 'x' },
+      context_management: { edits: [] },
+      safeguards: [{ type: 'dangerous_tool_use' }],
+    });
+    expect(body).toEqual({
+      model: 'm-1',
+      messages: [
+        { role: 'system', content: 'You are a CLI.\n\nBe brief.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Rename foo.' },
+            { type: 'text', text: 'Now.' },
+          ],
+        },
+        { role: 'system', content: 'Plan mode is on.' },
+        {
+          role: 'assistant',
+          content: 'I look.',
+          tool_calls: [
+            { id: 'toolu_1', type: 'function', function: { name: 'Read', arguments: '{"path":"a"}' } },
+            { id: 'toolu_2', type: 'function', function: { name: 'Shot', arguments: '{}' } },
+          ],
+        },
+        { role: 'tool', tool_call_id: 'toolu_1', content: 'Error: no file' },
+        { role: 'tool', tool_call_id: 'toolu_2', content: 'The result is in the next message.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'From the result of toolu_2:' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+            { type: 'text', text: 'Go on.' },
+          ],
+        },
+      ],
+      max_completion_tokens: 64_000,
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'Read', description: 'Reads', parameters: { type: 'object' } },
+        },
+      ],
+      tool_choice: 'auto',
+      parallel_tool_calls: false,
+      reasoning_effort: 'medium',
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(ignored.toSorted()).toEqual([
+      'cache_control',
+      'context_management',
+      'messages.output_config',
+      'metadata',
+      'safeguards',
+      'thinking.display',
+    ]);
+  });
+
+  it('keeps documents as files and texts', async () => {
+    const pdf = {
+      type: 'document',
+      title: 'a.pdf',
+      source: { type: 'base64', media_type: 'application/pdf', data: 'AA==' },
+    };
+    const text = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'plain' } };
+    const { body } = await toChat({ messages: [{ role: 'user', content: [pdf, text] }], max_tokens: 1 });
+    expect(body['messages']).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,AA==' } },
+          { type: 'text', text: 'plain' },
+        ],
+      },
+    ]);
+  });
+
+  it('asks for a schema strictly where OpenAI can hold it', async () => {
+    const asked = async (schema: object): Promise<unknown> => {
+      const output_config = { format: { type: 'json_schema', schema } };
+      const { body } = await toChat({ messages: ask, max_tokens: 1, output_config });
+      return body['response_format'];
+    };
+    const strict = { type: 'object', properties: { a: {} }, required: ['a'], additionalProperties: false };
+    const loose = { ...strict, required: [] };
+    expect(await asked(strict)).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'answer', schema: strict, strict: true },
+    });
+    expect(await asked(loose)).toMatchObject({ json_schema: { schema: loose, strict: false } });
+  });
+
+  it.each([
+    ['an effort', { output_config: { effort: 'xhigh' } }, {}, 'high'],
+    ['an effort that newer models take', { output_config: { effort: 'max' } }, { name: 'gpt-5.4' }, 'xhigh'],
+    ['a budget', { thinking: { type: 'enabled', budget_tokens: 2_048 } }, {}, 'low'],
+    ['a large budget', { thinking: { type: 'enabled', budget_tokens: 31_999 } }, {}, 'high'],
+    ['nothing, where thinking is off', { thinking: { type: 'disabled' } }, {}, undefined],
+    ['nothing, as it does not think', { output_config: { effort: 'low' } }, { reasoning: false }, undefined],
+  ])('asks a model to think by %s', async (_name, asked, model, effort) => {
+    const { body, ignored } = await toChat({ messages: ask, max_tokens: 1, ...asked }, model);
+    expect(body['reasoning_effort']).toBe(effort);
+    expect(ignored).toEqual(effort === undefined ? ['thinking'] : []);
+  });
+
+  it.each([
+    ['container', { container: 'c' }],
+    ['mcp_servers', { mcp_servers: [{ url: 'https://a.example' }] }],
+    ['tools[0].type', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    [
+      'messages[0].content[0].source.type',
+      { messages: [{ role: 'user', content: [image({ type: 'file', file_id: 'f' })] }] },
+    ],
+    [
+      'messages[0].content[1].type',
+      { messages: [{ role: 'user', content: [{ type: 'text', text: '' }, { type: 'container_upload' }] }] },
+    ],
+    [
+      'messages[0].content[0]',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [{ type: 'document', source: { type: 'url', url: 'https://a.example/a.pdf' } }],
+          },
+        ],
+      },
+    ],
+  ])('is refused for %s, which has no place in it', async (param, fields) => {
+    await expect(toChat({ messages: ask, max_tokens: 1, ...fields })).rejects.toMatchObject({
+      code: 'unsupported_parameter',
+      param,
+    });
+  });
+});
+
+function image(source: Fields): Fields {
+  return { type: 'image', source };
+}

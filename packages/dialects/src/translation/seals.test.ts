@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { KeyRing, newKeyRing, type Hasher } from '@gatehouse/secrets/key-ring';
+import { atOnce } from '@gatehouse/kit/steps';
+import type { Seal } from './conversation.ts';
+import { isMarked } from '../marked-seals.ts';
+import { checkedTurns, markedBytes, markedSeal, readMarked, withMac } from './seals.ts';
+
+const [first, second] = [newKeyRing('k.1'), newKeyRing('k.2')];
+const of = (ring: string, tenant: string): Hasher => KeyRing.parse(ring).hasher(tenant);
+const macs = of(first, 'a');
+
+/** The seal that is left of one which a client sends. */
+function read(text: string, by: Hasher = macs): Seal | null {
+  const parts = [{ kind: 'thinking' as const, text: '', seal: readMarked(text) }];
+  const [turn] = atOnce(checkedTurns([{ role: 'assistant', parts }], by, '`signature`'));
+  const [part] = turn?.parts ?? [];
+  return part?.kind === 'thinking' ? part.seal : null;
+}
+
+const seal: Seal = { maker: 'openai=1f', text: 'enc.1=', isRedacted: false };
+const sent = markedSeal(withMac(seal, macs));
+const refused = 'Invalid `signature`: it was changed, or belongs to another tenant.';
+
+describe('a marked seal', () => {
+  it('is read as it was marked, in every text', () => {
+    const maker = fc.constantFrom('anthropic', 'openai=0a', 'chat=a%2Eb');
+    fc.assert(
+      fc.property(maker, fc.string(), fc.boolean(), (by, text, isRedacted) => {
+        const made = { maker: by, text, isRedacted };
+        expect(read(markedSeal(withMac(made, macs)))).toEqual(made);
+      }),
+    );
+  });
+
+  it('is read from base64 in either alphabet, as clients of Google’s API send bytes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const made = { ...seal, text };
+        const bytes = markedBytes(withMac(made, macs));
+        expect(Buffer.from(bytes, 'base64').toString('base64')).toBe(bytes);
+        expect(isMarked(bytes)).toBe(true);
+        expect(read(bytes)).toEqual(made);
+        expect(read(bytes.replaceAll('+', '-').replaceAll('/', '_'))).toEqual(made);
+      }),
+    );
+    expect(() => read(markedBytes(withMac(seal, macs)), of(first, 'b'))).toThrow(refused);
+  });
+
+  it('of another tenant is refused', () => {
+    expect(() => read(sent, of(first, 'b'))).toThrow(refused);
+  });
+
+  it.each([
+    ['another text', `${sent}x`],
+    ['another maker', sent.replace('openai=1f', 'openai=2f')],
+    ['another kind', sent.replace('.t.', '.r.')],
+    ['another hash', sent.replace(/[\w-](?=\.t\.)/, (last) => (last === 'A' ? 'B' : 'A'))],
+    ['a short hash', sent.replace(/[\w-](?=\.t\.)/, '')],
+    ['a mark that is cut', 'gatehouse.openai'],
+    ['the beginning of a mark', 'gatehouse.'],
+  ])('with %s is refused', (_name, changed) => {
+    expect(changed).not.toBe(sent);
+    expect(() => read(changed)).toThrow(refused);
+  });
+
+  it('without a hash, as version 0.3.0 wrote it, is left out', () => {
+    expect(read('gatehouse.openai=1f.t.enc.1=')).toBeNull();
+  });
+
+  it('is read after a rotation of the key, and left out once its key has left the ring', () => {
+    expect(read(sent, of(`${second},${first}`, 'a'))).toEqual(seal);
+    expect(read(sent, of(second, 'a'))).toBeNull();
+  });
+
+  it('is no signature of a provider', () => {
+    expect(readMarked('EqQBCgIYAhIM1gbcDa9GJwZA2b3h')).toBeNull();
+  });
+});

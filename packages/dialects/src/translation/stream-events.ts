@@ -1,0 +1,48 @@
+import type { ProviderError } from '../dialect.ts';
+import type { TextSample } from '../usage/token-estimate.ts';
+import type { Usage } from '../usage/usage.ts';
+import type { Stop } from './answer.ts';
+import type { Seal } from './conversation.ts';
+
+/** An event of a streamed answer. Parts come one after the other: each is open until its `close`. */
+export type StreamEvent =
+  | { type: 'start'; id: string; model: string }
+  | { type: 'open'; part: OpenPart }
+  /** More of the open part. */
+  | { type: 'delta'; text: string }
+  /** `seal`: that of a thought. */
+  | { type: 'close'; seal: Seal | null }
+  | { type: 'stop'; stop: Stop }
+  /** All tokens so far. */
+  /** `serviceTier`: the one that the call is served in, where the provider says so. */
+  | { type: 'usage'; usage: Usage; serviceTier: string | null }
+  /** The answer is complete. */
+  | { type: 'end' }
+  | { type: 'error'; error: ProviderError };
+
+export type OpenPart = { kind: 'text' } | { kind: 'refusal' } | { kind: 'thinking' } | OpenCall;
+
+export interface OpenCall {
+  kind: 'call';
+  id: string;
+  name: string;
+  isFreeform: boolean;
+  namespace: string | null;
+}
+
+/** Reads the frames of a provider. */
+export interface EventSource {
+  /** Throws if the frame can't be read, or not within 50 ms. */
+  read(frame: Buffer): StreamEvent[];
+  /** The provider ended its response in order. Returns the rest of a complete answer, and nothing of one that was cut. */
+  end(): StreamEvent[];
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  readonly awaitsUsage: boolean;
+  /** Texts that have come and are in no event yet, since they wait for other parts to end; absent where nothing waits. */
+  readonly held?: TextSample;
+}
+
+/** Writes the frames of a client's stream. */
+export interface EventWriter {
+  write(event: StreamEvent): Buffer[];
+}

@@ -1,0 +1,18 @@
+import type { ProviderError } from '../dialect.ts';
+
+/**
+ * Words for a conversation beyond the context of a model: those of Anthropic, OpenAI, Google, Bedrock, xAI, Groq and
+ * OpenRouter, and of servers such as vLLM, llama.cpp and LM Studio.
+ */
+const words: readonly RegExp[] = [
+  /prompt is too long|input is too long|context[ _](?:length|size)[ _]exceeded|exceed_context_size/i,
+  /exceeds? (?:the |this )?(?:model(?:'s)? )?(?:available |maximum )?(?:context|input limit)/i,
+  /maximum (?:context|prompt) length|longer than the model's context|greater than the context length/i,
+  /input token count.{0,40}exceeds the maximum|reduce the length of the (?:messages|prompt|input)/i,
+  /context window exceeds|exceeded model token limit|too many input tokens/i,
+];
+
+/** Whether an error says that the conversation is too long: clients then compact it. Each knows the words of its API alone. */
+export function isTooLong({ code = '', message = '' }: ProviderError): boolean {
+  return words.some((word) => word.test(code) || word.test(message));
+}

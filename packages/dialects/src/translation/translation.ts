@@ -1,0 +1,309 @@
+import type { DialectName } from '@gatehouse/contract/dialects';
+import { isFields, type Fields } from '@gatehouse/kit/fields';
+import { smallBytes } from '@gatehouse/kit/json-bytes';
+import { scanInTurns } from '@gatehouse/kit/json-turns';
+import type { ProviderError } from '../dialect.ts';
+import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
+import type { Usage } from '../usage/usage.ts';
+import { isParsable, parsedPart, wholeOf } from '../wire/json-parts.ts';
+import { stopAfter, type Answer, type AnswerPart } from './answer.ts';
+import {
+  isAnswer,
+  type ClientFormat,
+  type ModelFacts,
+  type ProviderFormat,
+  type SealSummary,
+  type SummaryFormat,
+  type TranslatedApi,
+} from './api.ts';
+import { chat } from '../openai-chat/translation.ts';
+import type { Conversation, Seal } from './conversation.ts';
+import { converse } from '../bedrock-converse/translation.ts';
+import { gemini } from '../gemini/translation.ts';
+import { CutTexts } from '../wire/cut-texts.ts';
+import { JsonSource } from '../wire/json-text.ts';
+import { jsonPieces } from '../wire/json-pieces.ts';
+import { LeftOut } from './left-out.ts';
+import { messages } from '../anthropic-messages/translation.ts';
+import type { Pieces } from '../wire/pieces.ts';
+import { responses } from '../openai-responses/translation.ts';
+import { checkedTurns, sealedAt, turnsAt, withMac } from './seals.ts';
+import { ThoughtCollector, thinkingTurns, type CallThoughts, type KnownThoughts } from './sealed-thoughts.ts';
+import { inSteps, turnsOf, type InTurn, type Steps } from '@gatehouse/kit/steps';
+import type { StreamEvent } from './stream-events.ts';
+import { summarising } from './summarising.ts';
+import { CallRestorer, ToolNames } from './tool-names.ts';
+
+/** The APIs of clients. */
+const clients: Record<DialectName, TranslatedApi> = { chat, responses, messages, gemini };
+/** Those that providers are called in. */
+const upstreams = { ...clients, converse } satisfies Record<string, ProviderFormat>;
+
+/** The translation of one provider call: its request first, and then its answer. */
+export interface Translation {
+  /**
+   * The request for the provider, and the client's names of the hints that were left out of it. Throws a 400 that names the
+   * field for one that can't be expressed. A large one needs a turn (`LargeWork`).
+   */
+  request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest>;
+  /** A whole answer; the error of one that is none, or broke off. Throws if it can't be read, or not within 50 ms. */
+  whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError>;
+  stream(): StreamTranslation;
+  /** The name of the number in a provider's count of tokens; null where its API has none. */
+  readonly countName: string | null;
+  /** An error that concerns the request, in the words and codes by which the client mends it. */
+  error(error: ProviderError): ProviderError;
+}
+
+export interface ProviderRequest {
+  /** Shares the memory of long texts with the client's request. */
+  body: Pieces;
+  /** Bytes that it does not share. */
+  copied: number;
+  ignored: string[];
+}
+
+interface TranslatedRequest {
+  /** The tenant whose turns at the event loop a large request takes. */
+  tenantId: string | null;
+  /** Whether a stream is asked for, where the client's API says so in the path. */
+  isStream?: boolean;
+  /** Thoughts of its earlier answers that its client has no place for. */
+  thoughts?: KnownThoughts;
+  /** Whether the provider counts the tokens of the request instead of answering it, where its API can. */
+  isCount?: boolean;
+}
+
+/** Calls of an answer with the thoughts before them; none where the client has a place for thoughts with their seals. */
+interface ThoughtsBeside {
+  readonly thoughts: readonly CallThoughts[];
+}
+
+export interface TranslatedAnswer extends ThoughtsBeside {
+  bytes: Buffer;
+}
+
+/** The translation of one stream. */
+export interface StreamTranslation extends ThoughtsBeside {
+  /** Throws if the frame can't be read, or not within 50 ms. */
+  frames(frame: Buffer): Buffer[];
+  /** The provider ended its response in order: the rest of a complete answer, and nothing of one that was cut. */
+  end(): Buffer[];
+  /** Whether the answer seems to be whole, and its usage has not come yet. */
+  readonly awaitsUsage: boolean;
+  /** Everything that the provider has reported so far, which may reach the client at the end only. */
+  readonly usage: Usage | null;
+  readonly serviceTier: string | null;
+  /** Everything that the provider has said so far, also what is held back and may never reach the client. */
+  readonly answer: TextSample;
+}
+
+/** Whether clients of an API lose the seals of thoughts, so that the gateway keeps them. */
+export function losesSeals(client: DialectName): boolean {
+  return clients[client].thoughtIds !== null;
+}
+
+/**
+ * Between the API that a client asks in and that of a provider's model. `sealSummary`: for a request whose answer is the
+ * summary of its conversation.
+ */
+export function translationBetween(
+  client: DialectName,
+  upstream: keyof typeof upstreams,
+  facts: ModelFacts,
+  sealSummary?: SealSummary,
+): Translation {
+  return new ApiTranslation(clients[client], upstreams[upstream], { facts, sealSummary });
+}
+
+class ApiTranslation implements Translation {
+  readonly #client: ClientFormat;
+  readonly #upstream: ProviderFormat;
+  readonly #facts: ModelFacts;
+  readonly #summaries: SummaryFormat | null;
+  readonly #names = new ToolNames();
+  #asked: Fields = {};
+
+  constructor(
+    client: ClientFormat,
+    upstream: ProviderFormat,
+    { facts, sealSummary }: { facts: ModelFacts; sealSummary: SealSummary | undefined },
+  ) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#facts = facts;
+    this.#summaries = sealSummary === undefined ? null : (client.summaries?.(sealSummary) ?? null);
+  }
+
+  async request(body: Pieces, asked: TranslatedRequest): Promise<ProviderRequest> {
+    const inTurn = turnsOf(body, asked.tenantId);
+    const texts = await inSteps(CutTexts.of(body), inTurn);
+    try {
+      return await this.#written(texts, asked, inTurn);
+    } finally {
+      texts.close();
+    }
+  }
+
+  async #written(
+    texts: CutTexts,
+    { tenantId, isStream, thoughts, isCount = false }: TranslatedRequest,
+    inTurn: InTurn,
+  ): Promise<ProviderRequest> {
+    const { short } = texts;
+    const fields = await parsedFields(short, tenantId, inTurn);
+    const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
+    const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
+    const source = new JsonSource(short);
+    const asked = await inSteps(this.#client.readRequest(fields, source, left), inTurn);
+    this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source, texts) ?? {});
+    assertSystemTexts(asked, left);
+    const read = this.#summaries === null ? asked : summarising(asked);
+    const { sealPlace } = this.#client;
+    const given =
+      sealPlace === undefined
+        ? read.turns
+        : await inSteps(checkedTurns(read.turns, this.#facts.macs, sealPlace), inTurn);
+    const turns =
+      thoughts === undefined || thoughts.size === 0
+        ? given
+        : await inTurn(() => thinkingTurns(given, thoughts));
+    const own = await inTurn(() => turnsAt(turns, this.#facts.account));
+    const asking = { ...read, turns: own, stream: isStream ?? read.stream };
+    const flat = await inSteps(this.#names.flat(asking), inTurn);
+    const request = await inSteps(this.#upstream.writeRequest(flat, this.#facts, left), inTurn);
+    const counted = isCount ? this.#upstream.counts?.request(request as Fields, this.#facts) : undefined;
+    const written = await inSteps(writtenIn(counted ?? request, short.length), inTurn);
+    return { ...(await inSteps(texts.restored(written), inTurn)), ignored: left.ignored };
+  }
+
+  async whole(bytes: Buffer, tenantId: string | null): Promise<TranslatedAnswer | ProviderError> {
+    const inTurn = turnsOf(bytes, tenantId);
+    if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) throw new Error('the answer is too large');
+    const fields = await parsedPart(bytes, wholeOf(bytes), tenantId);
+    if (!isFields(fields)) throw new Error('the answer is not an object');
+    const read = await inTurn(() => this.#upstream.readAnswer(fields, new JsonSource(bytes), this.#facts));
+    if (!isAnswer(read)) return read;
+    if (read.broken !== null) return read.broken;
+    const format = this.#summaries ?? this.#client;
+    const answer = this.#restored(read);
+    const collector = this.#collector();
+    for (const part of answer.parts) collector?.part(part);
+    return {
+      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer, this.#asked))),
+      thoughts: collector?.calls ?? [],
+    };
+  }
+
+  stream(): StreamTranslation {
+    const source = this.#upstream.eventSource(this.#facts);
+    const restorer = new CallRestorer(this.#names);
+    const writer = (this.#summaries ?? this.#client).eventWriter(this.#asked);
+    const said = new SampleBuilder();
+    const kinds = new Set<AnswerPart['kind']>();
+    const collector = this.#collector();
+    let usage: Usage | null = null;
+    let serviceTier: string | null = null;
+    const ofAccount = (event: StreamEvent): StreamEvent =>
+      event.type === 'close' && event.seal !== null ? { ...event, seal: this.#sealed(event.seal) } : event;
+    const write = (events: readonly StreamEvent[]): Buffer[] =>
+      events.flatMap((event) => {
+        if (event.type === 'usage') ({ usage, serviceTier } = event);
+        else if (event.type === 'delta') said.add(event.text);
+        else if (event.type === 'open') {
+          kinds.add(event.part.kind);
+          if (event.part.kind === 'call') said.add(event.part.name);
+        } else if (event.type === 'stop')
+          return writer.write({ type: 'stop', stop: stopAfter(event.stop, kinds) });
+        return restorer.restored(ofAccount(event)).flatMap((each) => {
+          collector?.event(each);
+          return writer.write(each);
+        });
+      });
+    return {
+      frames: (frame) => write(source.read(frame)),
+      end: () => write(source.end()),
+      get awaitsUsage(): boolean {
+        return source.awaitsUsage;
+      },
+      get usage(): Usage | null {
+        return usage;
+      },
+      get serviceTier(): string | null {
+        return serviceTier;
+      },
+      get answer(): TextSample {
+        const { beginning, chars } = said.built;
+        const { held } = source;
+        return held === undefined
+          ? said.built
+          : { beginning: beginning || held.beginning, chars: chars + held.chars };
+      },
+      get thoughts(): readonly CallThoughts[] {
+        return collector?.calls ?? [];
+      },
+    };
+  }
+
+  get countName(): string | null {
+    return this.#upstream.counts?.tokens ?? null;
+  }
+
+  error(error: ProviderError): ProviderError {
+    return this.#client.clientWords(error);
+  }
+
+  #collector(): ThoughtCollector | null {
+    const { thoughtIds } = this.#client;
+    return thoughtIds === null ? null : new ThoughtCollector(thoughtIds);
+  }
+
+  /** A seal of the provider as the client gets it. */
+  #sealed(seal: Seal | null): Seal | null {
+    const { account, macs } = this.#facts;
+    const made = sealedAt(seal, account);
+    return made === null || this.#client.sealPlace === undefined ? made : withMac(made, macs);
+  }
+
+  #restored(answer: Answer): Answer {
+    const parts = answer.parts.map((part) => {
+      if (part.kind === 'call') return this.#names.called(part);
+      return part.kind === 'thinking' ? { ...part, seal: this.#sealed(part.seal) } : part;
+    });
+    return { ...answer, parts, stop: stopAfter(answer.stop, new Set(parts.map(({ kind }) => kind))) };
+  }
+}
+
+/** Spare bytes for members that are added to a short request. */
+const spareBytes = 1024;
+
+async function parsedFields(body: Buffer, tenantId: string | null, inTurn: InTurn): Promise<Fields> {
+  if (body.length > smallBytes) await scanInTurns(body, tenantId);
+  // Nothing holds the text while its values are used.
+  return inTurn(() => body.toString()).then((text) => inTurn(() => JSON.parse(text) as Fields));
+}
+
+/** Writes a request as JSON, of about as many bytes as are expected, without a second copy of it. */
+function* writtenIn(request: object, expected: number): Steps<Buffer> {
+  let written = Buffer.allocUnsafeSlow(Math.ceil(expected * 1.1) + spareBytes);
+  let at = 0;
+  for (const piece of jsonPieces(request)) {
+    const needed = at + Buffer.byteLength(piece);
+    if (needed > written.length) {
+      const longer = Buffer.allocUnsafeSlow(needed * 2);
+      written.copy(longer, 0, 0, at);
+      written = longer;
+    }
+    at += written.write(piece, at);
+    yield;
+  }
+  return written.subarray(0, at);
+}
+
+/** Throws for images and files in system texts: providers have no place for them there. */
+function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
+  for (const { role, parts } of turns)
+    if (role === 'system')
+      for (const part of parts)
+        if ('at' in part) throw left.refused(part.at, 'System texts of this model hold texts alone.');
+}
