@@ -13,8 +13,7 @@ const tests = '(\\.test\\.ts$|/test/|^test/)';
 const rooms = {
   edge: ['shared', 'dialects', 'auth', 'relay', 'cors', 'replicas', 'proxy', 'documents', 'http'],
   chat: [
-    ...['shared', 'usage', 'wire', 'dialects', 'translation', 'catalogue', 'runs', 'limits'],
-    ...['alerts', 'providers'],
+    ...['shared', 'catalogue', 'runs', 'limits', 'alerts', 'providers'],
     ...['recording', 'memory', 'kept-responses', 'kept-thoughts', 'tools', 'turns', 'completions'],
     'batches',
   ],
@@ -42,6 +41,9 @@ const rooms = {
     ...['subscriptions', 'channels', 'conversations', 'forgetting', 'transfers'],
   ],
 };
+
+/** The folders of APIs in packages/dialects. */
+const apis = 'anthropic-messages|bedrock-converse|gemini|openai-chat|openai-responses';
 
 /** The end of a file's name says what the file may touch; a file with none of these ends is a rule. */
 const ends = '-(store|statements|handlers|http|sender|rpc|peer|topic|job)\\.ts$|/create-[^/]+$';
@@ -190,14 +192,20 @@ module.exports = {
       to: { path: 'node_modules/undici/' },
     },
     {
-      name: 'chat-one-door-for-dialects',
-      comment: 'a format is known behind dialect.ts only, and where it is translated',
+      name: 'dialects-one-door',
+      comment: 'the two registries alone know the folders of APIs',
       severity: 'error',
       from: {
-        path: '^services/chat/src/',
-        pathNot: `^services/chat/src/(dialects/(dialects\\.ts|([^/]+)/)|translation/[^/]+/)|${tests}`,
+        pathNot: `^packages/dialects/src/(dialects\\.ts|translation/translation\\.ts|(${apis})/)|${tests}`,
       },
-      to: { path: '^services/chat/src/dialects/[^/]+/' },
+      to: { path: `^packages/dialects/src/(${apis})/` },
+    },
+    {
+      name: 'dialects-frames-look-down',
+      comment: 'frames and tokens know no API',
+      severity: 'error',
+      from: { path: '^packages/dialects/src/(wire|usage)/', pathNot: tests },
+      to: { path: '^packages/dialects/src/(?!wire/|usage/)' },
     },
     {
       name: 'only-main-has-effects',
@@ -260,8 +268,8 @@ module.exports = {
     ),
     only(
       '@smithy/eventstream-codec',
-      `^(services/chat/src/wire)/|node_modules|${tests}`,
-      'frames of AWS are decoded in wire/',
+      `^(packages/dialects/src/wire)/|node_modules|${tests}`,
+      'frames of AWS are decoded in wire/ of packages/dialects',
     ),
     only('ipaddr.js', `^(packages/egress)/|node_modules|${tests}`, 'packages/egress decides what is public'),
     only(

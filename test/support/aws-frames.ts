@@ -1,5 +1,4 @@
 import { EventStreamCodec, type MessageHeaders } from '@smithy/eventstream-codec';
-import type { Script } from '../../services/chat/test/scripted-provider.ts';
 
 /** Streams of Bedrock, in AWS's event-stream encoding. */
 
@@ -24,16 +23,3 @@ export function chunkFrame(text: string): Buffer {
 export function exceptionFrame(name: string, message: string): Buffer {
   return awsFrame({ ':exception-type': name, ':message-type': 'exception' }, { message });
 }
-
-/** A stream in these pieces; `cut`: closes the connection behind them. */
-export const awsStream =
-  (pieces: readonly Buffer[], { cut = false } = {}): Script =>
-  async ({ response }) => {
-    response.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' });
-    for (const piece of pieces) {
-      response.write(piece);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    if (cut) response.destroy();
-    else response.end();
-  };

@@ -97,3 +97,10 @@ export function saysSomething(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return Boolean(value);
   return depth < 3 && Object.values(value).some((member) => saysSomething(member, depth + 1));
 }
+
+const tooLong = /(?:input|prompt) is too long|too many (?:input )?tokens|context (?:window|length)/i;
+
+/** The words of an error of Converse, with the code by which clients know that a conversation is too long. */
+export function converseWords(words: ProviderError): ProviderError {
+  return tooLong.test(words.message ?? '') ? { ...words, code: 'context_length_exceeded' } : words;
+}

@@ -26,6 +26,9 @@ export function indexOrEnd(part: Buffer, byte: number, from: number): number {
   return at < 0 ? part.length : at;
 }
 
+/** Smaller requests are not counted: many of them take less memory than one that may be large. */
+export const largeBytes = 1024 * 1024;
+
 /** Documents up to this size are read at once, which takes up to 3 ms. */
 export const smallBytes = 64 * 1024;
 

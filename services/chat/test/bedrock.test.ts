@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { awsStream, chunkFrame, exceptionFrame } from '@gatehouse/test/aws-frames';
+import { chunkFrame, exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
+import { awsStream } from './aws-stream.ts';
 
 /** Claude at Amazon Bedrock by InvokeModel, asked in its own API. */
 

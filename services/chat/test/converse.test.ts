@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { newId } from '@gatehouse/kit/ids';
 import type { StreamEvent } from '@gatehouse/dialects/translation/stream-events';
-import { awsStream, exceptionFrame } from '@gatehouse/test/aws-frames';
+import { exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
 import { ConverseWriter, eventFrame, readRequest } from '@gatehouse/test/converse-provider';
 import { ScriptedProvider, whole, type ReceivedRequest } from './scripted-provider.ts';
+import { awsStream } from './aws-stream.ts';
 
 /** Models of Amazon Bedrock by Converse, asked in every dialect. */
 

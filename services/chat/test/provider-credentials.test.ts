@@ -4,11 +4,12 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '@gatehouse/test/eventually';
-import { awsStream, chunkFrame } from '@gatehouse/test/aws-frames';
+import { chunkFrame } from '@gatehouse/test/aws-frames';
 import { ChatHarness } from './chat-harness.ts';
 import { ScriptedProvider, streamed, whole, type ReceivedRequest, type Script } from './scripted-provider.ts';
 import { expectedSignature } from './signature.ts';
 import { answers } from './translated-answers.ts';
+import { awsStream } from './aws-stream.ts';
 
 /** Providers whose credentials are granted by an issuer, or sign requests. */
 

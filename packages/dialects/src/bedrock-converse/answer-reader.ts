@@ -14,7 +14,7 @@ import type { Seal } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
 import { errorIn } from './errors.ts';
-import { makerOf } from './model-family.ts';
+import { makerOf } from '../model-family.ts';
 
 /** See `AnswerApi`. */
 export function readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError {

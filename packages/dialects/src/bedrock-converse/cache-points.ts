@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { CachePoint, Conversation } from '../translation/conversation.ts';
 import type { LeftOut } from '../translation/left-out.ts';
-import { familyOf } from './model-family.ts';
+import { familyOf } from '../model-family.ts';
 
 /** Claude before 3.5 Haiku, which refuses cache points. */
 const oldClaude = /claude-(?:v2|instant|3-(?:haiku|sonnet|opus)|3-5-sonnet-20240620)|claude-3-5-sonnet-v1\b/i;

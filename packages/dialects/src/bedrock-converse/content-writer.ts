@@ -6,7 +6,7 @@ import { lateInput } from '../anthropic-messages/content-writer.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 import type { CachePoints } from './cache-points.ts';
 import { MediaWriter } from './media-writer.ts';
-import { familyOf, makerOf } from './model-family.ts';
+import { familyOf, makerOf } from '../model-family.ts';
 
 interface Message {
   role: string;

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorWords } from '../error-words.ts';
+import { converseWords, errorWords } from '../error-words.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { textIn } from '../translation/fields.ts';
 
@@ -19,19 +19,12 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['ValidationException', 400],
 ]);
 
-const tooLong = /(?:input|prompt) is too long|too many (?:input )?tokens|context (?:window|length)/i;
-
 /** An exception in a stream, or in the body of an answer. */
 export function exceptionIn(fields: Fields): ProviderError {
   const type = exceptionName(textIn(fields['__type']) ?? '');
   const { message } = errorWords({ message: fields['message'] ?? fields['Message'] });
   const status = statuses.get(type) ?? 500;
   return withoutAccount({ status, ...converseWords({ message }) });
-}
-
-/** The words of an error, with the code by which clients know that a conversation is too long. */
-export function converseWords(words: ProviderError): ProviderError {
-  return tooLong.test(words.message ?? '') ? { ...words, code: 'context_length_exceeded' } : words;
 }
 
 /** A whole answer that is an error; null for any other. */

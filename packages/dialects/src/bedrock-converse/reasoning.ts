@@ -4,7 +4,7 @@ import type { Conversation, Effort } from '../translation/conversation.ts';
 import { effortOf, lowToHigh } from '../translation/effort.ts';
 import type { LeftOut } from '../translation/left-out.ts';
 import { thinkingOf } from '../anthropic-messages/thinking.ts';
-import { familyOf } from './model-family.ts';
+import { familyOf } from '../model-family.ts';
 
 interface AskedReasoning {
   /** Whether the model thinks, and takes no parameters of sampling then. */

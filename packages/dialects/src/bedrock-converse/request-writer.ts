@@ -8,7 +8,7 @@ import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns
 import type { Steps } from '@gatehouse/kit/steps';
 import { CachePoints } from './cache-points.ts';
 import { writeMessages } from './content-writer.ts';
-import { familyOf, makerOf } from './model-family.ts';
+import { familyOf, makerOf } from '../model-family.ts';
 import { reasoningOf } from './reasoning.ts';
 
 /**

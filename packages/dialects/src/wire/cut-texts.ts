@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { backslash } from '@gatehouse/kit/json-bytes';
+import { backslash, largeBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan } from '@gatehouse/kit/json-scan';
 import type { Steps } from '@gatehouse/kit/steps';
-import { largeBytes } from '../../../../services/chat/src/shared/large-work.ts';
 import { Pieces } from './pieces.ts';
 
 /** Longer texts are cut. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cacheKey } from '@gatehouse/kit/cache-key';
 import type { Model } from '../catalogue/catalogue.ts';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
-import { makerOf as converseMaker } from '@gatehouse/dialects/bedrock-converse/model-family';
+import { makerOf as converseMaker } from '@gatehouse/dialects/model-family';
 import { makerAt } from '@gatehouse/dialects/translation/seals';
 import type { KeyRotation } from './key-pool.ts';
 

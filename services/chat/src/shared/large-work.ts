@@ -1,10 +1,8 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { FairQueue } from '@gatehouse/kit/fair-queue';
+import { largeBytes } from '@gatehouse/kit/json-bytes';
 import { withOwnTurns, type OwnTurns } from '@gatehouse/kit/loop-turns';
 import { retryAfterHeaders } from '@gatehouse/kit/retry-after';
-
-/** Smaller requests are not counted: many of them take less memory than one that may be large. */
-export const largeBytes = 1024 * 1024;
 
 /**
  * Requests whose text and values are in memory beside their bytes: up to four times as much again, since one character

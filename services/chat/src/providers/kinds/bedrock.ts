@@ -3,7 +3,7 @@ import { concernsRequest, errorWords } from '@gatehouse/dialects/error-words';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import { serverSentFrame } from '@gatehouse/dialects/wire/aws-event-frames';
-import { converseWords } from '@gatehouse/dialects/bedrock-converse/errors';
+import { converseWords } from '@gatehouse/dialects/error-words';
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';

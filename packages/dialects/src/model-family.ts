@@ -1,4 +1,4 @@
-import type { ModelFacts } from '../translation/api.ts';
+import type { ModelFacts } from './translation/api.ts';
 
 /** Models that take more than the common part of Converse, each in fields of its own. */
 export type ModelFamily = 'claude' | 'nova' | 'gpt' | 'other';
