@@ -42,6 +42,9 @@ const columnValues: Readonly<Record<string, string | null>> = {
 
 const rowsPerRound = 2;
 
+/** Tables with one row, which a migration inserts. */
+const singleRows: ReadonlySet<string> = new Set(['analytics.folds']);
+
 /** Excludes partitions, which are filled through their parent, and the table of node-pg-migrate. */
 const ownTables = `relkind in ('r', 'p') and not relispartition and relname <> 'migrations'`;
 
@@ -57,7 +60,8 @@ export async function seedRows(client: Client, options: SeedOptions): Promise<vo
   // References are valid by construction; triggers of foreign keys would require an order of the tables.
   await client.query('set session_replication_role = replica');
   for (const [table, own] of Map.groupBy(columns, (column) => column.table)) {
-    if (options.emptyOnly === true && (await hasRows(client, `${schema}.${table}`))) continue;
+    const mayBeFull = options.emptyOnly === true || singleRows.has(`${schema}.${table}`);
+    if (mayBeFull && (await hasRows(client, `${schema}.${table}`))) continue;
     for (let n = 0; n < rowsPerRound; n += 1) {
       const number = round * rowsPerRound + n;
       const row = own.map((column) => {
