@@ -10,6 +10,8 @@ export const openBracket = 0x5b;
 export const openBrace = 0x7b;
 export const closeBracket = 0x5d;
 export const closeBrace = 0x7d;
+const letterU = 0x75;
+const letterD = 0x64;
 
 export const byteOrderMark = Buffer.from('\ufeff');
 
@@ -24,6 +26,22 @@ export function skipSpace(json: Buffer, from: number): number {
 export function indexOrEnd(part: Buffer, byte: number, from: number): number {
   const at = part.indexOf(byte, from);
   return at < 0 ? part.length : at;
+}
+
+/** The digits behind `\ud` of the first and the second half of a surrogate pair. */
+const firstHalf = new Set(Buffer.from('89abAB'));
+const secondHalf = new Set(Buffer.from('cdefCDEF'));
+
+/** Bytes of the escape at a place, with the second half if it is the first of a surrogate pair; 0 without one. */
+export function escapeBytes(json: Buffer, at: number): number {
+  if (json[at] !== backslash) return 0;
+  if (json[at + 1] !== letterU) return 2;
+  return isHalf(json, at, firstHalf) && isHalf(json, at + 6, secondHalf) ? 12 : 6;
+}
+
+function isHalf(json: Buffer, at: number, digits: ReadonlySet<number>): boolean {
+  if (json[at] !== backslash || json[at + 1] !== letterU) return false;
+  return ((json[at + 2] ?? 0) | 0x20) === letterD && digits.has(json[at + 3] ?? 0);
 }
 
 /** Smaller requests are not counted: many of them take less memory than one that may be large. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parsedByTexts, type JsonReader } from './json-long-texts.ts';
@@ -66,16 +67,60 @@ it.each([
   expect(() => read(Buffer.from(json))).toThrow(SyntaxError);
 });
 
-it('makes no text of all of the JSON', () => {
-  const sizes: number[] = [];
+/** Checks that JSON is read as `JSON.parse` does, in small parts. */
+function expectSmallParts(json: Buffer): void {
+  let largest = 0;
   const counting: JsonReader = {
     ...reader,
-    decode: (json) => {
-      sizes.push(json.length);
-      return json.toString();
+    decode: (part) => {
+      largest = Math.max(largest, part.length);
+      return part.toString();
     },
   };
+  // Compared by itself, since a difference of long texts takes minutes to print.
+  expect(isDeepStrictEqual(read(json, counting), JSON.parse(json.toString()))).toBe(true);
+  expect(largest).toBeLessThan(40_000);
+}
+
+it('makes no text of all of the JSON', () => {
   const said = Array.from({ length: 20 }, (_, index) => `東\\ "${index}"\n`.repeat(20_000));
-  expect(read(Buffer.from(JSON.stringify({ said })), counting)).toEqual({ said });
-  expect(Math.max(...sizes)).toBeLessThan(40_000);
+  expectSmallParts(Buffer.from(JSON.stringify({ said })));
+});
+
+it.each([
+  ['characters', String.raw`\u6771`],
+  ['surrogate pairs', String.raw`\ud83d\ude00`],
+  ['surrogate pairs in capitals', String.raw`\uD83D\uDE00`],
+  ['first halves', String.raw`\ud83d`],
+  ['second halves', String.raw`\ude00`],
+  ['halves in the wrong order', String.raw`\udfff\ud800`],
+  ['pairs between halves', String.raw`\udbff\udbff\udc00\udc00`],
+  ['all lengths', String.raw`\n\ud83d\ude00東\ud83d\\`],
+])('cuts a run of escapes of %s at any place', (_, run) => {
+  for (let before = 0; before < run.length; before += 1) {
+    const text = `${'x'.repeat(before)}${run.repeat(100_000 / run.length)}`;
+    expectSmallParts(Buffer.from(`{"text":["${text}","東"]}`));
+  }
+});
+
+it('reads halves of surrogate pairs at any places in small parts', () => {
+  const plain = fc.tuple(fc.constantFrom('x', '東', '😀', String.raw`\n`), fc.nat({ max: 40_000 }));
+  const half = fc.constantFrom(
+    String.raw`\ud800`,
+    String.raw`\udbff`,
+    String.raw`\udc00`,
+    String.raw`\udfff`,
+  );
+  const texts = fc.array(fc.tuple(plain, half), { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(texts, plain, (parts, [end, times]) => {
+      const text = parts.map(([[unit, count], then]) => unit.repeat(count) + then).join('');
+      expectSmallParts(Buffer.from(`["${text}","${text}${end.repeat(times)}"]`));
+    }),
+    { numRuns: 50 },
+  );
+});
+
+it('cuts bytes that are no UTF-8', () => {
+  expectSmallParts(Buffer.concat([Buffer.from('["'), Buffer.alloc(100_000, 0x80), Buffer.from('"]')]));
 });

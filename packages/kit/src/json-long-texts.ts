@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { backslash, colon, indexOrEnd, skipSpace } from './json-bytes.ts';
+import { backslash, colon, escapeBytes, indexOrEnd, skipSpace } from './json-bytes.ts';
 import type { TextPlace } from './json-scan.ts';
 import type { Steps } from './steps.ts';
 
 /** A part of a text, which is parsed without a trace in old memory. */
 const partBytes = 32 * 1024;
 const quotes = Buffer.from('"');
-const letterU = 0x75;
 
 /** Both may throw. */
 export interface JsonReader {
@@ -45,23 +44,36 @@ export function* parsedByTexts(
   return withTexts(value, (text) => (text.startsWith(mark) ? texts[Number(text.slice(mark.length))] : text));
 }
 
-function* longText(json: Buffer, { from, until }: TextPlace, reader: JsonReader): Steps<string> {
-  const parse = (text: Buffer): string => reader.parse(reader.decode(text)) as string;
+function* longText(json: Buffer, text: TextPlace, reader: JsonReader): Steps<string> {
+  // Joined here, so that the pieces and their UTF-8 are garbage once the text is there.
+  return (yield* textPieces(json, text, reader)).join('');
+}
+
+/** A text as one piece. A part with half of a surrogate pair, which UTF-8 can't hold, is a piece of its own. */
+function* textPieces(json: Buffer, { from, until }: TextPlace, reader: JsonReader): Steps<string[]> {
   const bytes =
     indexOrEnd(json.subarray(from, until), backslash, 0) === until - from
       ? null
       : Buffer.allocUnsafeSlow(until - from);
+  const pieces: string[] = [];
   let written = 0;
   let at = from + 1;
   for (const end of partEnds(json, { from, until })) {
-    const part = parse(Buffer.concat([quotes, json.subarray(at, end), quotes]));
-    // UTF-8 has no halves of characters.
-    if (!part.isWellFormed()) return parse(json.subarray(from, until + 1));
-    if (bytes !== null) written += bytes.write(part, written);
+    const part = reader.parse(
+      reader.decode(Buffer.concat([quotes, json.subarray(at, end), quotes])),
+    ) as string;
     at = end;
+    if (bytes !== null && part.isWellFormed()) written += bytes.write(part, written);
+    else if (bytes !== null) {
+      pieces.push(bytes.toString('utf8', 0, written), part);
+      written = 0;
+    }
     yield;
   }
-  return bytes === null ? json.toString('utf8', from + 1, until) : bytes.toString('utf8', 0, written);
+  if (bytes === null) return [json.toString('utf8', from + 1, until)];
+  pieces.push(bytes.toString('utf8', 0, written));
+  yield;
+  return pieces;
 }
 
 /** The ends of a text's parts, each between two characters. */
@@ -73,21 +85,14 @@ function* partEnds(json: Buffer, { from, until }: TextPlace): Generator<number, 
       if (slash < at) slash = indexOrEnd(json, backslash, at);
       at = slash < least ? slash + escapeBytes(json, slash) : least;
     }
-    // Two escapes may be one character.
-    while (at < until && isInside(json[at])) at += 1;
-    while (at < until && escapeBytes(json, at) > 2) at += escapeBytes(json, at);
+    // Bytes that are no UTF-8 may be inside without an end.
+    for (let more = 0; more < 3 && isInside(json[at]); more += 1) at += 1;
     yield Math.min(at, until);
   }
 }
 
 function isInside(byte = 0): boolean {
   return byte >= 0x80 && byte < 0xc0;
-}
-
-/** Bytes of the escape at a place; 0 without one. */
-function escapeBytes(json: Buffer, at: number): number {
-  if (json[at] !== backslash) return 0;
-  return json[at + 1] === letterU ? 6 : 2;
 }
 
 /** Puts texts into a parsed value. */
