@@ -87,6 +87,34 @@ it('shares the memory of long texts with the document', () => {
   });
 });
 
+it('cuts no character of two escapes', () => {
+  for (let before = 480; before < 520; before += 1) {
+    const text = `${'x'.repeat(before)}${String.raw`\ud83d\ude00`.repeat(200)}`;
+    withCut([Buffer.from(`{"text":"${text}"}`)], (texts) => {
+      const short = JSON.parse(texts.short.toString()) as { text: string };
+      expect(short.text.length).toBeLessThan(600);
+      expect(short.text.isWellFormed()).toBe(true);
+      expect(CutTexts.uncut(short.text)).toBe(JSON.parse(`"${text}"`));
+    });
+  }
+});
+
+it('looks at blanks a mebibyte at a time', () => {
+  const MiB = 1024 * 1024;
+  const json = Buffer.from(JSON.stringify({ text: ' '.repeat(8 * MiB) }));
+  const stepsOf = (body: Buffer): number => {
+    const steps = CutTexts.of(Pieces.of(body));
+    for (let count = 0; ; count += 1) {
+      const step = steps.next();
+      if (step.done !== true) continue;
+      step.value.close();
+      return count;
+    }
+  };
+  // Each mebibyte is scanned, and looked at.
+  expect(stepsOf(json)).toBeGreaterThan(2 * 8);
+});
+
 it.each<[string, unknown]>([
   ['names, ids and arguments', { name: said, tool_use_id: said, arguments: said, [said]: 1 }],
   ['addresses', { url: `https://a.example/${said}` }],

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { backslash, largeBytes } from '@gatehouse/kit/json-bytes';
+import { backslash, escapeBytes, largeBytes } from '@gatehouse/kit/json-bytes';
 import { JsonScan } from '@gatehouse/kit/json-scan';
 import type { Steps } from '@gatehouse/kit/steps';
 import { Pieces } from './pieces.ts';
@@ -8,6 +8,8 @@ import { Pieces } from './pieces.ts';
 const longBytes = 1024;
 /** So much of the beginning stays, by which addresses, marks and types of files are known. */
 const headBytes = 512;
+/** The longest character: a surrogate pair of two escapes. */
+const longestChar = 12;
 /** A piece that is scanned in 5 ms. */
 const pieceBytes = 1024 * 1024;
 
@@ -18,7 +20,6 @@ const addressNames = /ur[il]$/i;
 
 const sign = 'u0000';
 const tilde = 0x7e;
-const letterU = 0x75;
 
 /** The documents under way, by what their marks have in common. */
 const underWay = new Map<string, CutTexts>();
@@ -113,12 +114,12 @@ export class CutTexts {
     for (const { from, until } of scan.longTexts) {
       kept.push(...reader.until(from));
       const name = nameBefore(kept);
-      const begin = Buffer.concat(reader.until(from + 1 + headBytes));
+      const begin = Buffer.concat(reader.until(from + 1 + headBytes + longestChar));
       const end = headEnd(begin);
       const rest = [begin.subarray(end), ...reader.until(until)];
       kept.push(begin.subarray(0, end));
-      if (name === null || !isCuttable(name, [begin, ...rest.slice(1)])) kept.push(...rest);
-      else kept.push(this.#markOf(rest));
+      const isCut = name !== null && (yield* isCuttable(name, [begin, ...rest.slice(1)]));
+      kept.push(...(isCut ? [this.#markOf(rest)] : rest));
       yield;
     }
     this.#short = Buffer.concat([...kept, ...reader.until(json.length)]);
@@ -168,35 +169,36 @@ function nameBefore(parts: readonly Buffer[]): string | null {
   return /"([^"\\]{1,80})"\s*:\s*$/.exec(end)?.[1] ?? null;
 }
 
-function isCuttable(name: string, text: readonly Buffer[]): boolean {
-  if (wholeNames.test(name) || isBlank(text)) return false;
+function* isCuttable(name: string, text: readonly Buffer[]): Steps<boolean> {
+  if (wholeNames.test(name) || (yield* isBlank(text))) return false;
   return !addressNames.test(name) || text[0]?.toString('latin1', 1, 6).toLowerCase() === 'data:';
 }
 
 /** Whether a text has only what counts as nothing. */
-function isBlank(text: readonly Buffer[]): boolean {
+function* isBlank(text: readonly Buffer[]): Steps<boolean> {
   let isEscaped = false;
   for (const [index, part] of text.entries())
     for (let at = index === 0 ? 1 : 0; at < part.length; at += 1) {
       const byte = part[at] ?? 0;
       if (isEscaped ? !blankEscapes.has(byte) : byte !== 0x20 && byte !== backslash) return false;
       isEscaped = !isEscaped && byte === backslash;
+      if (at % pieceBytes === 0) yield;
     }
   return true;
 }
 
 const blankEscapes = new Set(Buffer.from('nrt'));
 
-/** The end of the last whole character in the first bytes of a text, with its quote. */
+/** The end of the last whole character in the first bytes of a text, with its quote. `begin` has the next character as well. */
 function headEnd(begin: Buffer): number {
   let end = 1;
-  for (let next = 1; next <= begin.length; next += charBytes(begin, next)) end = next;
+  for (let next = 1; next <= 1 + headBytes; next += charBytes(begin, next)) end = next;
   return end;
 }
 
 function charBytes(json: Buffer, at: number): number {
   const byte = json[at] ?? 0;
-  if (byte === backslash) return json[at + 1] === letterU ? 6 : 2;
+  if (byte === backslash) return escapeBytes(json, at);
   if (byte < 0xc0) return 1;
   return byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
 }
