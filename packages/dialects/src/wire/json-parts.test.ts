@@ -27,6 +27,17 @@ it('finds the members of an object and the elements of an array, as a parser doe
   );
 });
 
+it('counts the bytes of a name, and no white space around it', async () => {
+  const [gap, long] = [' \n'.repeat(300), 'n'.repeat(300)];
+  const json = Buffer.from(`{${gap}"a"${gap}:${gap}1${gap},"b" 2:3,${gap}"${long}":4,${gap}"c":5}`);
+  const members = await memberRanges(json, wholeOf(json), null);
+  const found = [...(members ?? [])].map(([name, range]) => [name, valueIn(json, range)] as const);
+  expect(found).toEqual([
+    ['a', 1],
+    ['c', 5],
+  ]);
+});
+
 it.each(['', ' ', '"a"', '1', '{', '{"a":1', '{"a":"', '{"a":1}}', '{"a":1}{}', '[1] 2', ']', '{"a":[}'])(
   'finds nothing in %j',
   async (text) => {

@@ -69,9 +69,9 @@ export async function memberRanges(
   const scan = await scanned(json, { from, until }, tenantId);
   if (scan === null || json[scan.start] !== openBrace) return null;
   const members = new Map<string, Range>();
-  for (const { from, until, colonAt } of scan.parts) {
-    if (colonAt < 0 || colonAt - from > maxNameBytes) continue;
-    const name = parsed(json.subarray(from, colonAt));
+  for (const { from, until, nameUntil, colonAt } of scan.parts) {
+    if (colonAt < 0 || nameUntil - from > maxNameBytes) continue;
+    const name = parsed(json.subarray(from, nameUntil));
     if (typeof name === 'string') members.set(name, { from: colonAt + 1, until });
   }
   return members;
@@ -105,7 +105,10 @@ export async function elementRanges(
   return scan === null || json[scan.start] !== openBracket ? null : scan.parts;
 }
 
+/** Begins behind the white space before it. */
 interface Part extends Range {
+  /** The end of a member's name, before the white space behind it. */
+  nameUntil: number;
   colonAt: number;
 }
 
@@ -133,6 +136,7 @@ class PartScan {
   #inText = false;
   #isEscaped = false;
   #from = 0;
+  #nameUntil = 0;
   #colonAt = -1;
   #isEmpty = true;
   #isBroken = false;
@@ -149,15 +153,22 @@ class PartScan {
   add(json: Buffer, from: number, until: number): void {
     for (let at = from; at < until; at += 1) {
       const byte = json[at] ?? 0;
-      if (this.#inText) this.#addInText(byte);
+      if (this.#inText) this.#addInText(byte, at);
       else if (byte > 0x20) this.#addBare(byte, at);
     }
   }
 
-  #addInText(byte: number): void {
+  #addInText(byte: number, at: number): void {
     if (this.#isEscaped) this.#isEscaped = false;
     else if (byte === backslash) this.#isEscaped = true;
-    else if (byte === quote) this.#inText = false;
+    else if (byte === quote) {
+      this.#inText = false;
+      this.#noteName(at);
+    }
+  }
+
+  #noteName(at: number): void {
+    if (this.#depth === 1 && this.#colonAt < 0) this.#nameUntil = at + 1;
   }
 
   #addBare(byte: number, at: number): void {
@@ -178,8 +189,10 @@ class PartScan {
         if (!this.#isEmpty) this.#endPart(at);
       } else if (byte === comma) this.#endPart(at);
       else {
+        if (this.#isEmpty) this.#from = at;
         this.#isEmpty = false;
         if (byte === colon && this.#colonAt < 0) this.#colonAt = at;
+        else this.#noteName(at);
       }
     }
     if (byte === quote) this.#inText = true;
@@ -188,7 +201,8 @@ class PartScan {
   }
 
   #endPart(until: number): void {
-    if (this.parts.length < this.#max) this.parts.push({ from: this.#from, until, colonAt: this.#colonAt });
+    if (this.parts.length < this.#max)
+      this.parts.push({ from: this.#from, until, nameUntil: this.#nameUntil, colonAt: this.#colonAt });
     this.#from = until + 1;
     this.#colonAt = -1;
     this.#isEmpty = true;

@@ -6,6 +6,7 @@ import type { Rewrite } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import {
   elementRanges,
+  maxMemberBytes,
   memberRanges,
   parsedPart,
   smallMembers,
@@ -129,22 +130,30 @@ export class MessageRequests {
 
   /** None for a request without a model, which is refused when it is read. */
   async #seals(bytes: Buffer): Promise<Pick<Rewrite, 'keepsSeal'>> {
-    const { targetFor, sealsFor } = this.#options;
-    if (this.#sum !== null) return sealsFor(bytes, this.#sum.target);
+    this.#sum ??= await this.#firstSum(bytes);
+    return this.#sum === null ? {} : this.#options.sealsFor(bytes, this.#sum.target);
+  }
+
+  /** A sum for the model of the first request, whose deployment is drawn once for all. */
+  async #firstSum(bytes: Buffer): Promise<RequestSum | null> {
+    const { targetFor, headers } = this.#options;
     const tenantId = this.#tenantId;
     const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
     const { model } = await smallMembers(bytes, members, { names: ['model'], tenantId });
-    return typeof model === 'string' ? sealsFor(bytes, targetFor(model)) : {};
+    if (typeof model !== 'string') return null;
+    return new RequestSum(targetFor(model), { model, url: messagesUrl, headers });
   }
 
   async #written(bytes: Buffer, seals: Pick<Rewrite, 'keepsSeal'>): Promise<Pieces> {
     const tenantId = this.#tenantId;
-    const { targetFor, headers } = this.#options;
     const parsed = await parseBody(bytes, tenantId);
     const { request, target } = await readPart(bytes, tenantId, () => {
       const asked = dialects.messages.readRequest(messagesKind.operation, bytes, parsed);
-      const sum = { model: asked.model, url: messagesUrl, headers };
-      this.#sum ??= new RequestSum(targetFor(asked.model), sum);
+      // A model that was found only now has no seals looked up.
+      if (this.#sum === null)
+        throw new AppError('invalid_value', `model takes more than ${maxMemberBytes} bytes.`, {
+          param: 'model',
+        });
       this.#sum.add(asked, messagesUrl, isFields(parsed) ? parsed : {});
       return { request: asked, target: this.#sum.target };
     });
