@@ -104,7 +104,49 @@ const asked = { role: 'user', content: `${filler} as JSON, please` };
 const encoded = Buffer.from(filler).toString('base64');
 const image = { type: 'input_image', image_url: `data:image/png;base64,${base64}` };
 
+const argumentsJson = JSON.stringify({ q: filler });
+const call = (id: string, args: object): object => ({ id, type: 'function', name: 'search', ...args });
+
 it.each<[string, keyof typeof clients, (typeof pairs)[number][1], object]>([
+  ...[argumentsJson, ` \n${argumentsJson}`, JSON.stringify(argumentsJson), filler].flatMap((text) =>
+    (['messages', 'gemini', 'converse'] as const).map((to): [string, 'chat', typeof to, object] => [
+      'arguments without a function around them',
+      ...(['chat', to] as const),
+      {
+        messages: [
+          asked,
+          {
+            role: 'assistant',
+            tool_calls: [call('a', { parameters: text }), call('b', { input: text })],
+          },
+          ...['a', 'b'].map((id) => ({ role: 'tool', tool_call_id: id, content: 'found' })),
+        ],
+      },
+    ]),
+  ),
+  [
+    'input that is JSON in a text',
+    ...(['messages', 'gemini'] as const),
+    {
+      max_tokens: 9,
+      messages: [
+        asked,
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'search', input: argumentsJson }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'found' }] },
+      ],
+    },
+  ],
+  [
+    'args that are JSON in a text',
+    ...(['gemini', 'messages'] as const),
+    {
+      contents: [
+        { role: 'user', parts: [{ text: filler }] },
+        { role: 'model', parts: [{ functionCall: { name: 'search', args: argumentsJson } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'search', response: { a: 'b' } } }] },
+      ],
+    },
+  ],
   [
     'a text file',
     ...(['chat', 'messages'] as const),

@@ -15,6 +15,10 @@ const pieceBytes = 1024 * 1024;
 
 /** Members that are looked into or compared as a whole. */
 const wholeNames = /(?:id|name|namespace|type|role|model|arguments|definition|signature|encrypted_content)$/i;
+/** Arguments of calls, which some clients write as JSON in a text, and may be plain texts elsewhere. */
+const argumentNames = new Set(['parameters', 'input', 'args']);
+/** The beginning of JSON in a text, or white space alone. */
+const jsonStart = /^\s*(?:["[{]|$)/;
 /** Addresses, which are cut only if they hold data. */
 const addressNames = /ur[il]$/i;
 
@@ -116,9 +120,11 @@ export class CutTexts {
       const name = nameBefore(kept);
       const begin = Buffer.concat(reader.until(from + 1 + headBytes + longestChar));
       const end = headEnd(begin);
+      const head = begin.subarray(0, end);
       const rest = [begin.subarray(end), ...reader.until(until)];
-      kept.push(begin.subarray(0, end));
-      const isCut = name !== null && (yield* isCuttable(name, [begin, ...rest.slice(1)]));
+      kept.push(head);
+      const isCut =
+        name !== null && !isArguments(name, head) && (yield* isCuttable(name, [begin, ...rest.slice(1)]));
       kept.push(...(isCut ? [this.#markOf(rest)] : rest));
       yield;
     }
@@ -172,6 +178,11 @@ function nameBefore(parts: readonly Buffer[]): string | null {
 function* isCuttable(name: string, text: readonly Buffer[]): Steps<boolean> {
   if (wholeNames.test(name) || (yield* isBlank(text))) return false;
   return !addressNames.test(name) || text[0]?.toString('latin1', 1, 6).toLowerCase() === 'data:';
+}
+
+/** Whether a text may be the arguments of a call, by its beginning with its quote. */
+function isArguments(name: string, head: Buffer): boolean {
+  return argumentNames.has(name) && jsonStart.test(JSON.parse(`${head.toString()}"`) as string);
 }
 
 /** Whether a text has only what counts as nothing. */
