@@ -152,6 +152,15 @@ describe('a count for a model of another API', () => {
     expect(provider.received[0]?.headers).not.toHaveProperty('anthropic-beta');
   });
 
+  it('of a body with a byte order mark is that of one without', async () => {
+    provider.answer(whole(providers.gemini.answer));
+    const { path, body, answer } = clients.messages;
+    const text = `\ufeff${JSON.stringify({ model: 'gemini', ...body })}`;
+    const response = await harness.post(path(), text, { headers: { 'x-gatehouse-dialect': 'messages' } });
+    expect([response.status, await response.json()]).toEqual([200, answer(42)]);
+    expect(JSON.parse(provider.received[0]?.body.toString() ?? '')).toEqual(providers.gemini.body);
+  });
+
   it('has nothing of a request that counts refuse', async () => {
     provider.answer(whole(providers.converse.answer), whole(providers.messages.answer));
     const thinking = { type: 'enabled', budget_tokens: 2_000 };

@@ -284,6 +284,15 @@ describe('every pair of APIs', () => {
     expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Four.')]);
     expect(await harness.endedRun(response.headers.get('x-run-id'))).toMatchObject({ ...metered, dialect });
   });
+
+  it.each(['gpt', 'claude'])('a body with a byte order mark reaches %s without it', async (model) => {
+    provider.answer(whole(answers[model]));
+    const [path, body] = asked['chat']?.(model) ?? ['', {}];
+    const text = `\ufeff${JSON.stringify(body)}`;
+    const response = await harness.post(path, text, { headers: { 'x-gatehouse-dialect': 'chat' } });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Four.')]);
+    expect(sent()).toMatchObject([{ model }]);
+  });
 });
 
 describe('a thought that was translated', () => {

@@ -26,7 +26,7 @@ function couldGoOn(start: string): boolean {
   return fieldNames.some((name) => name.startsWith(start));
 }
 
-/** Without the byte order mark that some servers begin with. */
+/** Without the byte order mark that some servers and clients begin with. */
 export function withoutMark(bytes: Buffer): Buffer {
   const isMarked = bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return isMarked ? bytes.subarray(byteOrderMark.length) : bytes;

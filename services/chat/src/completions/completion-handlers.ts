@@ -12,6 +12,7 @@ import { HttpSink } from './client-sink-http.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { CompletionRequest, Dialect, Operation, RequestInPath } from '@gatehouse/dialects/dialect';
 import { dialects, type ApiName } from '@gatehouse/dialects/dialects';
+import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import { requestActor, type ProvenActor } from '../shared/actor.ts';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import { continuedRequest, heldShare } from './continued-request-http.ts';
@@ -175,7 +176,7 @@ async function accept(dependencies: CompletionDependencies, arrival: Arrival): P
   const { tenantId } = tenantOf(call);
   const { dialect } = call;
   const share = openShare(dependencies.bodyBudget, tenantId, response);
-  const body = await readBody(incoming, call.route.bodyLimit, { share });
+  const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
   const signal = leaving(response);
   const { target: found, ...read } = await readAccepted(dependencies, arrival, { body, share, signal });
   const { request, text, ...others } = read;

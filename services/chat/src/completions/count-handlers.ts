@@ -10,6 +10,7 @@ import { FairQueue } from '@gatehouse/kit/fair-queue';
 import { addedTexts } from '../catalogue/target.ts';
 import type { CompletionRequest } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
+import { withoutMark } from '@gatehouse/dialects/wire/answer-kind';
 import type { KeptResponses } from '../kept-responses/kept-response-store.ts';
 import type { Limiter } from '../limits/limiter.ts';
 import { countAtProvider } from '../providers/count-call.ts';
@@ -122,7 +123,7 @@ async function readCounted(
   const principal = tenantOf(call);
   const { tenantId, userId } = principal;
   const share = openShare(dependencies.bodyBudget, tenantId, response);
-  const body = await readBody(incoming, call.route.bodyLimit, { share });
+  const body = withoutMark(await readBody(incoming, call.route.bodyLimit, { share }));
   const sessionId = sessionOf(incoming);
   const large = { tenantId, bytes: body.length, signal: leaving(response) };
   const actor = requestActor({ ...call, principal });
