@@ -18,7 +18,8 @@ export class PriceListSystemStore {
     await this.#pool.query(
       `insert into chat.price_lists as kept (source, list) values ($1, $2)
        on conflict (source) do update set list = excluded.list, kept_at = now() where kept.list <> excluded.list`,
-      [sourceOf(url), list],
+      // Replicas of 0.3.0 read what follows a first line.
+      [sourceOf(url), `\n${list}`],
     );
     await this.#pool.query(
       `delete from chat.price_lists where source <> $1 and ctid = any (array(
