@@ -275,26 +275,46 @@ describe('a revocation that fails', () => {
     await eventually(() => expect(tokens()).toHaveLength(3));
   });
 
-  it('is given up after a day, and at once beyond 10,000 of an issuer', async () => {
+  /** The store as another replica has it; `close` ends its connection. */
+  function storeOfReplica() {
     const log = createLogger('tenant', 'silent');
     const pool = createPool({ url: ground.tenants.database.url, role: 'tenant_system', max: 1, log });
-    const store = new TokenRevocationSystemStore(pool);
+    return { store: new TokenRevocationSystemStore(pool), close: () => pool.end() };
+  }
+
+  it('is tried again after its first attempt, also if that came after more than a day', async () => {
+    const sub = await loggedOutWhileAway();
+    await ground.tenants.rows(
+      `update tenant.token_revocations set created_at = now() - interval '25 hours' where sub = $1`,
+      [sub],
+    );
+    const { store, close } = storeOfReplica();
+    expect(await store.deleteOld(20_000)).toBe(0);
+    await close();
+    ground.issuers.main.away = false;
+    const tokens = revoked();
+    await retry(sub);
+    await eventually(async () => expect(await waitingOf(sub)).toEqual([]));
+    expect(tokens()).toEqual([expect.stringMatching(/^refresh-/)]);
+  });
+
+  it('is given up after the attempts of a day, and at once beyond 10,000 of an issuer', async () => {
+    const { store, close } = storeOfReplica();
     await ground.tenants.rows(
       `insert into tenant.token_revocations
          (id, issuer, login_id, iss, sub, refresh_token, next_at, created_at, attempts)
        select gen_random_uuid(), 'gone', gen_random_uuid(), 'i', 's' || n, '', now() + interval '1 hour',
-         now() - interval '25 hours', n % 2
+         now() - interval '25 hours', 14 + n % 2
        from generate_series(1, 9999) n`,
     );
     const one = { issuer: 'gone', loginId: newId(), iss: 'i', sub: 's', refreshToken: Buffer.alloc(1) };
     expect(await store.add(one)).toBe(true);
     expect(await store.add(one)).toBe(false);
-    // The others wait for a login of their person.
     expect(await store.deleteOld(20_000)).toBe(5_000);
     await ground.tenants.rows(`update tenant.token_revocations set created_at = now() - interval '32 days'`);
     expect(await store.deleteOld(20_000)).toBe(5_000);
     expect(await store.add(one)).toBe(true);
-    await pool.end();
+    await close();
   });
 });
 

@@ -2,10 +2,16 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRevocation } from './token-revocations.ts';
 
 /**
- * The most that wait for an issuer, the longest pause between two attempts, the end of attempts, and the days in which a
- * login of the person, or a program with a key of theirs, may keep the first attempt from being made.
+ * The most that wait for an issuer, the longest pause between two attempts, the attempts, which take a day, and the days
+ * in which a login of the person, or a program with a key of theirs, may keep them from being made.
  */
-export const waitingRevocations = { most: 10_000, pauseMinutes: 180, hours: 24, days: 31 } as const;
+export const waitingRevocations = {
+  most: 10_000,
+  pauseMinutes: 180,
+  attempts: 15,
+  hours: 24,
+  days: 31,
+} as const;
 
 /** Inserts a revocation for each row of `logins`, as far as its issuer has places. It is due at once. */
 export function insertRevocations(logins: string): string {
@@ -59,14 +65,17 @@ export class TokenRevocationSystemStore {
     await this.#pool.query('delete from tenant.token_revocations where id = $1', [id]);
   }
 
-  /** Gives up to `limit` of those up that were tried for a day, or not at all for a month; returns how many. */
+  /**
+   * Gives up to `limit` of those up that have had all attempts, or have waited for a month; returns how many. Attempts
+   * take a day, so an index by the time of rows finds both.
+   */
   async deleteOld(limit: number): Promise<number> {
     const { rowCount } = await this.#pool.query(
       `delete from tenant.token_revocations where id = any(array(
          select id from tenant.token_revocations where created_at < now() - make_interval(hours => $2)
-           and (attempts > 0 or created_at < now() - make_interval(days => $3))
+           and (attempts >= $4 or created_at < now() - make_interval(days => $3))
          limit $1 for update skip locked))`,
-      [limit, waitingRevocations.hours, waitingRevocations.days],
+      [limit, waitingRevocations.hours, waitingRevocations.days, waitingRevocations.attempts],
     );
     return rowCount ?? 0;
   }
