@@ -42,6 +42,36 @@ describe('a browser in which a person has logged in before', () => {
     await Promise.all(answers);
   });
 
+  it('logs in with its network while others who have its mark take all places of its person', async () => {
+    const { main } = ground.issuers;
+    const known = new IssuerBrowser(ground.tenants, '203.0.113.55');
+    expect((await ground.logIn({ sub: 'max' }, { browser: known })).answer.status).toBe(303);
+    await known.visit('/logout', { method: 'POST' });
+    const begun = await known.visit('/login/oidc/main');
+    // Ten take the places of the person, and four those of their network.
+    const thieves = await Promise.all(
+      Array.from({ length: 14 }, async () => {
+        const browser = new IssuerBrowser(ground.tenants, '198.51.100.9');
+        const mark = known.cookies.get('__Host-gatehouse-browser') ?? '';
+        browser.cookies.set('__Host-gatehouse-browser', mark);
+        return { browser, page: await browser.visit('/login/oidc/main') };
+      }),
+    );
+    const held = Promise.withResolvers<undefined>();
+    const before = main.calls.length;
+    main.held = held.promise;
+    main.claims = { sub: 'max' };
+    const answers = thieves.map(({ browser, page }) =>
+      browser.visit(ground.answerTo(page, { fields: { code: 'wrong' } })),
+    );
+    await eventually(() => expect(main.calls).toHaveLength(before + 6));
+    const logsIn = known.visit(ground.answerTo(begun));
+    await eventually(() => expect(main.calls).toHaveLength(before + 7));
+    held.resolve(undefined);
+    expect((await logsIn).status).toBe(303);
+    expect((await Promise.all(answers)).map(({ status }) => status)).not.toContain(429);
+  });
+
   it('is not one whose mark was sealed elsewhere, and the mark opens no session', async () => {
     const { browser } = await ground.logIn({ sub: 'lea' });
     const mark = browser.cookies.get('__Host-gatehouse-browser') ?? '';

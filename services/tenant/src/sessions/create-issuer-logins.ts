@@ -53,12 +53,15 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 /**
  * Answers of issuers that browsers bring back, of one network and of all, for each issuer: one that is slow holds up no
  * other. A flood of one network waits behind itself; what is refused has used no state up, so that the browser may load
- * the page again. Browsers in which a person has logged in before wait apart, by person.
+ * the page again. Browsers in which a person has logged in before wait apart, by person, as long as there is room.
  */
 const finishing = {
   ofNetworks: { perKey: 4, slots: 64, maxWaiting: 64, maxWaitingOfAll: 4_096 },
   ofPeople: { perKey: 2, slots: 64, maxWaiting: 8, maxWaitingOfAll: 4_096 },
 };
+
+/** Too many logins of a person wait: others may send a cookie that was stolen from a browser of the person. */
+class PersonHasNoPlace extends Error {}
 
 /** Sessions of people who log in at OpenID Connect issuers. */
 export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
@@ -132,16 +135,27 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   };
 }
 
-/** Turns at each issuer, of networks and of people whose browsers are known. */
+/** Turns at each issuer, of networks and of people whose browsers are known; more of a person take those of networks. */
 function turnsOf(issuers: readonly string[]): IssuerLoginDependencies['inTurn'] {
   const { ofNetworks, ofPeople } = finishing;
+  const tooMany = (): Error => new PersonHasNoPlace();
   const queues = new Map(
-    issuers.map((name) => [name, { networks: new FairQueue(ofNetworks), people: new FairQueue(ofPeople) }]),
+    issuers.map((name) => [
+      name,
+      { networks: new FairQueue(ofNetworks), people: new FairQueue({ ...ofPeople, tooMany }) },
+    ]),
   );
-  return (issuer, { network, person }, work) => {
+  return async (issuer, { network, person }, work) => {
     const of = queues.get(issuer);
     if (of === undefined) throw new Error(`there is no issuer ${issuer}`);
-    return person === null ? of.networks.run(network, work) : of.people.run(person, work);
+    if (person !== null) {
+      try {
+        return await of.people.run(person, work);
+      } catch (error) {
+        if (!(error instanceof PersonHasNoPlace)) throw error;
+      }
+    }
+    return of.networks.run(network, work);
   };
 }
 

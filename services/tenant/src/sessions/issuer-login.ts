@@ -68,7 +68,7 @@ export class IssuerLogins {
   /**
    * Finishes a login that this browser began, once. `query` is the answer of the issuer, `knownPerson` the hash of the
    * person who has logged in with this browser before. Throws {@link IssuerError} while the issuer is away,
-   * `rate_limit_exceeded` if too many logins of the person, or of the network, wait, and the errors of
+   * `rate_limit_exceeded` if too many logins of the network wait, and of a known person, and the errors of
    * {@link IssuerLoginDependencies.openSession}.
    */
   async finish(
