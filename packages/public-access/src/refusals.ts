@@ -37,6 +37,11 @@ export interface RefusalsOptions {
 const perMinute = 60;
 const deletion = { everyMs: 60_000, batch: 1_000 };
 const maxSenders = 10_000;
+/** The errors beyond the limit of kinds whose requests are genuine. */
+const messages: Partial<Record<RefusalKind, string>> = {
+  early_poll: 'Too many polls came too early.',
+  program_decision: 'Too many decisions were made with this key.',
+};
 
 /**
  * Limits requests that are not genuine, per kind, address and minute and over all replicas. Count a request after its
@@ -81,19 +86,18 @@ export class Refusals {
   async count(kind: RefusalKind, sender: string | null): Promise<void> {
     const key = `${kind} ${networkOf(sender ?? '')}`;
     const until = this.#over.get(key) ?? 0;
-    if (until > monotonicMs()) throw tooMany(until - monotonicMs());
+    if (until > monotonicMs()) throw tooMany(kind, until - monotonicMs());
     this.#over.delete(key);
     const { requests, endsInMs } = await this.#counting.get(key);
     if (requests <= perMinute) return;
     const [oldest] = this.#over.keys();
     if (this.#over.size >= maxSenders && oldest !== undefined) this.#over.delete(oldest);
     this.#over.set(key, monotonicMs() + endsInMs);
-    throw tooMany(endsInMs);
+    throw tooMany(kind, endsInMs);
   }
 }
 
-function tooMany(retryAfterMs: number): AppError {
-  return new AppError('rate_limit_exceeded', 'Too many requests of this sender were not genuine.', {
-    headers: retryAfterHeaders(retryAfterMs),
-  });
+function tooMany(kind: RefusalKind, retryAfterMs: number): AppError {
+  const message = messages[kind] ?? 'Too many requests of this sender were not genuine.';
+  return new AppError('rate_limit_exceeded', message, { headers: retryAfterHeaders(retryAfterMs) });
 }
