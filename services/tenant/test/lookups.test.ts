@@ -18,9 +18,7 @@ it('keys and sessions are found while all connections for lists of owners are bu
   await service.rows('begin');
   await service.rows('lock table tenant.audit_log in access exclusive mode');
   const waiting = Array.from({ length: 4 }, () => service.call('GET', '/internal/v1/owner/audit-log'));
-  await eventually(async () => {
-    expect((await service.rows('select from pg_locks where not granted')).length).toBeGreaterThanOrEqual(2);
-  });
+  await eventually(async () => expect(await service.waiting()).toBeGreaterThanOrEqual(2));
   expect((await service.authenticate(adminKey)).result?.$case).toBe('key');
   expect(
     await edge.call('authenticateSession', { tokenSha256: Buffer.alloc(32) }, { deadlineMs: 2_000 }),
@@ -34,14 +32,12 @@ it('settings of many tenants are read by one statement at a time, own keys for p
   await service.rows('begin');
   await service.rows('lock table tenant.provider_keys in access exclusive mode');
   const first = service.settings(tenants[0]?.id ?? '');
-  const waiting = async (): Promise<number> =>
-    (await service.rows('select from pg_locks where not granted')).length;
-  await eventually(async () => expect(await waiting()).toBe(1));
+  await eventually(async () => expect(await service.waiting()).toBe(1));
   const all = Array.from({ length: 100 }, (_, n) => service.settings(tenants[n % 2]?.id ?? ''));
   const unknown = expect(service.settings(newId())).rejects.toMatchObject({ code: 'not_found' });
   // Long enough for statements of their own to begin to wait.
   await sleep(500);
-  expect(await waiting()).toBe(1);
+  expect(await service.waiting()).toBe(1);
   await service.rows('rollback');
   await unknown;
   expect((await first).status).toBe('active');
@@ -52,9 +48,7 @@ it('owners list their sessions while all connections of logins are busy', async 
   await service.rows('begin');
   await service.rows('lock table tenant.login_tickets in access exclusive mode');
   const login = new Browser(service).browse('/login/link', { form: { ticket: 'a'.repeat(43) } });
-  await eventually(async () => {
-    expect(await service.rows('select from pg_locks where not granted')).toHaveLength(1);
-  });
+  await eventually(async () => expect(await service.waiting()).toBe(1));
   const listed = await service.call('GET', '/v1/me/sessions', { as: { role: 'owner', tenantId: null } });
   expect(listed.status).toBe(200);
   await service.rows('rollback');
@@ -66,9 +60,7 @@ it('requests that prove nothing, and other tenants, are served while keys of a t
   await service.rows('begin');
   await service.rows('select from tenant.api_keys where id = $1 for update', [own.person.id]);
   const renewals = Array.from({ length: 4 }, () => own.programs.renew(own.key));
-  await eventually(async () => {
-    expect((await service.rows('select from pg_locks where not granted')).length).toBeGreaterThanOrEqual(2);
-  });
+  await eventually(async () => expect(await service.waiting()).toBeGreaterThanOrEqual(2));
   const ticket = { form: { ticket: 'a'.repeat(43) } };
   expect((await new Browser(service).browse('/login/link', ticket)).status).toBe(410);
   expect((await others.programs.renew(others.key)).status).toBe(200);

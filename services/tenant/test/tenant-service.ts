@@ -130,6 +130,16 @@ export class TenantServiceUnderTest extends ServiceUnderTest<Peer<TenantServiceC
     return answer.body;
   }
 
+  /** Statements that wait for locks of this database, in the transaction of {@link rows} too. */
+  async waiting(): Promise<number> {
+    const waiting = await this.rows(
+      `select from pg_locks as waiting where not granted and exists (
+         select from pg_locks as lock join pg_database on pg_database.oid = lock.database
+         where lock.pid = waiting.pid and datname = current_database())`,
+    );
+    return waiting.length;
+  }
+
   async authenticate(keyText: string): Promise<AuthenticateResponse> {
     const parsed = parseKeyText(keyText);
     if (parsed === null) throw new Error(`not a key's text: ${keyText}`);
