@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { expect, it } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { parsedByTexts, type JsonReader } from './json-long-texts.ts';
 import { scanPieces } from './json-scan.ts';
@@ -123,4 +123,20 @@ it('reads halves of surrogate pairs at any places in small parts', () => {
 
 it('cuts bytes that are no UTF-8', () => {
   expectSmallParts(Buffer.concat([Buffer.from('["'), Buffer.alloc(100_000, 0x80), Buffer.from('"]')]));
+});
+
+it('looks for escapes in a text alone, however much follows it', () => {
+  const json = Buffer.from(JSON.stringify(Array.from({ length: 400 }, () => 'x'.repeat(5_000))));
+  const scan = [...scanPieces(json)].at(-1);
+  let searched = 0;
+  function search(this: Buffer, byte: number, from: number): number {
+    const at = Uint8Array.prototype.indexOf.call(this, byte, from);
+    searched += (at < 0 ? this.length : at) - from;
+    return at;
+  }
+  const spy = jest.spyOn(Buffer.prototype, 'indexOf').mockImplementation(search as never);
+  atOnce(parsedByTexts(json, scan?.longTexts ?? [], reader));
+  spy.mockRestore();
+  expect(searched).toBeGreaterThan(json.length / 2);
+  expect(searched).toBeLessThan(4 * json.length);
 });

@@ -78,11 +78,12 @@ function* textPieces(json: Buffer, { from, until }: TextPlace, reader: JsonReade
 
 /** The ends of a text's parts, each between two characters. */
 function* partEnds(json: Buffer, { from, until }: TextPlace): Generator<number, void> {
+  const text = json.subarray(0, until);
   let slash = from;
   for (let at = from + 1; at < until;) {
     const least = Math.min(until, at + partBytes);
     while (at < least) {
-      if (slash < at) slash = indexOrEnd(json, backslash, at);
+      if (slash < at) slash = indexOrEnd(text, backslash, at);
       at = slash < least ? slash + escapeBytes(json, slash) : least;
     }
     // Bytes that are no UTF-8 may be inside without an end.
