@@ -29,6 +29,11 @@ const runsQuery = `
     (select count(*)::int from json_array_elements(r.spans) s where s ->> 'status' <> 'not_sent') as calls
   from analytics.traces r where r.session_id is not null and ($1::uuid is null or r.tenant_id = $1)`;
 
+/** Runs that should have been added to the sums: that is done once a minute. */
+const lateQuery = `
+  select count(*)::int as late from analytics.traces
+  where fold > (select folded_to from analytics.folds) and changed_at < now() - interval '3 minutes'`;
+
 /** Tenants whose sums are not those of their runs that were added up. */
 const sumsQuery = `
   select coalesce(runs.tenant_id, sums.tenant_id) as tenant_id, runs.requests as runs, sums.requests as counted
@@ -63,6 +68,9 @@ export async function auditRuns(chaos: Records, tenantId: string | null = null):
     complaints.push(
       `tenant ${tenant} has ${runs ?? 0} runs of which ${counted ?? 0} are counted, or other tokens`,
     );
+  const [unfolded] = await chaos.rows<{ late: number }>(lateQuery);
+  if (unfolded?.late !== 0)
+    complaints.push(`${unfolded?.late ?? NaN} runs are in no sums after three minutes`);
   const byStatus: Record<string, number> = {};
   for (const { status } of rows) byStatus[status] = (byStatus[status] ?? 0) + 1;
   return { requests: chaos.simulator.requests.length, runs: rows.length, byStatus, complaints };

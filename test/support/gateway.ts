@@ -40,7 +40,10 @@ export interface GatewayOptions {
   edges?: number;
   chats?: number;
   chat?: ChatOverrides;
-  /** How long chat and analytics wait for late events before the deletion of a user's data is completed. */
+  /**
+   * How long chat and analytics wait for late events before the deletion of a user's data is completed. Analytics then
+   * folds runs as often, since the deletion waits for that too.
+   */
   forgetSettleMs?: number;
   edge?: EdgeOverrides;
   analytics?: number;
@@ -238,7 +241,11 @@ export class TestGateway implements SomeGateway {
     );
     for (const [index, at] of analytics.entries()) {
       this.#add(`analytics-${index + 1}`, async () =>
-        createAnalyticsService(analyticsConfig(environment('analytics', at)), { ...forgetting, neighbours }),
+        createAnalyticsService(analyticsConfig(environment('analytics', at)), {
+          ...forgetting,
+          ...(forgetSettleMs !== undefined && { foldEveryMs: forgetSettleMs }),
+          neighbours,
+        }),
       );
     }
     this.#add('memory-1', async () =>

@@ -76,6 +76,11 @@ export function isStatementTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === statementTimeout;
 }
 
+/** Whether `lock_timeout` ended the statement. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '55P03';
+}
+
 /** The 503 for a statement that took too long. */
 export function queryTimedOut(cause: unknown): AppError {
   return new AppError(

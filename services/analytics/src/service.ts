@@ -21,6 +21,8 @@ export interface AnalyticsOverrides extends ShellOverrides {
   retentionTimes?: Partial<RetentionTimes>;
   /** How long a deletion of a user is not complete, since events may be written late. */
   forgetSettleMs?: number;
+  /** The time between two folds of runs into the roll-ups. */
+  foldEveryMs?: number;
 }
 
 /** The analytics service: stores events of runs, and answers with traces and usage. Opens nothing before `start`. */
@@ -53,9 +55,9 @@ export async function createService(
   const forgetting = createForgetting(shell, { system, settleMs: overrides.forgetSettleMs });
   const usage = createUsage(shell, { system, summaries, exports });
   const settling = createSettling(shell, { config, system });
+  createFolding(shell, { system, stored: () => ingest.stored, everyMs: overrides.foldEveryMs });
   const ingest = createIngest(shell, { config, system });
-  const folding = createFolding(shell, { system, stored: () => ingest.stored });
-  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling, folding]);
+  const { parts, ...served } = joined([traces, retention, forgetting, usage, settling]);
   return shell.createService({
     handler: shell.createApp(served),
     rpcs: [participant(forgetting)],

@@ -268,7 +268,7 @@ describe('an exact end after an estimated one', () => {
     const running = makeStory(shared);
     const interrupted = makeStory(shared);
     const before = makeEnd({ ...shared, ended_at: new Date(interruptedAt).toISOString() });
-    await ingest.take([running.start, interrupted.estimated, received(before)]);
+    await fixture.count([running.start, interrupted.estimated, received(before)]);
     const forgetting = { pool: fixture.writing, settleMs: 200 };
     const deletion = { tenantId, userId: 'ada', requestedAt: new Date() };
     // The traces have the pseudonym, and the roll-ups the user.
@@ -285,7 +285,7 @@ describe('an exact end after an estimated one', () => {
   it('keeps its difference if it comes after the traces have the pseudonym and before the roll-ups do', async () => {
     const tenantId = newId();
     const story = makeStory({ tenant_id: tenantId, user_id: 'ada', api_key_id: null });
-    await ingest.take([story.start, story.estimated]);
+    await fixture.count([story.start, story.estimated]);
     const user = { tenantId, userId: 'ada' };
     const pseudonym = `forgotten-${newId()}`;
     await noteDeletion(fixture.writing, user, { requestedAtMs: Date.now(), pseudonym });

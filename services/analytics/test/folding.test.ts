@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sleep } from '@gatehouse/kit/clock';
 import { newId } from '@gatehouse/kit/ids';
 import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
@@ -6,7 +7,7 @@ import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
 import { addClosedFold, closeFold, foldRuns } from '../src/folding/fold-system-store.ts';
 import { Folding } from '../src/folding/folding-job.ts';
-import { beginPass, forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
+import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
 import { deleteTraces } from '../src/retention/retention-system-store.ts';
 import type { Summary, SummaryRequest } from '../src/usage/summary.ts';
@@ -43,6 +44,19 @@ async function foldedOf(tenantId: string): Promise<number> {
   );
   return rows[0]?.requests ?? NaN;
 }
+
+const folding = (stored: () => number): Folding =>
+  new Folding({
+    ...{ pool: fixture.writing, stored },
+    ...{ log: createLogger('test', 'silent'), registry: createRegistry('test') },
+  });
+
+const currentFold = async (): Promise<number> => {
+  const { rows } = await admin.query<{ fold: number }>(
+    'select current_fold::integer as fold from analytics.folds',
+  );
+  return rows[0]?.fold ?? NaN;
+};
 
 const endsOf = (tenantId: string, count: number) =>
   Array.from({ length: count }, (_, index) =>
@@ -110,7 +124,7 @@ describe('a fold', () => {
     await fixture.ingest.take(endsOf(tenantId, 9));
     await closeFold(fixture.writing);
     // All sums are written when it comes to this lock.
-    await admin.query('begin; lock table analytics.folds in row share mode');
+    await admin.query('begin; lock table analytics.folds in share mode');
     const cut = expect(addClosedFold(fixture.writing)).rejects.toThrow();
     const [pid] = await waiting('analytics.folds');
     await admin.query('select pg_terminate_backend($1)', [pid]);
@@ -167,6 +181,37 @@ describe('a fold', () => {
     expect(await foldedOf(tenantId)).toBe(1);
   });
 
+  it('that waits for a slow statement lets others pass after a while, and is closed later', async () => {
+    const tenantId = newId();
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    await admin.query('begin; select current_fold from analytics.folds for key share');
+    expect(await closeFold(fixture.writing, { lockMs: 100 })).toBe(false);
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    await admin.query('commit');
+    expect(await closeFold(fixture.writing)).toBe(true);
+    await addClosedFold(fixture.writing);
+    expect(await foldedOf(tenantId)).toBe(2);
+  });
+
+  it('is added while a statement stores runs of the next one', async () => {
+    const start = makeStart({ user_id: 'ada' });
+    await fixture.ingest.take([received(start), ...endsOf(start.tenant_id, 1)]);
+    await closeFold(fixture.writing);
+    await admin.query('begin');
+    await admin.query('select from analytics.traces where id = $1 for update', [start.run_id]);
+    const stored = fixture.ingest.take([received(makeEnd(start))]);
+    await eventually(async () => {
+      const { rowCount } = await admin.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(rowCount).toBe(1);
+    });
+    await addClosedFold(fixture.writing);
+    await admin.query('commit');
+    await stored;
+    expect(await foldedOf(start.tenant_id)).toBe(1);
+  });
+
   it('comes before the deletion of its traces', async () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 5));
@@ -183,11 +228,18 @@ describe('a fold', () => {
   it('comes before a deletion replaces its user, who stays one user in every figure', async () => {
     const tenant_id = newId();
     const ends = Array.from({ length: 3 }, () => received(makeEnd({ tenant_id, user_id: 'ada' })));
-    await fixture.ingest.take(ends);
+    await fixture.count(ends.slice(0, 1));
+    await fixture.ingest.take(ends.slice(1));
     const user = { tenantId: tenant_id, userId: 'ada', requestedAt: new Date() };
-    await eventually(async () =>
-      expect((await forget(user, { pool: fixture.writing, settleMs: 0 })).completed).toBe(true),
-    );
+    const pass = () => forget(user, { pool: fixture.writing, settleMs: 0 });
+    expect(await pass()).toEqual({ traces: 1, completed: false });
+    // The deletion adds no fold by itself.
+    expect(await pass()).toEqual({ traces: 0, completed: false });
+    expect(await foldedOf(tenant_id)).toBe(1);
+    expect((await summarize(tenant_id)).totals).toMatchObject({ requests: 3, uniqueUsers: 1 });
+    await foldRuns(fixture.writing);
+    expect((await pass()).traces).toBe(2);
+    await eventually(async () => expect((await pass()).completed).toBe(true));
     const { totals, groups } = await summarize(tenant_id, { groupBy: ['user'] });
     expect(groups).toEqual([
       { ...totals, key: { user: expect.stringMatching(/^forgotten-/) }, unpricedModels: [] },
@@ -196,13 +248,44 @@ describe('a fold', () => {
     expect((await summarize(tenant_id)).totals).toEqual(totals);
   });
 
+  it('counts the user of a run that ends while their data are deleted', async () => {
+    const user = { tenantId: newId(), userId: 'ada' };
+    const start = makeStart({ tenant_id: user.tenantId, user_id: 'ada' });
+    await fixture.ingest.take([received(start)]);
+    const deletion = { requestedAtMs: Date.now(), pseudonym: `forgotten-${newId()}` };
+    await noteDeletion(fixture.writing, user, deletion);
+    expect(await forgetTraces(fixture.writing, user, 0)).toEqual({ changed: 1, more: false });
+    await fixture.count([received(makeEnd(start))]);
+    expect((await summarize(user.tenantId)).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
+    await eventually(async () => expect((await forgetUsage(fixture.writing, user)).done).toBe(true));
+    expect((await summarize(user.tenantId)).totals).toMatchObject({ requests: 1, uniqueUsers: 1 });
+  });
+
+  it('of a run that changes while a deletion reads it keeps the user until it is added', async () => {
+    await eventually(async () => {
+      const user = { tenantId: newId(), userId: 'ada' };
+      await fixture.count([received(makeEnd({ tenant_id: user.tenantId, user_id: 'ada' }))]);
+      await noteDeletion(fixture.writing, user, { requestedAtMs: Date.now(), pseudonym: newId() });
+      // As the statement does that stores an end.
+      await admin.query('begin');
+      await admin.query(
+        `update analytics.traces set fold = (select current_fold from analytics.folds) where tenant_id = $1`,
+        [user.tenantId],
+      );
+      const [batch] = await Promise.all([
+        forgetTraces(fixture.writing, user, 0),
+        sleep(100).then(() => admin.query('commit')),
+      ]);
+      expect(batch).toEqual({ changed: 0, more: false });
+    });
+  });
+
   it('has a user who comes back while a deletion ends', async () => {
     const user = { tenantId: newId(), userId: 'ada' };
     const of = { tenant_id: user.tenantId, user_id: 'ada' };
     await fixture.count([received(makeEnd(of))]);
     const deletion = { requestedAtMs: Date.now(), pseudonym: `forgotten-${newId()}` };
     await noteDeletion(fixture.writing, user, deletion);
-    expect(await beginPass(fixture.writing, user)).toBe(true);
     await forgetTraces(fixture.writing, user, 0);
     const started_at = new Date(Date.now() + 5_000).toISOString();
     await fixture.ingest.take([received(makeEnd({ ...of, started_at }))]);
@@ -217,21 +300,53 @@ describe('a fold', () => {
     const tenantId = newId();
     await fixture.count(endsOf(newId(), 1));
     await fixture.ingest.take(endsOf(tenantId, 1));
-    expect(await foldRuns(fixture.writing, 60_000)).toBe(0);
+    const close = async (): Promise<number | 'busy' | null> => {
+      await closeFold(fixture.writing, { leastMs: 60_000 });
+      return addClosedFold(fixture.writing);
+    };
+    expect(await close()).toBeNull();
     await admin.query(`update analytics.folds set closed_at = closed_at - interval '1 minute'`);
-    expect(await foldRuns(fixture.writing, 60_000)).toBe(1);
+    expect(await close()).toBe(1);
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    // The clock was set back.
+    await admin.query(`update analytics.folds set closed_at = closed_at + interval '1 day'`);
+    expect(await close()).toBe(1);
   });
 
   it('is made early when there are many runs', async () => {
     const tenantId = newId();
     await fixture.ingest.take(endsOf(tenantId, 2));
-    const folding = new Folding({
-      ...{ pool: fixture.writing, stored: () => 100_000 },
-      ...{ log: createLogger('test', 'silent'), registry: createRegistry('test') },
-    });
-    folding.start();
+    const job = folding(() => 100_000);
+    job.start();
     await eventually(async () => expect(await foldedOf(tenantId)).toBe(2), 20_000);
-    await folding.stop();
+    await job.stop();
+  });
+
+  it('is closed also while another one is added', async () => {
+    const tenantId = newId();
+    let stored = 100_000;
+    const job = folding(() => stored);
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    const first = await currentFold();
+    await admin.query('begin; lock table analytics.usage_totals in share mode');
+    job.start();
+    await waiting('analytics.usage_totals');
+    expect(await currentFold()).toBe(first + 1);
+    await fixture.ingest.take(endsOf(tenantId, 1));
+    stored += 100_000;
+    await eventually(async () => expect(await currentFold()).toBe(first + 2), 20_000);
+    await admin.query('commit');
+    await eventually(async () => expect(await foldedOf(tenantId)).toBe(2), 20_000);
+    await job.stop();
+  });
+
+  it('has the last runs of a replica that stops', async () => {
+    const tenantId = newId();
+    const job = folding(() => 0);
+    job.start();
+    await fixture.ingest.take(endsOf(tenantId, 2));
+    await job.stop();
+    expect(await foldedOf(tenantId)).toBe(2);
   });
 });
 

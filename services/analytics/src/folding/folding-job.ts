@@ -3,37 +3,46 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import type { Logger } from '@gatehouse/kit/log';
 import { Counter, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
-import { foldRuns } from './fold-system-store.ts';
+import { addClosedFold, closeFold, foldRuns } from './fold-system-store.ts';
 
 export interface FoldingOptions {
   /** Acts as `analytics_system`. */
   pool: Pool;
   /** The events that this replica has stored since its start. */
   stored: () => number;
+  /** The longest time between folds while all is well; half of it at least. Default: a minute. */
+  everyMs?: number | undefined;
   log: Logger;
   registry: Registry;
 }
 
-const everyMs = 60_000;
-/** A fold that another replica began less than so long ago goes on. */
-const leastMs = 45_000;
+const defaultEveryMs = 60_000;
 /** A fold begins early after so many events: a summary reads the runs of its tenant in it one by one. */
 const mostEvents = 100_000;
 const checkMs = 1_000;
+const retryMs = 10_000;
+/** Events wait that long for a fold to close. Twice as long at each further attempt, so that it does close. */
+const shortestLockMs = 500;
 
 /**
  * Adds runs to the roll-ups once a minute, so that runs of the same key are one change of a row. Every replica runs it
- * without coordination: each fold is added once, in one transaction.
+ * without coordination: each fold is added once, in one transaction. Closes folds also while one is added, so that none
+ * becomes large.
  */
 export class Folding {
   readonly #options: FoldingOptions;
+  readonly #everyMs: number;
   readonly #runs: Counter;
-  readonly #loop = new BackgroundLoop(() => this.#round());
-  #dueAt = monotonicMs() + jittered(everyMs);
+  readonly #closing = new BackgroundLoop(() => this.#close());
+  readonly #adding = new BackgroundLoop(() => this.#add());
+  /** At once: a replica that never runs for long would close no fold. */
+  #dueAt = monotonicMs();
   #dueStored = mostEvents;
+  #lockMs = shortestLockMs;
 
   constructor(options: FoldingOptions) {
     this.#options = options;
+    this.#everyMs = options.everyMs ?? defaultEveryMs;
     this.#runs = new Counter({
       name: 'gatehouse_folded_runs_total',
       help: 'Runs added to the roll-ups of usage',
@@ -42,24 +51,53 @@ export class Folding {
   }
 
   start(): void {
-    this.#loop.start(checkMs);
+    this.#closing.start(checkMs);
+    this.#adding.start(checkMs);
   }
 
+  /** Adds the runs that are left, for replicas of 0.3.0, which don't add them. Call it when no more are stored. */
   async stop(): Promise<void> {
-    await this.#loop.stop();
+    await this.#closing.stop();
+    await this.#adding.stop();
+    try {
+      this.#runs.inc(await foldRuns(this.#options.pool));
+    } catch (error) {
+      this.#warn(error);
+    }
   }
 
-  async #round(): Promise<number> {
-    const { pool, stored, log } = this.#options;
-    const isEarly = stored() >= this.#dueStored;
+  async #close(): Promise<number> {
+    const stored = this.#options.stored();
+    const isEarly = stored >= this.#dueStored;
     if (monotonicMs() < this.#dueAt && !isEarly) return checkMs;
-    this.#dueAt = monotonicMs() + everyMs;
-    this.#dueStored = stored() + mostEvents;
+    // Another replica may have closed one.
+    const leastMs = isEarly ? 0 : this.#everyMs / 2;
     try {
-      this.#runs.inc(await foldRuns(pool, isEarly ? 0 : leastMs));
+      if (await closeFold(this.#options.pool, { leastMs, lockMs: this.#lockMs })) {
+        this.#dueAt = monotonicMs() + jittered(this.#everyMs);
+        this.#dueStored = stored + mostEvents;
+        this.#lockMs = shortestLockMs;
+      } else this.#lockMs *= 2;
+      return checkMs;
     } catch (error) {
-      log.warn({ err: error }, 'failed to add runs to the roll-ups; retrying');
+      this.#warn(error);
+      return retryMs;
     }
-    return checkMs;
+  }
+
+  async #add(): Promise<number> {
+    try {
+      const runs = await addClosedFold(this.#options.pool);
+      if (typeof runs !== 'number') return checkMs;
+      this.#runs.inc(runs);
+      return 0;
+    } catch (error) {
+      this.#warn(error);
+      return retryMs;
+    }
+  }
+
+  #warn(error: unknown): void {
+    this.#options.log.warn({ err: error }, 'failed to add runs to the roll-ups; retrying');
   }
 }

@@ -1,4 +1,5 @@
 import type { RunEnded, RunStarted } from '@gatehouse/events/run-event';
+import { randomBase62 } from '@gatehouse/kit/ids';
 import { userDigest } from '@gatehouse/kit/user-digest';
 import { only } from '@gatehouse/pg/rows';
 import { withTransaction, type Pool, type PoolClient } from '@gatehouse/pg/pool';
@@ -50,23 +51,12 @@ export async function noteDeletion(
 }
 
 /**
- * Notes the beginning of a pass through the tenant's traces, before the first batch. Returns whether one begins: then the
- * runs that are stored must be in the roll-ups before it does, since these have the user, and the traces the pseudonym.
- */
-export async function beginPass(pool: Pool, { tenantId, userId }: ForgottenUser): Promise<boolean> {
-  const { rowCount } = await pool.query(
-    `update analytics.forgotten_users set pass_began_at = coalesce(pass_began_at, now())
-     where tenant_id = $1 and user_digest = $2 and pseudonym is not null and usage_until is null
-       and last_trace = '${firstTrace}'`,
-    [tenantId, userDigest(tenantId, userId)],
-  );
-  return rowCount === 1;
-}
-
-/**
- * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. A pass through all of them counts only if
- * it began `settleMs` after the deletion was noted, when no statement that has not read of it can still write: an earlier
- * one is repeated, and `more` is false after it. `traces/follow` doesn't show this as a change.
+ * Replaces the user, and removes the session and the texts, in a batch of the tenant's traces. Leaves out runs that no
+ * roll-up has yet: the fold adds them for the user, as the roll-ups have the others, and not for both.
+ *
+ * A pass through all traces counts only if it left out none, and began `settleMs` after the deletion was noted, when no
+ * statement that has not read of it can still write: others are repeated, and `more` is false after them. `traces/follow`
+ * doesn't show this as a change.
  */
 export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: number): Promise<ForgetBatch> {
   const { tenantId, userId } = user;
@@ -78,25 +68,46 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
       [tenantId, userId, until, after],
     );
     const own = rows.flatMap((row) => (row.own ? [row.id] : []));
-    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions.
+    // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions. A run may have
+    // ended since.
     const { rowCount } = await client.query(
       `update analytics.traces set user_id = $2, session_id = null, input_preview = null, output_preview = null,
          error_message = null
-       where id = any($1::uuid[])`,
+       where id = any($1::uuid[]) and not coalesce(fold > (select folded_to from analytics.folds), false)`,
       [own, pseudonym],
     );
+    const changed = rowCount ?? 0;
     const more = rows.length === traceBatch;
+    const began = `case when $6 then '-infinity' else coalesce(pass_began_at, now()) end`;
     await client.query(
       `update analytics.forgotten_users set
          last_trace = case when $4 then $3::uuid else '${firstTrace}' end,
-         pass_began_at = case when $4 then coalesce(pass_began_at, now()) end,
-         usage_until = case when not $4 and coalesce(pass_began_at, now()) >= created_at + make_interval(secs => $5)
+         pass_began_at = case when $4 then ${began} end,
+         usage_until = case when not $4 and ${began} >= created_at + make_interval(secs => $5)
                        then 'epoch'::timestamptz end
        where tenant_id = $1 and user_digest = $2`,
-      [tenantId, userDigest(tenantId, userId), rows.at(-1)?.id ?? firstTrace, more, settleMs / 1_000],
+      [
+        ...[tenantId, userDigest(tenantId, userId), rows.at(-1)?.id ?? firstTrace, more, settleMs / 1_000],
+        changed < own.length,
+      ],
     );
-    return { changed: rowCount ?? 0, more };
+    if (changed > 0) await shareNumber(client, user, pseudonym);
+    return { changed, more };
   });
+}
+
+/** Gives the pseudonym the number of the user, since runs that have it may end before the deletion does. */
+async function shareNumber(
+  client: PoolClient,
+  { tenantId, userId }: ForgottenUser,
+  pseudonym: string,
+): Promise<void> {
+  await client.query(
+    `insert into analytics.users (tenant_id, user_id, number)
+     select tenant_id, $3, number from analytics.users where tenant_id = $1 and user_id = $2
+     on conflict do nothing`,
+    [tenantId, userId, pseudonym],
+  );
 }
 
 const ofUser = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
@@ -175,7 +186,7 @@ export async function forgetUsage(
 }
 
 /**
- * Gives the user's number in the sets of users to the pseudonym, and breaks the link between the two. A user who came
+ * Leaves the user's number in the sets of users to the pseudonym, and breaks the link between the two. A user who came
  * back on the day after gets a number of their own; later ones get it with their next run.
  */
 async function finish(
@@ -183,10 +194,12 @@ async function finish(
   { tenantId, userId }: ForgottenUser,
   { until, pseudonym }: { until: Date; pseudonym: string },
 ): Promise<void> {
+  await shareNumber(client, { tenantId, userId }, pseudonym);
+  // The role deletes no row of a user, so this one gets a name that no run has.
   await client.query('update analytics.users set user_id = $3 where tenant_id = $1 and user_id = $2', [
     tenantId,
     userId,
-    pseudonym,
+    `forgotten-${randomBase62(22)}`,
   ]);
   await client.query(
     `with back as (

@@ -2,14 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { randomBase62 } from '@gatehouse/kit/ids';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { UserDeletion } from '@gatehouse/shell/participant';
-import { foldRuns } from '../folding/fold-system-store.ts';
-import {
-  beginPass,
-  forgetDeadLetters,
-  forgetTraces,
-  forgetUsage,
-  noteDeletion,
-} from './forget-system-store.ts';
+import { forgetDeadLetters, forgetTraces, forgetUsage, noteDeletion } from './forget-system-store.ts';
 
 /** Longer than a statement that stores events, from its check for deletions to its commit. */
 const defaultSettleMs = 10_000;
@@ -28,7 +21,7 @@ export interface ForgetOptions {
  * their user, so that amounts and counts of users stay. `ingest/` treats events that come later.
  *
  * Works for two seconds at most. May be repeated, also by several callers, and must be until it is completed: all stored
- * runs are done, and no late one can come.
+ * runs are in the roll-ups and done, and no late one can come.
  */
 export async function forget(
   { requestedAt, ...user }: UserDeletion,
@@ -39,7 +32,6 @@ export async function forget(
   const pseudonym = `forgotten-${randomBase62(22)}`;
   await noteDeletion(pool, user, { requestedAtMs: requestedAt.getTime(), pseudonym });
   await forgetDeadLetters(pool, user);
-  if (await beginPass(pool, user)) await foldRuns(pool);
   let traces = 0;
   for (let more = true; more && monotonicMs() < until;) {
     const batch = await forgetTraces(pool, user, settleMs);

@@ -89,10 +89,11 @@ const inputColumns = Object.keys(inputTypes) as InputColumn[];
 
 /**
  * The clause `input` with the runs in the parameters from `$first` on, which are `inputValues`. Those that the roll-ups
- * count get the current fold, which is not closed before the transaction has ended.
+ * count get the current fold, which is not closed before the transaction has ended: the lock is for that of the table. It
+ * comes before the snapshot of the statement, so that the fold is the current one.
  */
 export const input = (first: number): string => `
-  open_fold as materialized (select current_fold from analytics.folds for share),
+  open_fold as materialized (select current_fold from analytics.folds for key share),
   input as (
   select run_id as id, tenant_id, coalesce(status, 'running') as status, ${sentColumns},
          case when called then (select current_fold from open_fold) end as fold,
