@@ -11,7 +11,10 @@ const longestMs = 30;
 const pieceBytes = 4 * 1024;
 const never = new AbortController().signal;
 
-/** Shares the time that reading takes of the event loop among parties: tenants, and hosts before it is known whose answer comes. */
+/**
+ * Shares the time that reading takes of the event loop among parties: tenants, and hosts before it is known whose answer
+ * comes.
+ */
 class LoopShare {
   /** Next comes the party that has had the least time. Its connections are as many as its calls. */
   readonly #turns = new FairQueue({ perKey: 1, slots: 1, maxWaiting: Infinity });
@@ -93,8 +96,9 @@ function nothing(): void {
 
 /**
  * Settings of undici for hosts that may answer anything: connections whose responses are read in small pieces, and in
- * turns of the event loop with all others: by host, and by tenant where `readFor` says whose answer it is. undici reads chunks of 64 KiB at once, and the shortest headers beyond its
- * limit take 10 µs each: 48 responses would stop the process for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
+ * turns of the event loop with all others: by host, and by tenant where `readFor` says whose answer it is. undici reads
+ * chunks of 64 KiB at once, and the shortest headers beyond its limit take 10 µs each: 48 responses would stop the process
+ * for 13 s. HTTP/2 cannot be paced, and has no limit of headers.
  */
 export function pacedConnections(options: buildConnector.BuildOptions): {
   connect: buildConnector.connector;
