@@ -32,8 +32,8 @@ const code = await runCli({
   drain: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
   },
-  confirm: (question) => confirm(question),
-  open: (url) => openInBrowser(url),
+  confirm,
+  open: openInBrowser,
   writeError: (text) => void process.stderr.write(text),
   signal: interrupt.signal,
   version: typeof __VERSION__ === 'string' ? __VERSION__ : 'development',

@@ -44,7 +44,7 @@ function isHalf(json: Buffer, at: number, digits: ReadonlySet<number>): boolean 
   return ((json[at + 2] ?? 0) | 0x20) === letterD && digits.has(json[at + 3] ?? 0);
 }
 
-/** Smaller requests are not counted: many of them take less memory than one that may be large. */
+/** Larger requests are read one at a time, and their long texts apart: many smaller ones take less memory than one of them. */
 export const largeBytes = 1024 * 1024;
 
 /** Documents up to this size are read at once, which takes up to 3 ms. */

@@ -20,7 +20,7 @@ export function markedSeal({ maker, text, isRedacted, mac }: Seal): string {
   return `${sealMark}${maker}${hash}.${isRedacted ? 'r' : 't'}.${text}`;
 }
 
-/** For an API whose seals are bytes in base64. */
+/** A marked seal in base64, as Google's API has it. */
 export function markedBytes(seal: Seal): string {
   return Buffer.from(markedSeal(seal)).toString('base64');
 }
@@ -46,8 +46,7 @@ function hashedText({ maker, text, isRedacted }: Seal): string {
 }
 
 /**
- * The turns with those marked seals alone that the tenant got. Marks without a hash, and those whose key has left the ring,
- * are no longer there. Throws 400 for a seal that was changed, or is another tenant's. `place`: the client's name for it.
+ * Checks the marked seals of a tenant's turns. Leaves out marks without a hash, and marks by a key that has left the ring. Throws 400 for a seal that was changed, or is another tenant's. `place`: the client's name for it.
  */
 export function* checkedTurns(turns: Turn[], macs: Hasher, place: string): Steps<Turn[]> {
   const checked: Turn[] = [];

@@ -29,7 +29,7 @@ const tilde = 0x7e;
 const underWay = new Map<string, CutTexts>();
 
 /**
- * A large JSON document whose long texts are cut: only their beginnings are ever parsed, moved to their places in another
+ * A large JSON document with cut texts: only the beginning of a long text is ever parsed, moved to its place in another
  * document, and written. There a mark behind each beginning says which bytes of the document follow, so that the rest of a
  * text is in memory once, as its client sent it. Code that needs all of a text gets it by `uncut`.
  */
@@ -169,7 +169,7 @@ class PieceReader {
   }
 }
 
-/** The name of the member whose value comes next; null for an element of an array and for a name. */
+/** The member name before the next value; null for an element of an array and for a name. */
 function nameBefore(parts: readonly Buffer[]): string | null {
   const end = Buffer.concat(parts.slice(-3).map((part) => part.subarray(-100))).toString('latin1');
   return /"([^"\\]{1,80})"\s*:\s*$/.exec(end)?.[1] ?? null;

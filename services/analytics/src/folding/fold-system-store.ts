@@ -18,9 +18,9 @@ const patient = (text: string, ...values: string[]): TimedQuery => ({
 const nextFold = 'select folded_to + 1 as fold from analytics.folds where folded_to + 1 < current_fold';
 
 /**
- * Gives runs a new fold from now on if the current one has any, and is that old. Waits for statements that store runs: they hold the row
- * until they have committed, so that the fold is complete afterwards. A lock of the table waits its turn, and later
- * statements wait behind it, so it waits for `lockMs` at most. Returns false if that was too short.
+ * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements that store
+ * runs, which hold the row until they commit, so that the fold is complete afterwards. Later statements wait behind the lock
+ * of the table, so it waits for `lockMs` at most. Returns false if that was too short.
  */
 export async function closeFold(
   pool: Pool,
