@@ -99,6 +99,87 @@ describe.each(services.filter(({ grpc }) => grpc))('the README of $name', (servi
   });
 });
 
+describe('comments of protocols name the callers of each RPC', () => {
+  /** Services that have the call in their sources, by the name of the method. */
+  const callers = new Map<string, Set<string>>();
+  for (const file of sources('services/*/src/**/*.ts'))
+    for (const method of all(read(file), /\.call\(\s*'(\w+)'/g))
+      callers.set(method, (callers.get(method) ?? new Set()).add(file.split('/')[1] ?? ''));
+  /** RPCs that a package calls for services: the outbox, and the watch of changes. */
+  const ofPackages = new Set(['Take', 'ListChanges']);
+  const comments = globSync('proto/gatehouse/*/v1/*.proto', { cwd: root }).flatMap((file) =>
+    Array.from(read(file).matchAll(/((?: +\/\/.*\n)+) +rpc (\w+)\(/g), ([, comment = '', rpc = '']) => ({
+      rpc,
+      named: all(comment, /\bCallers?: ([a-z, ]+)\./g).flatMap((list) => list.split(', ')),
+    })),
+  );
+  const served = services.filter(({ grpc }) => grpc).flatMap(rpcsOf);
+
+  it.each(comments)('$rpc', ({ rpc, named }) => {
+    // The callers of `Take` differ by topic.
+    const declared = new Set(served.filter(([name]) => name === rpc).flatMap(([, list]) => list));
+    if (rpc !== 'Take' && rpc !== 'GetSystemState')
+      expect(named.toSorted()).toEqual([...declared].toSorted());
+    if (ofPackages.has(rpc)) return;
+    const method = rpc.charAt(0).toLowerCase() + rpc.slice(1);
+    expect(named.toSorted()).toEqual([...(callers.get(method) ?? [])].toSorted());
+  });
+});
+
+describe('READMEs of packages list their imports', () => {
+  const packages = globSync('packages/*/README.md', { cwd: root }).filter((file) =>
+    read(file).includes('\nImports: '),
+  );
+
+  it.each(packages)('%s', (file) => {
+    const [list = ''] = all(read(file), /^Imports: (.*?)(?:\.$|\. )/gm);
+    const listed = list.replaceAll('`', '').split(/, (?:and )?/);
+    const { dependencies } = JSON.parse(read(path.join(path.dirname(file), 'package.json'))) as {
+      dependencies: Record<string, string>;
+    };
+    const needed = Object.keys(dependencies)
+      .filter((name) => !name.startsWith('@types/'))
+      .map((name) => name.replace('@gatehouse/', ''));
+    expect(listed.toSorted()).toEqual(needed.toSorted());
+  });
+});
+
+const documents = globSync('{*,docs/**/*,{packages,services}/*/*,test/README,deploy/**/*,charts/*/*}.md', {
+  cwd: root,
+  exclude: ['**/node_modules'],
+}).filter((file) => file !== 'CHANGELOG.md');
+
+it('pages name tables, functions and columns that migrations have', () => {
+  const migrations = globSync('services/*/migrations/**/*.sql', { cwd: root }).map(read).join('\n');
+  const contract = read('packages/contract/openapi.json');
+  const schemas = services.map(({ name }) => name).join('|');
+  const unknown = documents.flatMap((file) =>
+    all(read(file), new RegExp(`\`((?:${schemas})\\.[a-z_]+)`, 'g'))
+      // Scopes, events and members of agents have names of the same form.
+      .filter((name) => !migrations.includes(name) && !contract.includes(name))
+      .filter((name) => !contract.includes(`"${name.split('.')[1] ?? ''}"`))
+      .map((name) => `${file}: ${name}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+it('pages name source files that exist', () => {
+  const files = globSync('{packages,services,deploy,charts,test,lint,proto,releases}/**/*', {
+    cwd: root,
+    exclude: ['**/node_modules', '**/dist'],
+  }).map((file) => `/${file}`);
+  const missing = documents.flatMap((file) =>
+    all(read(file), /`((?:[\w.-]+\/)+[\w.-]+\.(?:tsx?|js|sql|proto|sh))`/g)
+      .filter((name) => !/NNNN|_what_/.test(name))
+      .filter((name) => {
+        const here = name.startsWith('src/') && !file.startsWith('docs/') ? `/${path.dirname(file)}` : '';
+        return !files.some((known) => known.endsWith(`${here}/${name}`));
+      })
+      .map((name) => `${file}: ${name}`),
+  );
+  expect(missing).toEqual([]);
+});
+
 /** RPCs of a service with their callers, by the files that declare them. */
 function rpcsOf({ name, consumes }: ServiceEntry): [string, string[]][] {
   const composition = read(`services/${name}/src/service.ts`);

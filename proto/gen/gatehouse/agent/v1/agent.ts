@@ -1088,8 +1088,8 @@ export const CallToolResponse: MessageFns<CallToolResponse> = {
 export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
-   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
-   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
+   * Returns the agent with this id or key. Callers: chat, memory, webhook. NOT_FOUND if it does not exist, belongs to
+   * another tenant or is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: {
     path: "/gatehouse.agent.v1.AgentService/ResolveAgent" as const,
@@ -1140,8 +1140,8 @@ export const AgentServiceService = {
 
 export interface AgentServiceServer extends UntypedServiceImplementation {
   /**
-   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
-   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
+   * Returns the agent with this id or key. Callers: chat, memory, webhook. NOT_FOUND if it does not exist, belongs to
+   * another tenant or is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent: handleUnaryCall<ResolveAgentRequest, ResolveAgentResponse>;
   /** Returns a page of the active agents that the principal may see, newest first, at most 1,000. Callers: chat. */
@@ -1157,8 +1157,8 @@ export interface AgentServiceServer extends UntypedServiceImplementation {
 
 export interface AgentServiceClient extends Client {
   /**
-   * Returns the agent with this id or key. Callers: chat, memory. NOT_FOUND if it does not exist, belongs to another tenant or
-   * is not visible to the principal. Returns disabled agents too; the caller must check the status.
+   * Returns the agent with this id or key. Callers: chat, memory, webhook. NOT_FOUND if it does not exist, belongs to
+   * another tenant or is not visible to the principal. Returns disabled agents too; the caller must check the status.
    */
   resolveAgent(
     request: ResolveAgentRequest,

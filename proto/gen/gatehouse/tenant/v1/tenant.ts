@@ -2251,8 +2251,8 @@ export const TenantServiceService = {
     responseDeserialize: (value: Buffer): AuthenticateSessionResponse => AuthenticateSessionResponse.decode(value),
   },
   /**
-   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
-   * unknown id.
+   * Returns the settings of a tenant that other services need. Callers: analytics, chat, memory, webhook. NOT_FOUND
+   * for an unknown id.
    */
   getTenantSettings: {
     path: "/gatehouse.tenant.v1.TenantService/GetTenantSettings" as const,
@@ -2333,8 +2333,8 @@ export interface TenantServiceServer extends UntypedServiceImplementation {
   /** Checks the session of a browser. Caller: edge. An unknown or ended session is no error, likewise. */
   authenticateSession: handleUnaryCall<AuthenticateSessionRequest, AuthenticateSessionResponse>;
   /**
-   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
-   * unknown id.
+   * Returns the settings of a tenant that other services need. Callers: analytics, chat, memory, webhook. NOT_FOUND
+   * for an unknown id.
    */
   getTenantSettings: handleUnaryCall<GetTenantSettingsRequest, GetTenantSettingsResponse>;
   /**
@@ -2399,8 +2399,8 @@ export interface TenantServiceClient extends Client {
     callback: (error: ServiceError | null, response: AuthenticateSessionResponse) => void,
   ): ClientUnaryCall;
   /**
-   * Returns the settings of a tenant that other services need. Callers: chat, analytics, memory. NOT_FOUND for an
-   * unknown id.
+   * Returns the settings of a tenant that other services need. Callers: analytics, chat, memory, webhook. NOT_FOUND
+   * for an unknown id.
    */
   getTenantSettings(
     request: GetTenantSettingsRequest,
