@@ -316,6 +316,17 @@ describe('a revocation that fails', () => {
     expect(await store.add(one)).toBe(true);
     await close();
   });
+
+  it('has a hundred places for a person, so that one leaves others theirs', async () => {
+    const { store, close } = storeOfReplica();
+    const one = { issuer: 'gone', loginId: newId(), iss: 'i', sub: 's', refreshToken: Buffer.alloc(1) };
+    const added: boolean[] = [];
+    for (let number = 0; number < 101; number += 1) added.push(await store.add(one));
+    expect(added.filter(Boolean)).toHaveLength(100);
+    expect(added.at(-1)).toBe(false);
+    expect(await store.add({ ...one, sub: 'other' })).toBe(true);
+    await close();
+  });
 });
 
 describe('a session that ends in another way', () => {

@@ -2,24 +2,32 @@ import type { Pool } from '@gatehouse/pg/pool';
 import type { WaitingRevocation } from './token-revocations.ts';
 
 /**
- * The most that wait for an issuer, the longest pause between two attempts, the attempts, which take a day, and the days
- * in which a login of the person, or a program with a key of theirs, may keep them from being made.
+ * The most that wait for an issuer, and for a person: a token beyond them ends by itself. The longest pause between two
+ * attempts, the attempts, which take a day, and the days in which a login of the person, or a program with a key of
+ * theirs, may keep them from being made.
  */
 export const waitingRevocations = {
   most: 10_000,
+  perPerson: 100,
   pauseMinutes: 180,
   attempts: 15,
   hours: 24,
   days: 31,
 } as const;
 
-/** Inserts a revocation for each row of `logins`, as far as its issuer has places. It is due at once. */
+/** Inserts a revocation for each row of `logins`, as far as its issuer and its person have places. It is due at once. */
 export function insertRevocations(logins: string): string {
   return `insert into tenant.token_revocations (id, issuer, login_id, iss, sub, refresh_token, next_at)
     select gen_random_uuid(), issuer, id, iss, sub, refresh_token, now() from ${logins} as ended
-    where refresh_token is not null and (select count(*) from (
-      select from tenant.token_revocations as other where other.issuer = ended.issuer
-      limit ${waitingRevocations.most}) as waiting) < ${waitingRevocations.most}`;
+    where refresh_token is not null
+      and ${hasPlace('other.issuer = ended.issuer', waitingRevocations.most)}
+      and ${hasPlace('other.iss = ended.iss and other.sub = ended.sub', waitingRevocations.perPerson)}`;
+}
+
+/** Counts rows up to `most` by an index. */
+function hasPlace(condition: string, most: number): string {
+  return `(select count(*) from (
+    select from tenant.token_revocations as other where ${condition} limit ${most}) as waiting) < ${most}`;
 }
 
 /** Revocations at issuers that are to be made, or have failed and are tried again. */
@@ -31,7 +39,7 @@ export class TokenRevocationSystemStore {
     this.#pool = pool;
   }
 
-  /** False if too many wait for the issuer. */
+  /** False if too many wait for the issuer, or for the person. */
   async add({ issuer, loginId, iss, sub, refreshToken }: Omit<WaitingRevocation, 'id'>): Promise<boolean> {
     const { rowCount } = await this.#pool.query(
       insertRevocations(

@@ -16,7 +16,7 @@ export interface WaitingRevocation extends Pick<Login, 'issuer' | 'iss' | 'sub'>
 }
 
 interface WaitingRevocations {
-  /** Returns false if too many wait for the issuer. */
+  /** Returns false if too many wait for the issuer, or for the person. */
   add(revocation: Omit<WaitingRevocation, 'id'>): Promise<boolean>;
   /** Claims up to `limit` of an issuer that are due, of people without a login that is looked at. */
   claim(issuer: string, limit: number): Promise<WaitingRevocation[]>;
