@@ -92,32 +92,19 @@ export class LeaseSystemStore {
   ): Promise<(Granted | null)[]> {
     const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
     await this.#touchHolder(holder.id);
-    return inTurn(this.#pool, tenantId, async (db) => {
-      // The holds of others are read after locking: a statement sees what was committed before it began.
-      const limitRows = await lockLimitRows(db, tenantId, { subjectIds, asks });
-      const held = await findHeld(db, subjectIds, holder.id);
-      const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, {
-        keyIds: subjectIds,
-        limitRows,
-        held,
-      });
-      assertActive(tenantStatus, asks);
-      const answers = asks.map((ask) => {
-        const found = limits.find(
-          (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
-        );
-        return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now, tenantId }) };
-      });
-      const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
-      await updateLimitRows(db, leases);
-      await upsertHolds(db, { holder, tenantId, leases });
-      await dropHolds(
-        db,
-        holder.id,
-        answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
-      );
-      return answers.map(({ granted }) => granted);
+    const locked = { lock: 'for update' } as const;
+    const leased = await inTurn(this.#pool, tenantId, async (db) => {
+      const limitRows = await findLimitRows(db, subjectIds, locked);
+      const isKnown = (ask: ResourceAsk): boolean =>
+        limitRows.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
+      return asks.every(isKnown) ? leaseRows(db, tenantId, { holder, asks, limitRows }) : null;
     });
+    if (leased !== null) return leased;
+    // In a transaction that locks no row there is: two first leases would wait for each other.
+    await inTurn(this.#pool, tenantId, (db) => insertMissing(db, tenantId, asks));
+    return inTurn(this.#pool, tenantId, async (db) =>
+      leaseRows(db, tenantId, { holder, asks, limitRows: await findLimitRows(db, subjectIds, locked) }),
+    );
   }
 
   /**
@@ -234,18 +221,41 @@ function grant(
   };
 }
 
-/** Locks the rows of the subjects, after inserting those that have never been leased. */
-async function lockLimitRows(
+interface LockedRows {
+  holder: { id: string; sequence: bigint };
+  asks: readonly ResourceAsk[];
+  limitRows: readonly LimitRow[];
+}
+
+/** Leases from rows that the transaction has locked: the holds of others are read after that. */
+async function leaseRows(
   db: Queryable,
   tenantId: string,
-  { subjectIds, asks }: { subjectIds: readonly string[]; asks: readonly ResourceAsk[] },
-): Promise<LimitRow[]> {
-  const known = await findLimitRows(db, subjectIds, { lock: 'for update' });
-  const isKnown = (ask: ResourceAsk): boolean =>
-    known.some(({ subjectId, resource }) => subjectId === ask.subjectId && resource === ask.resource);
-  if (asks.every(isKnown)) return known;
-  await insertMissing(db, tenantId, asks);
-  return findLimitRows(db, subjectIds, { lock: 'for update' });
+  { holder, asks, limitRows }: LockedRows,
+): Promise<(Granted | null)[]> {
+  const subjectIds = [...new Set(asks.map((ask) => ask.subjectId))];
+  const held = await findHeld(db, subjectIds, holder.id);
+  const { now, tenantStatus, replicas, limits } = await readLimits(db, tenantId, {
+    keyIds: subjectIds,
+    limitRows,
+    held,
+  });
+  assertActive(tenantStatus, asks);
+  const answers = asks.map((ask) => {
+    const found = limits.find(
+      (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
+    );
+    return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now, tenantId }) };
+  });
+  const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
+  await updateLimitRows(db, leases);
+  await upsertHolds(db, { holder, tenantId, leases });
+  await dropHolds(
+    db,
+    holder.id,
+    answers.filter(({ granted }) => granted === null).map(({ ask }) => ask),
+  );
+  return answers.map(({ granted }) => granted);
 }
 
 async function insertMissing(db: Queryable, tenantId: string, asks: readonly ResourceAsk[]): Promise<void> {
