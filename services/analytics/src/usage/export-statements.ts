@@ -1,7 +1,7 @@
 import { maxExportedRows } from '@gatehouse/contract/usage';
 import { exportedMeasures } from './cost-export.ts';
 import { firstMidnight, labels, startOf, startsClause, startsOf, spansOf } from './key-statements.ts';
-import { grouped, sourceOf, sumsOf, units } from './row-statements.ts';
+import { grouped, sourceOf, sumsOf, unfoldedClause, units } from './row-statements.ts';
 import type { PeriodParts } from './period-parts.ts';
 import type { SummaryRequest } from './summary.ts';
 
@@ -36,7 +36,7 @@ export function exportStatement(
   ].join('');
   const dayKey = names[groupBy.indexOf('day')] ?? '';
   return `
-    with ${clauses}grouped as (
+    with ${clauses}${unfoldedClause}, grouped as (
       ${grouped(groupBy, { folds: sumsOf(exportedMeasures), rows: units(sourceOf(request, parts)) })}
       order by ${names.join(', ')} limit ${maxExportedRows + 1}
     )

@@ -60,10 +60,13 @@ const runsBetween = (columns: string, from: string, to: string, runs = 'analytic
   where called and ended_at >= ${from} and ended_at < ${to} and ${filters} and ${personFilters}
     and ($6::text is null or coalesce(model, request_model) = $6)`;
 
-/** The runs of the tenant that no roll-up has. Found by themselves, so that an index of them serves any period. */
-const unfoldedRuns = `(
+/**
+ * The clause with the runs of the tenant that no roll-up has, for statements with rows of this file. They are read once, and
+ * by themselves, so that an index of them serves any period.
+ */
+export const unfoldedClause = `unfolded as materialized (
   select ${countedColumns.replace('bucket', 'ended_at')}, request_model, called
-  from analytics.traces where tenant_id = $4 and ${isUnfolded} offset 0) as unfolded`;
+  from analytics.traces where tenant_id = $4 and ${isUnfolded})`;
 
 /**
  * The runs that are read one by one: those before and after the whole 15-minute buckets of the period, which are `$11` to
@@ -73,7 +76,7 @@ const singleRuns = (columns: string): string =>
   [
     runsBetween(columns, '$1', 'least($11::timestamptz, $2)'),
     runsBetween(columns, '$12', '$2'),
-    runsBetween(columns, '$11', '$12', unfoldedRuns),
+    runsBetween(columns, '$11', '$12', 'unfolded'),
   ].join(' union all ');
 
 const dimensionColumns = dimensions.join(', ');

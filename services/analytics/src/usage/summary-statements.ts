@@ -3,7 +3,16 @@ import { pageBytes } from '@gatehouse/kit/page';
 import { costMeasures } from './cost-export.ts';
 import { labels, spansOf, startsClause } from './key-statements.ts';
 import type { PeriodParts } from './period-parts.ts';
-import { grouped, hasFirstKey, sets, sourceOf, sumsOf, units, unpricedModels } from './row-statements.ts';
+import {
+  grouped,
+  hasFirstKey,
+  sets,
+  sourceOf,
+  sumsOf,
+  unfoldedClause,
+  units,
+  unpricedModels,
+} from './row-statements.ts';
 import type { Figures, SummaryRequest } from './summary.ts';
 import { measures, type Measure } from './usage-statements.ts';
 
@@ -39,7 +48,7 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
     condition,
     ...(users === listedUsers && { column: 'user_id' }),
   };
-  const clauses = [`sums as (${grouped(groupBy, sums)})`];
+  const clauses = [unfoldedClause, `sums as (${grouped(groupBy, sums)})`];
   if (users === setsOfUsers) {
     const people = { column: 'chunk', folds: 'bit_or(users) as users', rows: sets(source), condition };
     clauses.push(`people as (${grouped(groupBy, people)})`);
