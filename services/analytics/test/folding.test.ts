@@ -5,7 +5,7 @@ import { createLogger } from '@gatehouse/kit/log';
 import { createRegistry } from '@gatehouse/kit/metrics';
 import { eventually } from '@gatehouse/test/eventually';
 import { Client } from 'pg';
-import { addClosedFold, closeFold, foldRuns } from '../src/folding/fold-system-store.ts';
+import { addClosedFold, closeFold, countWaitingFolds, foldRuns } from '../src/folding/fold-system-store.ts';
 import { Folding } from '../src/folding/folding-job.ts';
 import { forgetTraces, forgetUsage, noteDeletion } from '../src/forgetting/forget-system-store.ts';
 import { forget } from '../src/forgetting/forget-user-job.ts';
@@ -332,11 +332,14 @@ describe('a fold', () => {
     job.start();
     await waiting('analytics.usage_totals');
     expect(await currentFold()).toBe(first + 1);
+    expect(await countWaitingFolds(fixture.writing)).toBe(1);
     await fixture.ingest.take(endsOf(tenantId, 1));
     stored += 100_000;
     await eventually(async () => expect(await currentFold()).toBe(first + 2), 20_000);
+    expect(await countWaitingFolds(fixture.writing)).toBe(2);
     await admin.query('commit');
     await eventually(async () => expect(await foldedOf(tenantId)).toBe(2), 20_000);
+    expect(await countWaitingFolds(fixture.writing)).toBe(0);
     await job.stop();
   });
 

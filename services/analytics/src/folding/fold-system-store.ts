@@ -17,6 +17,14 @@ const patient = (text: string, ...values: string[]): TimedQuery => ({
 
 const nextFold = 'select folded_to + 1 as fold from analytics.folds where folded_to + 1 < current_fold';
 
+/** How many closed folds are in no roll-up yet. */
+export async function countWaitingFolds(pool: Pool): Promise<number> {
+  const counted = await pool.query<{ waiting: number }>(
+    'select (current_fold - folded_to - 1)::integer as waiting from analytics.folds',
+  );
+  return only(counted).waiting;
+}
+
 /**
  * Closes the current fold if it has runs and is `leastMs` old: later runs get the next one. Waits for statements that store
  * runs, which hold the row until they commit, so that the fold is complete afterwards. Later statements wait behind the lock

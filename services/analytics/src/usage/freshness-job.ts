@@ -2,6 +2,7 @@ import { readClock } from '@gatehouse/events/store/relay-store';
 import { monotonicMs } from '@gatehouse/kit/clock';
 import { Gauge, type Registry } from '@gatehouse/kit/metrics';
 import type { Pool } from '@gatehouse/pg/pool';
+import { countWaitingFolds } from '../folding/fold-system-store.ts';
 import { TransactionAge } from '../traces/transaction-age.ts';
 import { usageLagSeconds } from './usage-store.ts';
 
@@ -9,13 +10,14 @@ const everyMs = 5_000;
 
 /**
  * Measures how stale the answers are: those of `traces/follow` because of a long transaction anywhere in the database
- * cluster, those of the summaries because of events that have not arrived yet.
+ * cluster, those of the summaries because of events that have not arrived yet. Runs of folds that wait make summaries slow.
  */
 export class Freshness {
   readonly #pool: Pool;
   readonly #age = new TransactionAge();
   readonly #followLag: Gauge;
   readonly #usageLag: Gauge;
+  readonly #foldsWaiting: Gauge;
   #timer: NodeJS.Timeout | undefined;
   #measuring: Promise<void> = Promise.resolve();
 
@@ -30,6 +32,11 @@ export class Freshness {
     this.#usageLag = new Gauge({
       name: 'gatehouse_usage_lag_seconds',
       help: 'Age of as_of, the time up to which every run is counted; NaN when unknown',
+      registers,
+    });
+    this.#foldsWaiting = new Gauge({
+      name: 'gatehouse_folds_waiting',
+      help: 'Closed folds of runs that are in no roll-up yet; NaN when unknown',
       registers,
     });
     this.#unknown();
@@ -53,6 +60,7 @@ export class Freshness {
       const { oldestRunning: oldest, nextTransaction: next } = await readClock(this.#pool);
       this.#followLag.set(this.#age.see({ oldest, next }, monotonicMs()) / 1_000);
       this.#usageLag.set((await usageLagSeconds(this.#pool)) ?? NaN);
+      this.#foldsWaiting.set(await countWaitingFolds(this.#pool));
     } catch {
       // The database is unavailable. Readiness and the log of the pool report that.
       this.#unknown();
@@ -62,5 +70,6 @@ export class Freshness {
   #unknown(): void {
     this.#followLag.set(NaN);
     this.#usageLag.set(NaN);
+    this.#foldsWaiting.set(NaN);
   }
 }
