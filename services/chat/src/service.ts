@@ -13,7 +13,7 @@ import { createKeptResponses } from './kept-responses/create-kept-responses.ts';
 import { createLimits } from './limits/create-limits.ts';
 import { createMemory } from './memory/create-memory.ts';
 import { createProviders } from './providers/create-providers.ts';
-import { createRecording } from './recording/create-recording.ts';
+import { createInstance, createRecording } from './recording/create-recording.ts';
 import { rewrapColumns } from './sealed-columns.ts';
 import { createPeers } from './shared/peers.ts';
 import { createChatPools } from './shared/pools.ts';
@@ -25,42 +25,41 @@ export async function createService(
   { silenceMs, recallBudgetMs, forgetSettleMs, ...overrides }: ChatOverrides = {},
 ): Promise<Service> {
   const shell = await Shell.create('chat', config, overrides);
-  const { DRAIN_TIMEOUT_MS: drainTimeoutMs, catalogue } = config;
+  const { DRAIN_TIMEOUT_MS: drainTimeoutMs, SECRETS_KEYRING: keyRing, catalogue } = config;
   const { system, app } = createChatPools(shell, migrations, config);
   const peers = createPeers(shell, config);
   const settings = new TenantSettingsClient(peers.tenant, peers.changes);
-  const ground = { config, app, system, peers, settings };
-  const { agents, pricing, ...models } = await createCatalogue(shell, {
-    ...{ ...ground, everyMs: overrides.catalogueEveryMs },
-    replaceProviders: (read) => ofProviders.providers.replaceBy(read),
-    onReplaced: (providers) => telemetry.keepProviders(providers),
+  const base = { config, app, system, peers, settings };
+  const instance = createInstance(shell, base);
+  const { alerts, committed, ...alertParts } = createAlerts(shell, base);
+  const { agents, pricing, onReplace, ...models } = await createCatalogue(shell, {
+    ...{ ...base, everyMs: overrides.catalogueEveryMs },
     onInvalid: (invalid) => alerts.catalogueInvalid(invalid),
   });
-  const { alerts, committed, ...ofAlerts } = createAlerts(shell, ground);
-  const instanceId = (): string => recording.instance.id;
   const limits = createLimits(shell, {
-    peers,
-    holderId: instanceId,
+    ...{ peers, instance },
     onRefused: (tenantId, error) => alerts.refused(tenantId, error),
   });
-  const ofProviders = createProviders(shell, { ...ground, alerts, pricing, instanceId });
-  const ofRuns = { ...ground, ...ofProviders, alerts, committed, pricing, ...limits, forgetSettleMs };
-  const recording = await createRecording(shell, ofRuns);
-  const { recorder, telemetry, instance } = recording;
+  const providerDeps = { ...base, alerts, pricing, instance };
+  const { providers, answers, ...providerParts } = createProviders(shell, providerDeps);
+  onReplace((read) => providers.replaceBy(read));
+  const work = { ...base, ...limits, instance, alerts, pricing, providers };
+  const recordingDeps = { ...work, committed, forgetSettleMs };
+  const { recorder, telemetry, ...recording } = await createRecording(shell, recordingDeps);
+  onReplace((read) => telemetry.keepProviders(read.catalogue.providers));
   const memory = createMemory(shell, { peers, telemetry, drainTimeoutMs, recallBudgetMs });
-  const work = { ...ground, catalogue, pricing, telemetry, ...limits, ...ofProviders };
-  const { responses, ...kept } = createKeptResponses(shell, work);
+  const { responses, ...kept } = createKeptResponses(shell, base);
   const completions = createCompletions(shell, {
-    ...{ app, system, keyRing: config.SECRETS_KEYRING, instance, peers, silenceMs },
-    turns: { ...work, ...memory, agents, recorder, responses },
+    ...{ app, system, keyRing, instance, peers, silenceMs },
+    turns: { ...work, ...memory, catalogue, answers, telemetry, agents, recorder, responses },
   });
-  const ofBatches = { ...work, alerts, instance, pace: overrides.batchPace };
-  const { idempotency, ...batches } = createBatches(shell, ofBatches);
+  const batchDeps = { ...work, catalogue, telemetry, pace: overrides.batchPace };
+  const { idempotency, ...batches } = createBatches(shell, batchDeps);
+  const rewrap = rewrapColumns(shell, { system, keyRing });
   // Ends of runs are stored before turns are remembered, whatever the time that is left.
-  const sealed = { system, keyRing: config.SECRETS_KEYRING };
-  const ofTurns = [memory, recording, kept, completions, batches, rewrapColumns(shell, sealed)];
-  const { parts, ...served } = joined([models, ofAlerts, ofProviders, ...ofTurns]);
-  const rpcs = { ...models.rpcs, ...ofProviders.rpcs, ...recording.rpcs, ...completions.rpcs };
+  const turnParts = [memory, recording, kept, completions, batches, rewrap];
+  const { parts, ...served } = joined([models, alertParts, providerParts, ...turnParts]);
+  const rpcs = { ...models.rpcs, ...providerParts.rpcs, ...recording.rpcs, ...completions.rpcs };
   return shell.createService({
     handler: shell.createApp({ ...served, idempotency }),
     rpcs: [rpcService(ChatServiceService, rpcs), participant(recording)],

@@ -10,26 +10,26 @@ async function seenOf(texts: readonly string[]): Promise<string[]> {
   let readings = 0;
   const { promise: isOver, resolve: end } = Promise.withResolvers<undefined>();
   const watch = new CatalogueWatch({
-    files: [
-      {
-        ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
-        text: () => {
-          readings += 1;
-          if (readings > texts.length + 2) end(undefined);
-          const text = texts[Math.min(readings, texts.length) - 1] ?? '';
-          return text === 'gone' ? Promise.reject(new Error('gone')) : Promise.resolve(text);
-        },
-        use: (text) => {
-          seen.push(text);
-          return text.startsWith('wrong') ? Promise.reject(new CatalogueError([text])) : Promise.resolve();
-        },
-      },
-    ],
     onInvalid: ({ problems }) => void seen.push(`invalid: ${problems.join()}`),
     log: createLogger('test', 'silent'),
     registry: createRegistry('test'),
     everyMs: 1,
   });
+  watch.follow([
+    {
+      ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
+      text: () => {
+        readings += 1;
+        if (readings > texts.length + 2) end(undefined);
+        const text = texts[Math.min(readings, texts.length) - 1] ?? '';
+        return text === 'gone' ? Promise.reject(new Error('gone')) : Promise.resolve(text);
+      },
+      use: (text) => {
+        seen.push(text);
+        return text.startsWith('wrong') ? Promise.reject(new CatalogueError([text])) : Promise.resolve();
+      },
+    },
+  ]);
   watch.start();
   await isOver;
   await watch.stop();
@@ -68,24 +68,24 @@ it('reads a text again that could not be used, ever more rarely, and reports eac
   // Each reading of the clock takes a second.
   let seconds = 0;
   const watch = new CatalogueWatch({
-    files: [
-      {
-        ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
-        text: () => Promise.resolve('next'),
-        use: async () => {
-          uses.push(seconds);
-          const failure = failures[uses.length - 1];
-          if (typeof failure === 'string') throw new Error(failure);
-          end(undefined);
-        },
-      },
-    ],
     onInvalid: ({ problems }) => void reports.push(problems.join()),
     log: createLogger('test', 'silent'),
     registry: createRegistry('test'),
     everyMs: 1,
     now: () => (seconds += 1) * 1_000,
   });
+  watch.follow([
+    {
+      ...{ messages: { read: 'read', failed: 'failed' }, used: () => 'first' },
+      text: () => Promise.resolve('next'),
+      use: async () => {
+        uses.push(seconds);
+        const failure = failures[uses.length - 1];
+        if (typeof failure === 'string') throw new Error(failure);
+        end(undefined);
+      },
+    },
+  ]);
   watch.start();
   await isUsed;
   const pauses = uses.slice(1).map((at, index) => at - (uses[index] ?? 0));

@@ -30,7 +30,6 @@ export interface WatchedFile {
 }
 
 export interface CatalogueWatchOptions {
-  files: readonly WatchedFile[];
   onInvalid: (invalid: InvalidCatalogue) => void;
   log: Logger;
   registry: Registry;
@@ -56,6 +55,7 @@ export class CatalogueWatch {
   readonly #everyMs: number;
   readonly #failures: Counter;
   readonly #loop = new BackgroundLoop(() => this.#round());
+  #files: readonly WatchedFile[] = [];
   #watched: readonly Watched[] = [];
 
   constructor(options: CatalogueWatchOptions) {
@@ -68,9 +68,14 @@ export class CatalogueWatch {
     });
   }
 
+  /** Sets the files that are read from `start` on. */
+  follow(files: readonly WatchedFile[]): void {
+    this.#files = files;
+  }
+
   start(): void {
-    const { files, now } = this.#options;
-    this.#watched = files.map((file) => {
+    const { now } = this.#options;
+    this.#watched = this.#files.map((file) => {
       const used = file.used();
       const readings = new Readings(used === null ? undefined : `text ${used}`, now);
       return { file, readings, reported: null };

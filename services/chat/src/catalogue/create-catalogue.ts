@@ -8,7 +8,7 @@ import type { TenantSettingsClient } from '../shared/tenant-settings-peer.ts';
 import type { Peers } from '../shared/peers.ts';
 import { AgentClient } from './agent-peer.ts';
 import type { ReadCatalogue } from './catalogue-file.ts';
-import { CatalogueWatch, type InvalidCatalogue, type WatchedFile } from './catalogue-watch-job.ts';
+import { CatalogueWatch, type InvalidCatalogue } from './catalogue-watch-job.ts';
 import { checkModels } from './check-models-rpc.ts';
 import { modelHandlers } from './model-handlers.ts';
 import { OperatorList } from './operator-list.ts';
@@ -25,28 +25,18 @@ export interface CatalogueOptions {
   system: Pool;
   peers: Peers;
   settings: TenantSettingsClient;
-  /** Takes over the providers of another catalogue, before its models are found. Throws before anything has changed. */
-  replaceProviders: (read: ReadCatalogue) => void;
-  /** Takes the names of the providers that there are from then on. */
-  onReplaced: (providers: ReadonlySet<string>) => void;
   onInvalid: (invalid: InvalidCatalogue) => void;
   /** Between two readings of the file. */
   everyMs?: number | undefined;
 }
 
-/** Models, agents by name, and prices. */
+/** Takes over another catalogue before its models are found. Only the first listener may throw: nothing has changed then. */
+type ReplaceListener = (read: ReadCatalogue) => void;
+
+/** Models, agents by name, and prices. Features that follow changes of the catalogue register with `onReplace`. */
 export async function createCatalogue(
   { log, registry }: Shell,
-  {
-    config,
-    system: pool,
-    peers,
-    settings,
-    replaceProviders,
-    onReplaced,
-    onInvalid,
-    everyMs,
-  }: CatalogueOptions,
+  { config, system: pool, peers, settings, onInvalid, everyMs }: CatalogueOptions,
 ) {
   const { catalogue, catalogueFile: file } = config;
   if (file.unset.length > 0)
@@ -54,23 +44,24 @@ export async function createCatalogue(
   const agents = new AgentClient(peers.agent);
   const pricing = await Pricing.create(catalogue);
   const egress = new Egress({ guard: new Guard(config.EGRESS_ALLOW) });
+  const watch = new CatalogueWatch({ onInvalid, log, registry, everyMs });
   const list = new OperatorList({
     ...{ catalogue, pricing, egress, store: new PriceListSystemStore(pool) },
     onFailure: (error) => watch.failed(listFailed, error, error.message),
     onUnkept: (error) => log.warn({ err: error }, 'failed to keep the list of prices for other replicas'),
   });
+  const listeners: ReplaceListener[] = [];
   const takeOver = async (text: string, signal: AbortSignal): Promise<void> => {
     const read = file.parse(text);
     await pricing.prepare(read.catalogue);
     // A list that was read before is not read again: it may be wrong by now, which is no mistake of the catalogue.
     const isSame = isDeepStrictEqual(read.catalogue.prices, catalogue.prices);
     const charge = isSame ? null : await list.prepared(read.catalogue, signal);
-    replaceProviders(read);
-    onReplaced(new Set(read.catalogue.providers.map(({ name }) => name)));
+    for (const replace of listeners) replace(read);
     catalogue.replaceBy(read.catalogue);
     charge?.();
   };
-  const files: WatchedFile[] = [
+  watch.follow([
     {
       messages: {
         read: 'read the model catalogue again',
@@ -89,8 +80,7 @@ export async function createCatalogue(
       text: () => list.text(),
       use: (text) => list.use(text),
     },
-  ];
-  const watch = new CatalogueWatch({ files, onInvalid, log, registry, everyMs });
+  ]);
   const chargeFirst = async (): Promise<void> => {
     const charge = await list.prepared(catalogue, AbortSignal.timeout(firstMs));
     charge();
@@ -98,6 +88,7 @@ export async function createCatalogue(
   return {
     agents,
     pricing,
+    onReplace: (listener: ReplaceListener): void => void listeners.push(listener),
     handlers: modelHandlers({ catalogue, agents, settings }),
     rpcs: { checkModels: checkModels(catalogue, settings) },
     parts: [egress, { start: chargeFirst, stop: () => list.stop() }, watch],

@@ -60,19 +60,19 @@ class Replica {
       onUnkept: (error) => void this.reports.push(String(error)),
     });
     this.#watch = new CatalogueWatch({
-      files: [
-        {
-          messages: { read: 'read', failed: 'failed' },
-          used: () => this.list.used,
-          text: () => this.list.text(),
-          use: (text) => this.list.use(text),
-        },
-      ],
       onInvalid: ({ problems }) => void this.reports.push(problems.join()),
       log: createLogger('test', 'silent'),
       registry: createRegistry('test'),
       everyMs: 1,
     });
+    this.#watch.follow([
+      {
+        messages: { read: 'read', failed: 'failed' },
+        used: () => this.list.used,
+        text: () => this.list.text(),
+        use: (text) => this.list.use(text),
+      },
+    ]);
   }
 
   static async start(site: Site): Promise<Replica> {

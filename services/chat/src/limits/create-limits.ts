@@ -6,13 +6,14 @@ import { Limiter } from './limiter.ts';
 
 export interface LimitsOptions {
   peers: Peers;
-  /** The id of this replica. */
-  holderId: () => string;
+  /** This replica. */
+  instance: { readonly id: string };
   onRefused: (tenantId: string, error: AppError) => void;
 }
 
 /** Limits and budgets, as this replica leases them from tenant. */
-export function createLimits({ registry }: Shell, { peers, ...options }: LimitsOptions) {
+export function createLimits({ registry }: Shell, { peers, instance, onRefused }: LimitsOptions) {
   const leases = new LeaseClient(peers.tenant);
-  return { leases, limiter: new Limiter({ leases, registry, ...options }) };
+  const holderId = (): string => instance.id;
+  return { leases, limiter: new Limiter({ leases, registry, holderId, onRefused }) };
 }

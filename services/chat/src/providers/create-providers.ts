@@ -21,14 +21,14 @@ export interface ProvidersOptions {
   settings: TenantSettingsClient;
   pricing: Pricing;
   system: DatabasePool;
-  /** The id of this replica. */
-  instanceId: () => string;
+  /** This replica. */
+  instance: { readonly id: string };
 }
 
 /** The providers of the catalogue, and the memory for their answers. */
 export function createProviders(
   { registry, log }: Shell,
-  { config, alerts, system: pool, peers, settings, pricing, instanceId }: ProvidersOptions,
+  { config, alerts, system: pool, peers, settings, pricing, instance }: ProvidersOptions,
 ) {
   const { catalogue, SECRETS_KEYRING: keyRing } = config;
   const uses = new OwnKeyUses({ tenant: peers.tenant, log });
@@ -41,7 +41,7 @@ export function createProviders(
     onKeyFailing: (provider, key) => alerts.providerKeyFailing(provider, key),
     ownKeys: { note: (id, use) => uses.note(id, use) },
   });
-  const reports = new ProviderReports({ registry: providers, pool, instanceId, log });
+  const reports = new ProviderReports({ registry: providers, pool, instanceId: () => instance.id, log });
   return {
     rpcs: { checkProviderKey: checkProviderKey({ catalogue, providers, settings, keyRing }) },
     providers,

@@ -24,6 +24,7 @@ import { Vacuum } from './vacuum-job.ts';
 export interface RecordingOptions {
   config: ChatConfig;
   system: Pool;
+  instance: Instance;
   alerts: Alerts;
   /** Called when ends of runs have committed alerts. */
   committed: () => void;
@@ -35,9 +36,18 @@ export interface RecordingOptions {
   forgetSettleMs?: number | undefined;
 }
 
+/** This process among the replicas of chat, with a connection of its own for its heartbeat. */
+export function createInstance(
+  { connections, log }: Shell,
+  { config: { DATABASE_URL: url }, system: pool }: Pick<RecordingOptions, 'config' | 'system'>,
+): Instance {
+  connections.add(url, 1);
+  return new Instance({ pool, url, log });
+}
+
 /** The record of every run: commits, events for analytics, what is left of dead replicas, and charges of budgets. */
 export async function createRecording(shell: Shell, options: RecordingOptions) {
-  const { config, system: pool, alerts, pricing, providers, leases, limiter } = options;
+  const { config, system: pool, instance, alerts, pricing, providers, leases, limiter } = options;
   const { forgetSettleMs: settleMs } = options;
   const { log, registry, tracer } = shell;
   const runOutbox = new RunOutbox();
@@ -46,8 +56,6 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const publisher = new RunPublisher({ sink: eventSink(shell, target), log, registry });
   const onWaiting = (): void => runOutbox.committed();
   const onAlerts = options.committed;
-  const instance = new Instance({ pool, url: config.DATABASE_URL, log });
-  shell.connections.add(config.DATABASE_URL, 1);
   const recorder = new RunRecorder({ pool, instance, alerts, publisher, log, registry, onWaiting, onAlerts });
   const reaper = new Reaper({
     pool,
@@ -66,7 +74,6 @@ export async function createRecording(shell: Shell, options: RecordingOptions) {
   const telemetry = new RunTelemetry(registry, tracer, await shell.createMeter());
   telemetry.onUnpriced((model) => providers.noteUnpriced(model));
   return {
-    instance,
     recorder,
     telemetry,
     forgetUser: (deletion: UserDeletion) => forgotten.forget(deletion),

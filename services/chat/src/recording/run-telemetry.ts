@@ -92,8 +92,8 @@ export class RunTelemetry {
   }
 
   /** The catalogue has these providers from now on. */
-  keepProviders(providers: ReadonlySet<string>): void {
-    this.#ofProviders.keepOnly(providers);
+  keepProviders(providers: readonly { name: string }[]): void {
+    this.#ofProviders.keepOnly(new Set(providers.map(({ name }) => name)));
   }
 
   attemptEnded(ended: EndedAttempt): void {
