@@ -141,13 +141,6 @@ module.exports = {
       to: { path: '^services/([^/]+)/', pathNot: '^services/$1/' },
     },
     {
-      name: 'services-are-strangers-at-any-distance',
-      comment: 'not through a package or the composer either: only deploy/composed knows several services',
-      severity: 'error',
-      from: { path: '^services/([^/]+)/src/', pathNot: tests },
-      to: { path: '^services/([^/]+)/', pathNot: '^services/$1/', reachable: true },
-    },
-    {
       name: 'packages-know-no-service',
       severity: 'error',
       from: { path: '^(packages|proto)/', pathNot: tests },
@@ -155,9 +148,10 @@ module.exports = {
     },
     {
       name: 'production-knows-no-test',
+      comment: 'with the two rules above: no path of imports leads from a service to another one',
       severity: 'error',
-      from: { path: '^(packages|services)/[^/]+/src/', pathNot: tests },
-      to: { path: '^(test|deploy)/' },
+      from: { path: '^(packages|services)/', pathNot: tests },
+      to: { path: '^(test|deploy|lint|charts)/|^(packages|services)/[^/]+/test/|\\.test\\.ts$' },
     },
     {
       name: 'edge-uses-no-database',
