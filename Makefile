@@ -43,7 +43,7 @@ lint-rules:
 	$(WITH_TOOLS) oxlint .
 
 lint-format:
-	$(WITH_TOOLS) prettier --check --log-level warn .
+	$(WITH_TOOLS) oxfmt --check .
 
 lint-structure:
 	$(WITH_TOOLS) node lint/words.ts

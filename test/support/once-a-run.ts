@@ -36,8 +36,8 @@ export async function hostOnce<Made>(
 export async function madeOnce<Made extends object>(variable: string): Promise<Made | undefined> {
   const port = process.env[variable];
   if (port === undefined) return undefined;
-  const answer = JSON.parse(await text(connect({ host: loopback, port: Number(port) }))) as
-    Made | { error: string };
+  const received = await text(connect({ host: loopback, port: Number(port) }));
+  const answer = JSON.parse(received) as Made | { error: string };
   if ('error' in answer) throw new Error(answer.error);
   return answer;
 }

@@ -31,6 +31,7 @@ export type PlaceConfig = Readonly<z.output<(typeof commands)['remove-secrets']>
 export type SecretsConfig = Readonly<z.output<(typeof commands)['secrets']>>;
 
 export type Command =
+  // Adds missing entries to the Secret of an installation.
   { name: 'secrets'; config: SecretsConfig } | { name: 'remove-secrets'; config: PlaceConfig };
 
 /** Reads the command and its settings. Throws a `ConfigError` with all problems. */

@@ -70,12 +70,13 @@ export const patchOwnerWebhookSubscription = ofOwner.patch;
 export const ownerWebhookSubscriptionList = ofOwner.list;
 
 /** A subscription of a tenant or of the owner. */
-export type WebhookSubscription =
-  z.output<typeof webhookSubscription> | z.output<typeof ownerWebhookSubscription>;
-export type CreateWebhookSubscription =
-  z.output<typeof createWebhookSubscription> | z.output<typeof createOwnerWebhookSubscription>;
-export type PatchWebhookSubscription =
-  z.output<typeof patchWebhookSubscription> | z.output<typeof patchOwnerWebhookSubscription>;
+export type WebhookSubscription = z.output<typeof webhookSubscription | typeof ownerWebhookSubscription>;
+export type CreateWebhookSubscription = z.output<
+  typeof createWebhookSubscription | typeof createOwnerWebhookSubscription
+>;
+export type PatchWebhookSubscription = z.output<
+  typeof patchWebhookSubscription | typeof patchOwnerWebhookSubscription
+>;
 
 export const listWebhookSubscriptions = z.strictObject(page);
 

@@ -9,9 +9,9 @@ export interface Creation {
   idempotencyKey: string;
 }
 
-type Line = { kind: string; name: string } & (
-  { pending: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> }
-);
+type Line = { kind: string; name: string } &
+  // Sent, without an answer yet.
+  ({ pending: string } | { refused: true } | { id: unknown; secrets: Record<string, unknown> });
 
 /** A file of JSON lines that only its owner can read. Each creation stands in it before it is sent. */
 export class SecretsFile {

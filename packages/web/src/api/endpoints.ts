@@ -72,7 +72,10 @@ type Paged = 'limit' | 'cursor';
 
 /** The parameters that choose the runs of a summary and of an export. */
 type Selected =
-  ('from' | 'to' | 'timezone' | 'group_by') | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
+  // The period and its groups.
+  | ('from' | 'to' | 'timezone' | 'group_by')
+  // Filters.
+  | ('agent_id' | 'model' | 'provider' | 'user_id' | 'api_key_id');
 
 type Subscription = z.output<typeof webhookSubscription>;
 type NewSubscription = z.input<typeof createWebhookSubscription>;

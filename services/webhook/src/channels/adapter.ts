@@ -135,7 +135,10 @@ export interface ChannelAdapter<Type extends ChannelType> {
 
 /** The provider's verdict on the credentials. */
 export type Checked =
-  { kind: 'connected' } | { kind: 'unauthorized'; reason: string } | { kind: 'retry'; reason: string };
+  | { kind: 'connected' }
+  | { kind: 'unauthorized'; reason: string }
+  // The provider failed, or could not be reached.
+  | { kind: 'retry'; reason: string };
 
 /** The accounts of an app. */
 export interface ChannelAccounts<Type extends ChannelType> {

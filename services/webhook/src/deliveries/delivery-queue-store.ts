@@ -2,7 +2,7 @@ import type { Jobs } from '@gatehouse/jobs/jobs';
 import { newId } from '@gatehouse/kit/ids';
 import type { Queryable } from '@gatehouse/pg/pool';
 import { targetOf, type Target } from './delivery.ts';
-import { giveUpPending, insertDelivery, redirectPending } from './delivery-store.ts';
+import { giveUpPending, insertDelivery, redirectPending, type DeliveryOrigin } from './delivery-store.ts';
 import type { deliveryTasks } from './delivery-tasks.ts';
 
 /** A subscription that receives an event. */
@@ -67,12 +67,7 @@ export class DeliveryQueue {
     await this.#jobs.add(db, { task: 'deliver', tenantId, ids: { target }, key: target, unlessTried: true });
   }
 
-  async #add(
-    db: Queryable,
-    delivery: { tenantId: string; url: string } & (
-      { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
-    ),
-  ): Promise<string> {
+  async #add(db: Queryable, delivery: DeliveryOrigin & { tenantId: string; url: string }): Promise<string> {
     const id = newId();
     const target = targetOf(delivery.url);
     await insertDelivery(db, { id, target, ...delivery });

@@ -11,10 +11,11 @@ import {
   type Verdict,
 } from './delivery.ts';
 
-/** A delivery of the result of a call, or of an event. */
-export type NewDelivery = { id: string; tenantId: string; url: string; target: string } & (
-  { callId: string; endpointId: string } | { eventId: string; subscriptionId: string }
-);
+export type DeliveryOrigin =
+  // The result of a call.
+  { callId: string; endpointId: string } | { eventId: string; subscriptionId: string };
+
+export type NewDelivery = DeliveryOrigin & { id: string; tenantId: string; url: string; target: string };
 
 interface DueRow extends Omit<DueDelivery, 'source' | 'sendBeforeMs'> {
   callId: string | null;
