@@ -22,7 +22,7 @@ export interface Dialect extends RequestFormat, AnswerFormat {
   readonly keepAlive: Buffer;
   /** Counts of the tokens of requests; absent where the API has none. */
   readonly counts?: CountFormat;
-  /** Follows the frames that a client gets, for a dialect whose event of an error goes on from them. */
+  /** Tracks the position in a stream, for dialects whose error events continue its numbering. */
   follower?(): StreamFollower;
   readonly state?: StateFormat;
   /** Reads a request whose path asks for a summary of its conversation. */
@@ -31,7 +31,7 @@ export interface Dialect extends RequestFormat, AnswerFormat {
 
 export interface StreamFollower {
   see(frames: readonly Buffer[]): void;
-  /** The place in the stream behind them; null if it is not known. */
+  /** The position behind these frames; null if it is not known. */
   readonly place: StreamPlace | null;
 }
 
@@ -49,8 +49,8 @@ export interface RequestFormat {
    * one there. Throws 400s that name the field.
    */
   readRequest(operation: Operation, body: Buffer, parsed: unknown, inPath?: RequestInPath): CompletionRequest;
-  /** Names of an agent's parameters that the format has no field for, so that they reach no provider. */
-  lostDefaults(defaults: Fields): string[];
+  /** Names of an agent's parameters that the API has no field for. They reach no provider. */
+  unsupportedDefaults(defaults: Fields): string[];
   /** The definition of a tool as models get it: JSON text, to be joined with commas. */
   toolText(tool: ToolDefinition): string;
 }
@@ -89,7 +89,7 @@ export interface Additions {
   systemPrompt: string | null;
   /** Names of the gateway's own tools. */
   toolNames: ReadonlySet<string>;
-  /** Names of kept answers; null where none is kept, and none was gone on from. */
+  /** Stored-response ids; null if the request neither stores nor continues one. */
   kept: KeptNames | null;
 }
 
@@ -139,9 +139,9 @@ export interface CompletionRequest extends RequestHead {
    */
   choicesWith(defaults: Fields): number;
   thinking(defaults: Fields): Thinking;
-  /** Everything that limits count. */
-  asked(defaults: Fields): Asked;
-  /** Why a model of another API than its dialect's can't be asked; null if it can. Absent if none can. */
+  /** The amounts that rate limits and budgets count. */
+  requestedAmounts(defaults: Fields): RequestedAmounts;
+  /** The error if the request cannot be translated for this model; null if it can. Omitted: it can for no model of another API. */
   refusalIn?(model: AnsweringModel): AppError | null;
   /** Shows what the client asked for, where a provider repeats more; null where the bytes stay. Holds no request. */
   readonly viewWith?: (added: Additions) => AnswerView | null;
@@ -151,8 +151,8 @@ export interface CompletionRequest extends RequestHead {
   source(share: Share): RequestSource;
 }
 
-/** Amounts that a request asks for. */
-export interface Asked {
+/** The amounts of tokens, choices and tools that a request may use. */
+export interface RequestedAmounts {
   choices: number;
   /** Tokens of each answer at most; null without a limit. */
   maxTokens: number | null;
@@ -171,8 +171,8 @@ export interface RequestSource {
   readonly bytes: number;
   /** The body for a provider, in an API that has no refusal. Throws a 400 for one that it can't read, and once it is released. */
   rewritten(rewrite: Rewrite): Pieces;
-  /** Names of hints that the body for a model has no place for. */
-  leftOut?(model: AnsweringModel): readonly string[];
+  /** Names of the request's hints that the body for a model has no field for. */
+  droppedFields?(model: AnsweringModel): readonly string[];
   /** Sets how many bytes of copies of the text are in memory for a provider call. */
   copied(bytes: number): void;
   /** Frees the text: the answer has begun, and no further provider call follows. */
@@ -187,7 +187,7 @@ export interface Rewrite {
   model: string;
   /** Whether the request is translated next, which reads the marks of seals that translation has made. */
   isTranslated?: boolean;
-  /** Whether a seal of a thought goes to the provider; absent where each does that no translation has marked. */
+  /** Filters reasoning signatures; omitted: all unmarked ones pass. */
   keepsSeal?: (seal: unknown) => boolean;
   /** Whether the model reasons; absent where the catalogue does not know. */
   reasons?: boolean | undefined;
@@ -219,8 +219,8 @@ export interface TokenLimit {
 export interface AnswerFormat {
   /** Whether clients get the body of an error that concerns their request as the provider wrote it. */
   readonly keepsErrorBodies: boolean;
-  /** Reads the body of an error that came with a status. */
-  errorWords(body: Fields, status: number): ProviderError;
+  /** Parses the body of an error response. */
+  parseError(body: Fields, status: number): ProviderError;
   /** Reads a whole answer, in turns of its tenant at the event loop if it is large. Throws `NoAnswer`. */
   readWhole(bytes: Buffer, options: ReadOptions): Promise<WholeAnswer>;
   /** The frames of a whole answer that came in place of a stream. Throws if it is no answer. */
@@ -356,13 +356,13 @@ export interface ToolCall {
   argumentsJson: string | null;
 }
 
-/** A message of a model, and the calls in it. */
-export interface Said {
+/** A message of the model and its tool calls. */
+export interface AssistantMessage {
   readonly calls: readonly ToolCall[];
-  /** Whether it has reasoning that goes back to the vendor alone that made it. */
+  /** Whether it has reasoning with a signature, which only its own vendor may get back. */
   readonly isSealed: boolean;
   /** Gives each call an id that is not among `used`, and adds it there. */
-  identified(used: Set<string>): Said;
+  identified(used: Set<string>): AssistantMessage;
   /** The message for the next request, as JSON. */
   readonly text: string;
   /** The messages with the results of its calls for the next request, as JSON. `results`: a text for each call. */
@@ -375,7 +375,7 @@ export interface ToolAnswers {
    * Reads a parsed answer; null if it has no message. Throws if it can't be read. `source`: its text, by which the numbers in
    * inputs of calls stay as they are written.
    */
-  add(answer: Fields, source?: JsonSource): Said | null;
+  add(answer: Fields, source?: JsonSource): AssistantMessage | null;
   /** The last answer with the usage of all and without calls of the gateway's tools; null if nothing of it differs. */
   readonly shown: Buffer | null;
 }
@@ -384,8 +384,8 @@ export interface ToolAnswers {
 export interface ToolStream extends FrameSink {
   /** Gets the last frames of an answer, which were held, before anything else is asked of it. */
   ended?(frames: readonly Buffer[]): void;
-  /** The model's message in the answer that has just ended. */
-  readonly answered: Said;
+  /** The assistant message of the answer that has just ended. */
+  readonly message: AssistantMessage;
   /** Begins the next answer. With `mayCall` false, calls of the gateway's tools are left out of it. */
   next(options: { mayCall: boolean }): void;
   show(event: ToolEvent): void;

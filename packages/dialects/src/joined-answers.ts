@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { addedUsage } from './usage/added-usage.ts';
 import { writeJson, type JsonSource } from './wire/json-text.ts';
-import type { Said, ToolAnswers } from './dialect.ts';
+import type { AssistantMessage, ToolAnswers } from './dialect.ts';
 
 /** The whole answers of a turn, in any dialect: the client gets the last, with the usage of all. */
 export abstract class JoinedAnswers implements ToolAnswers {
@@ -17,7 +17,7 @@ export abstract class JoinedAnswers implements ToolAnswers {
     this.isOwn = isOwn;
   }
 
-  add(parsed: Fields, source?: JsonSource): Said | null {
+  add(parsed: Fields, source?: JsonSource): AssistantMessage | null {
     const answer = source === undefined ? parsed : this.exact(parsed, source);
     const usage = answer[this.usageName];
     this.#usage = this.#answers === 0 ? usage : this.added(this.#usage, usage);
@@ -42,7 +42,7 @@ export abstract class JoinedAnswers implements ToolAnswers {
     return answer;
   }
 
-  protected abstract read(answer: Fields): Said | null;
+  protected abstract read(answer: Fields): AssistantMessage | null;
 
   /** An answer without calls of the gateway, and whether it had none. */
   protected abstract withoutOwn(answer: Fields): { answer: Fields; isSame: boolean };

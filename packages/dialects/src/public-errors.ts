@@ -1,10 +1,10 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from './dialect.ts';
-import { concernsRequest, errorIn, errorWords } from './error-words.ts';
+import { concernsRequest, errorIn, parseError } from './provider-errors.ts';
 
 /** The words of an error that concerns the request; of others its status alone, since they may name the platform's account. */
-export function publicWords(body: Fields): ProviderError {
-  return withoutAccount(errorWords(body));
+export function parsePublicError(body: Fields): ProviderError {
+  return withoutAccount(parseError(body));
 }
 
 /** The error in a body or an event that came with status 200, or null. */

@@ -3,7 +3,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn } from '../usage/fee-tools.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
-import type { Asked, CompletionRequest, RequestHead, RequestSource } from '../dialect.ts';
+import type { RequestedAmounts, CompletionRequest, RequestHead, RequestSource } from '../dialect.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import { effortIn, noThinking, type Thinking } from '../thinking.ts';
@@ -105,7 +105,7 @@ export class AnthropicRequest implements CompletionRequest {
     };
   }
 
-  asked(defaults: Fields): Asked {
+  requestedAmounts(defaults: Fields): RequestedAmounts {
     const { service_tier: tier, max_tokens: given } = this.#fields;
     const maxTokens = given ?? asAnthropic(defaults)['max_tokens'];
     const found = this.#messages.map(({ content }) => attachmentsIn(content));

@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, MediaSource, Part, Seal, TextPart } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { LeftOut, Members } from '../translation/left-out.ts';
+import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
 import { cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readMarked } from '../translation/seals.ts';
@@ -12,7 +12,7 @@ import type { Steps } from '@gatehouse/kit/steps';
 interface Place {
   at: string;
   source: JsonSource | null;
-  left: LeftOut;
+  left: DroppedFields;
 }
 
 /** The parts of a message. Throws a 400 for a block that other APIs don't have. */
@@ -26,7 +26,7 @@ export function* readContent(content: unknown, place: Place): Steps<Part[]> {
 }
 
 /** Texts alone may stand in system messages. */
-export function systemParts(content: unknown, at: string, left: LeftOut): TextPart[] {
+export function systemParts(content: unknown, at: string, left: DroppedFields): TextPart[] {
   return listOfBlocks(content).map((block, index) => {
     if (typeOf(block) !== 'text') throw left.refused(`${at}[${index}].type`);
     return { ...textPart(block, left), ...cachePointOf(block) };
@@ -43,7 +43,11 @@ function typeOf(block: unknown): unknown {
 }
 
 /** The members that a block says something by. */
-function said<Name extends string>(block: unknown, names: readonly Name[], left: LeftOut): Members<Name> {
+function said<Name extends string>(
+  block: unknown,
+  names: readonly Name[],
+  left: DroppedFields,
+): Members<Name> {
   return left.members(block, '', [...names, 'type' as Name]);
 }
 
@@ -72,7 +76,7 @@ function partsOf(block: unknown, index: number, { at, source, left }: Place): Pa
   }
 }
 
-function plainParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+function plainParts(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   const type = typeOf(block);
   switch (type) {
     case 'text':
@@ -95,7 +99,7 @@ function plainParts(block: unknown, at: string, left: LeftOut): (TextPart | Medi
   }
 }
 
-function documentParts(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+function documentParts(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   const names = ['source', 'title', 'context', 'citations'] as const;
   const { source, title: name, context, citations } = said(block, names, left);
   noteCitations(citations, left);
@@ -114,7 +118,7 @@ function documentParts(block: unknown, at: string, left: LeftOut): (TextPart | M
 }
 
 /** A document holds texts and images, and no document. */
-function innerPart(block: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+function innerPart(block: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   const type = typeOf(block);
   if (type !== 'text' && type !== 'image') throw left.refused(`${at}.type`);
   return plainParts(block, at, left);
@@ -125,18 +129,18 @@ function title(value: unknown): TextPart[] {
 }
 
 /** Quotations of earlier answers are no part of their text. */
-function textPart(block: unknown, left: LeftOut): TextPart {
+function textPart(block: unknown, left: DroppedFields): TextPart {
   const { text, citations } = said(block, ['text', 'citations'], left);
   noteCitations(citations, left);
   return { kind: 'text', text: textIn(text) ?? '' };
 }
 
 /** A list of them is of an earlier answer, and an object asks for them. */
-function noteCitations(citations: unknown, left: LeftOut): void {
+function noteCitations(citations: unknown, left: DroppedFields): void {
   if (isFields(citations)) left.ignore('citations');
 }
 
-function sourceOf(source: unknown, at: string, left: LeftOut): MediaSource {
+function sourceOf(source: unknown, at: string, left: DroppedFields): MediaSource {
   const names = ['type', 'url', 'data', 'media_type', 'file_id'] as const;
   const { type, url, data, media_type: mediaType } = left.members(source ?? {}, 'source', names);
   if (type === 'url' && typeof url === 'string') return { url };

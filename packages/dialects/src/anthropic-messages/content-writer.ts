@@ -11,13 +11,13 @@ import type {
   TextPart,
 } from '../translation/conversation.ts';
 import { Late, RawJson, writeJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { plainText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 
 /** The blocks of a part. Other providers' thoughts have none. */
-export function blockOf(part: Part, left: LeftOut): Fields[] {
+export function blockOf(part: Part, left: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
@@ -63,7 +63,7 @@ export function lateInput({ id, argumentsText }: CallPart): Late {
   });
 }
 
-function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+function resultBlock({ callId, parts, isError }: ResultPart, left: DroppedFields): Fields {
   const content = parts.filter((part) => !isEmpty(part)).map((part) => plainBlock(part, left));
   return {
     ...{ type: 'tool_result', tool_use_id: callId },
@@ -72,11 +72,11 @@ function resultBlock({ callId, parts, isError }: ResultPart, left: LeftOut): Fie
   };
 }
 
-function plainBlock(part: TextPart | MediaPart, left: LeftOut): Fields {
+function plainBlock(part: TextPart | MediaPart, left: DroppedFields): Fields {
   return part.kind === 'text' ? textBlock(part.text) : mediaBlock(part, left);
 }
 
-function mediaBlock(part: MediaPart, left: LeftOut): Fields {
+function mediaBlock(part: MediaPart, left: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image', source: writeSource(source) };
   if (kind === 'audio') throw left.refused(at, 'The model does not listen.');

@@ -21,7 +21,7 @@ export function asAnthropic(defaults: Fields): Fields {
 }
 
 /** Names of those that are left out. */
-export function lostInAnthropic(defaults: Fields): string[] {
+export function unsupportedInAnthropic(defaults: Fields): string[] {
   const isTwice = typeof defaults['temperature'] === 'number';
   return Object.keys(defaults).filter((name) => !taken.has(name) || (name === 'top_p' && isTwice));
 }

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
-import { lostInAnthropic } from './defaults.ts';
-import { errorWords } from '../error-words.ts';
+import { unsupportedInAnthropic } from './defaults.ts';
+import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
 import { readRequest } from './request.ts';
@@ -13,11 +13,11 @@ export const anthropic = {
   name: 'messages',
   passedHeaders: ['anthropic-version', 'anthropic-beta'],
   readRequest,
-  lostDefaults: lostInAnthropic,
+  unsupportedDefaults: unsupportedInAnthropic,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"input_schema":${schemaJson}}`,
   keepsErrorBodies: true,
-  errorWords,
+  parseError,
   readWhole,
   framesOf,
   assembler: () => new EventAssembler(),

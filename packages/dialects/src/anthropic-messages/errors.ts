@@ -21,11 +21,11 @@ const tooLong = 'prompt is too long';
 
 /** The body of an error in Anthropic's shape. */
 export function writeError(error: ProviderError): Fields {
-  const { status, message = 'The provider failed.' } = clientWords(error);
+  const { status, message = 'The provider failed.' } = formatError(error);
   return { type: 'error', error: { type: types.get(status ?? 500) ?? 'api_error', message } };
 }
 
-export function clientWords(error: ProviderError): ProviderError {
+export function formatError(error: ProviderError): ProviderError {
   const { message = '' } = error;
   return isTooLong(error) && !message.toLowerCase().startsWith(tooLong)
     ? { ...error, message: `${tooLong}: ${message}` }

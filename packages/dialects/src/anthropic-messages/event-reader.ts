@@ -7,7 +7,7 @@ import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
 import type { Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { contentText, spokenText } from './content.ts';
 import { callsTools, eventOf, firstUsage, hasStopped, isThought, mergedUsage, stopFrame } from './events.ts';
 
@@ -68,7 +68,7 @@ export class EventReader implements StreamReader {
         this.#end = frame;
         return 'done';
       case 'error':
-        return this.#failed(publicWords(fields));
+        return this.#failed(parsePublicError(fields));
       default: {
         const error = publicErrorIn(fields);
         if (error !== null) return this.#failed(error);

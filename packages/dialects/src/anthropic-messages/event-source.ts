@@ -1,5 +1,5 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { eventOf, firstUsage, isThought, mergedUsage } from './events.ts';
 import type { ProviderError } from '../dialect.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
@@ -68,7 +68,7 @@ export class MessageSource implements EventSource {
       case 'message_stop':
         return this.#finished();
       case 'error':
-        return this.#failed(publicWords(fields));
+        return this.#failed(parsePublicError(fields));
       default: {
         const error = publicErrorIn(fields);
         return error === null ? [] : this.#failed(error);

@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
 import { assertReadable } from '../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { ContentBuilder } from './content-builder.ts';
 import { eventOf, firstUsage, frameOf, hasStopped, mergedUsage, stopFrame } from './events.ts';
 import { exactInput, isCall } from './said-content.ts';
@@ -94,7 +94,7 @@ export class EventAssembler implements AnswerAssembler {
         this.#isOver = true;
         break;
       case 'error':
-        this.#error = publicWords(fields);
+        this.#error = parsePublicError(fields);
         break;
       default:
         this.#error = publicErrorIn(fields);

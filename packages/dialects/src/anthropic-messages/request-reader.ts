@@ -10,7 +10,7 @@ import type {
 import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, LeftOut, Members } from '../translation/left-out.ts';
+import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { cacheHint, cachePointOf, withCachePoint } from './cache-hint.ts';
 import { readContent, systemParts } from './content-reader.ts';
@@ -43,7 +43,7 @@ const translated = [
 const decisive = ['container', 'mcp_servers'] as const;
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   // By this code Anthropic's SDKs know that they are to send the whole conversation.
   if (isGiven(given['thread'])) throw left.refused('thread', undefined, 'thread_unsupported_request');
   for (const name of decisive) if (isGiven(given[name])) throw left.refused(name);
@@ -89,7 +89,7 @@ const billingHeader = /^x-anthropic-billing-header:/;
 function* turnsOf(
   { fields, given }: { fields: Given; given: Fields },
   source: JsonSource,
-  left: LeftOut,
+  left: DroppedFields,
 ): Steps<Turn[]> {
   const parts = systemParts(fields['system'] ?? [], 'system', left).filter(
     ({ text }) => !billingHeader.test(text),
@@ -114,7 +114,7 @@ function* turnsOf(
 }
 
 /** The models of no other API go on from the beginning of an answer. */
-function assertNotBegun(turns: readonly Turn[], left: LeftOut): void {
+function assertNotBegun(turns: readonly Turn[], left: DroppedFields): void {
   const last = turns.at(-1);
   if (last?.role === 'assistant' && last.parts.at(-1)?.kind === 'text')
     throw left.refused(
@@ -123,7 +123,11 @@ function assertNotBegun(turns: readonly Turn[], left: LeftOut): void {
     );
 }
 
-function toolOf(tool: unknown, index: number, { source, left }: { source: JsonSource; left: LeftOut }): Tool {
+function toolOf(
+  tool: unknown,
+  index: number,
+  { source, left }: { source: JsonSource; left: DroppedFields },
+): Tool {
   const names = ['type', 'name', 'description', 'input_schema', 'strict', cacheHint] as const;
   const fields = left.members(tool, 'tools', names);
   const type = textIn(fields.type) ?? 'custom';
@@ -143,7 +147,10 @@ function toolOf(tool: unknown, index: number, { source, left }: { source: JsonSo
   };
 }
 
-function choiceOf({ type, name }: Members<(typeof choiceMembers)[number]>, left: LeftOut): ToolChoice | null {
+function choiceOf(
+  { type, name }: Members<(typeof choiceMembers)[number]>,
+  left: DroppedFields,
+): ToolChoice | null {
   if (type === undefined) return null;
   if (type === 'auto' || type === 'none') return type;
   if (type === 'any') return 'required';
@@ -151,7 +158,7 @@ function choiceOf({ type, name }: Members<(typeof choiceMembers)[number]>, left:
   throw left.refused(type === 'tool' ? 'tool_choice.name' : 'tool_choice.type');
 }
 
-function outputOf(config: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+function outputOf(config: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
   const { format: given } = left.members(config ?? {}, 'output_config', ['format', 'effort']);
   if (given === undefined) return null;
   const format = left.members(given, 'output_config.format', ['type', 'schema']);
@@ -163,7 +170,7 @@ function outputOf(config: unknown, source: JsonSource, left: LeftOut): OutputFor
 
 const thinkingTypes: readonly unknown[] = ['enabled', 'adaptive', 'disabled'];
 
-function reasoningOf(fields: Given, left: LeftOut): Reasoning | null {
+function reasoningOf(fields: Given, left: DroppedFields): Reasoning | null {
   const { effort } = Object(fields['output_config']) as Fields;
   const names = ['type', 'budget_tokens'] as const;
   const { type: given, budget_tokens: budget } = left.members(fields['thinking'] ?? {}, 'thinking', names);

@@ -2,7 +2,7 @@ import type { Conversation, Tool, Turn } from '../translation/conversation.ts';
 import type { ModelFacts } from '../translation/api.ts';
 import { askingForJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { blockOf } from './content-writer.ts';
@@ -15,7 +15,11 @@ const otherwiseTokens = 8_192;
  * See `RequestApi`. The API has a format by a schema, and none for any JSON object. A forced call of a tool in its place would
  * end thinking, and calls of the client's own tools.
  */
-export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+export function* writeRequest(
+  conversation: Conversation,
+  facts: ModelFacts,
+  left: DroppedFields,
+): Steps<object> {
   const { output, stop, maxTokens, stream } = conversation;
   const most = facts.maxOutputTokens ?? Infinity;
   const limit = Math.min(maxTokens ?? facts.maxOutputTokens ?? otherwiseTokens, most);
@@ -40,14 +44,14 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   };
 }
 
-function messageOf({ role, parts }: Turn, left: LeftOut): { role: string; content: unknown[] } {
+function messageOf({ role, parts }: Turn, left: DroppedFields): { role: string; content: unknown[] } {
   return { role, content: parts.flatMap((part) => blockOf(part, left)) };
 }
 
 /** Parameters of sampling by Anthropic's names. */
 export function samplingOf(
   { sampling }: Pick<Conversation, 'sampling'>,
-  { isThinking, facts, left }: { isThinking: boolean; facts: ModelFacts; left: LeftOut },
+  { isThinking, facts, left }: { isThinking: boolean; facts: ModelFacts; left: DroppedFields },
 ): { temperature?: number; top_p?: number; top_k?: number } {
   const { temperature, topP, topK, ...others } = sampling;
   for (const name of ['seed', 'presencePenalty', 'frequencyPenalty'] as const)
@@ -68,7 +72,7 @@ export function samplingOf(
 
 export const emptySchema = new RawJson('{"type":"object","properties":{}}');
 
-function toolsOf({ tools, choice, parallel, turns }: Conversation, left: LeftOut): object {
+function toolsOf({ tools, choice, parallel, turns }: Conversation, left: DroppedFields): object {
   if (tools.length === 0) {
     const called = calledTools(turns);
     return called.length === 0 ? {} : { tools: called.map(writeTool), tool_choice: { type: 'none' } };

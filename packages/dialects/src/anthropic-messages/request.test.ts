@@ -84,7 +84,7 @@ describe('a request', () => {
     expect(request.toolNames).toEqual(['search']);
     expect(request.lastUserText()).toEqual({ index: 0, text: 'What is it?' });
     expect(request.thinking({}).budgets).toEqual([50]);
-    expect(request.asked({ max_tokens: 7 })).toEqual({
+    expect(request.requestedAmounts({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'standard_only', classes: [] },
       attachments: { count: 2, bytes: 2_000 },
       feeTools: [],
@@ -106,8 +106,8 @@ describe('a request', () => {
 
   it('has its limit from the agent where it has none', () => {
     const { max_tokens: _max, ...without } = usual;
-    expect(read(without).asked({ max_completion_tokens: 7 }).maxTokens).toBe(7);
-    expect(read(without).asked({}).maxTokens).toBeNull();
+    expect(read(without).requestedAmounts({ max_completion_tokens: 7 }).maxTokens).toBe(7);
+    expect(read(without).requestedAmounts({}).maxTokens).toBeNull();
   });
 });
 

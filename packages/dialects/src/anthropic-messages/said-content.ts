@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { Said, ToolCall } from '../dialect.ts';
+import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { RawJson, writeJson, type JsonSource } from '../wire/json-text.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
 
@@ -14,7 +14,7 @@ export interface WrittenBlock {
 export const maxCalls = 128;
 
 /** The content of a model's message. */
-export class SaidContent implements Said {
+export class SaidContent implements AssistantMessage {
   /** As it was said. */
   readonly blocks: readonly Fields[];
   readonly calls: readonly ToolCall[];

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { Conversation, Effort, Turn } from '../translation/conversation.ts';
 import { budgetOf, effortOf } from '../translation/effort.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 
 /** The least that Anthropic takes. */
 const leastBudget = 1_024;
@@ -24,7 +24,7 @@ const efforts: Readonly<Record<Effort, string | null>> = {
  */
 export function thinkingOf(
   { reasoning, turns, choice }: Conversation,
-  { facts, limit, left }: { facts: ModelFacts; limit: number; left: LeftOut },
+  { facts, limit, left }: { facts: ModelFacts; limit: number; left: DroppedFields },
 ): { thinking: Fields | null; effort: string | null } {
   if (reasoning === null) return { thinking: null, effort: null };
   if (!facts.reasoning) {

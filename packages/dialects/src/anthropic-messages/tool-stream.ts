@@ -38,7 +38,7 @@ export class MessageToolStream extends JoinedStream implements ToolStream {
     this.#held = null;
   }
 
-  get answered(): SaidContent {
+  get message(): SaidContent {
     return this.#content.built.stopped((Object(this.#held?.fields['delta']) as Fields)['stop_reason']);
   }
 

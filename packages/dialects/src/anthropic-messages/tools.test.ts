@@ -279,7 +279,7 @@ describe('streamed answers of a turn with tools', () => {
       event({ type: 'message_delta', delta: { stop_reason: 'max_tokens' }, usage: { output_tokens: 0 } }),
       event({ type: 'message_delta', delta: {}, usage: { output_tokens: 7 } }),
     ]);
-    expect(stream.answered.calls).toEqual([]);
+    expect(stream.message.calls).toEqual([]);
     stream.finish();
     expect(eventOf(shown.at(-1) ?? Buffer.alloc(0))?.fields).toMatchObject({
       delta: { stop_reason: 'max_tokens' },
@@ -319,7 +319,7 @@ describe('streamed answers of a turn with tools', () => {
 
   it('give the calls to be made, with arguments in pieces', () => {
     const { stream } = streamed(message([callOf('own_a', 't1', { q: [1, 'é'] })], 'tool_use'));
-    expect(stream.answered.calls).toEqual([
+    expect(stream.message.calls).toEqual([
       { id: 't1', name: 'own_a', argumentsText: '{"q":[1,"é"]}', argumentsJson: '{"q":[1,"é"]}' },
     ]);
   });

@@ -1,7 +1,7 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { clientWords } from './errors.ts';
+import { formatError } from './errors.ts';
 import { MessageSource } from './event-source.ts';
 import { MessageWriter } from './event-writer.ts';
 import { cacheHint } from './cache-hint.ts';
@@ -15,7 +15,7 @@ export const messages = {
   thoughtIds: null,
   sealPlace: '`signature` in `thinking` block',
   cacheHint,
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
   eventSource: (facts) => new MessageSource(facts),
   eventWriter: () => new MessageWriter(),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { CachePoint, Conversation } from '../translation/conversation.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { familyOf } from '../model-family.ts';
 
 /** Claude before 3.5 Haiku, which refuses cache points. */
@@ -24,9 +24,13 @@ export class CachePoints {
   readonly #takesTools: boolean;
   /** Points to leave out: the last ones reach farthest. */
   #surplus: number;
-  readonly #left: LeftOut;
+  readonly #left: DroppedFields;
 
-  constructor({ tools, turns }: Pick<Conversation, 'tools' | 'turns'>, facts: ModelFacts, left: LeftOut) {
+  constructor(
+    { tools, turns }: Pick<Conversation, 'tools' | 'turns'>,
+    facts: ModelFacts,
+    left: DroppedFields,
+  ) {
     const isClaude = familyOf(facts) === 'claude';
     const places = [...(isClaude ? tools : []), ...turns.flatMap(({ parts }) => parts)];
     const known = hasCachePoints(facts) ? maxPoints : 0;

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { lateInput } from '../anthropic-messages/content-writer.ts';
 import { isEmpty } from '../translation/ordered-turns.ts';
 import type { CachePoints } from './cache-points.ts';
@@ -15,7 +15,7 @@ interface Message {
 
 interface Options {
   facts: ModelFacts;
-  left: LeftOut;
+  left: DroppedFields;
   points: CachePoints;
 }
 

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { converseWords, errorWords } from '../error-words.ts';
+import { converseWords, parseError } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { textIn } from '../translation/fields.ts';
 
@@ -22,7 +22,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 /** An exception in a stream, or in the body of an answer. */
 export function exceptionIn(fields: Fields): ProviderError {
   const type = exceptionName(textIn(fields['__type']) ?? '');
-  const { message } = errorWords({ message: fields['message'] ?? fields['Message'] });
+  const { message } = parseError({ message: fields['message'] ?? fields['Message'] });
   const status = statuses.get(type) ?? 500;
   return withoutAccount({ status, ...converseWords({ message }) });
 }

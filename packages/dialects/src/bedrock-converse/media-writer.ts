@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart } from '../translation/conversation.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { isPlainText } from '../file-types.ts';
 
 /** Images, files and sounds as blocks of Converse, which takes them as data only. */
@@ -26,10 +26,10 @@ const maxNameChars = 200;
 
 /** Writes the media of one request, whose files have a name each. */
 export class MediaWriter {
-  readonly #left: LeftOut;
+  readonly #left: DroppedFields;
   readonly #names = new Set<string>();
 
-  constructor(left: LeftOut) {
+  constructor(left: DroppedFields) {
     this.#left = left;
   }
 

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { Conversation, Effort } from '../translation/conversation.ts';
 import { effortOf, lowToHigh } from '../translation/effort.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { thinkingOf } from '../anthropic-messages/thinking.ts';
 import { familyOf } from '../model-family.ts';
 
@@ -21,7 +21,7 @@ const none: AskedReasoning = { isThinking: false, keepsThoughts: false, effort: 
 /** How a model is asked to think, by its family. Models of others decide by themselves. */
 export function reasoningOf(
   conversation: Conversation,
-  options: { facts: ModelFacts; limit: number; left: LeftOut },
+  options: { facts: ModelFacts; limit: number; left: DroppedFields },
 ): AskedReasoning {
   const { reasoning } = conversation;
   const { facts, left } = options;
@@ -41,7 +41,7 @@ export function reasoningOf(
 /** Off is said by leaving it out: the newest models refuse it in words. */
 function ofClaude(
   conversation: Conversation,
-  options: { facts: ModelFacts; limit: number; left: LeftOut },
+  options: { facts: ModelFacts; limit: number; left: DroppedFields },
 ): AskedReasoning {
   const { thinking, effort } = thinkingOf(conversation, options);
   if (thinking === null || thinking['type'] === 'disabled') return none;

@@ -2,7 +2,7 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { Conversation, Tool } from '../translation/conversation.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { emptySchema, samplingOf } from '../anthropic-messages/request-writer.ts';
 import { calledTools, ownTurns, splitSystem } from '../translation/ordered-turns.ts';
 import type { Steps } from '@gatehouse/kit/steps';
@@ -15,7 +15,11 @@ import { reasoningOf } from './reasoning.ts';
  * See `RequestApi`. The model, and whether the answer is a stream, stand in the path
  * (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html).
  */
-export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+export function* writeRequest(
+  conversation: Conversation,
+  facts: ModelFacts,
+  left: DroppedFields,
+): Steps<object> {
   const { output, stop } = conversation;
   if (output?.kind === 'json')
     throw left.refusedField('output', 'The model answers in JSON by a schema only.');
@@ -68,7 +72,7 @@ function formatOf(name: string | null, schemaJson: string): Fields {
 /** Parameters that all models have, and those that a family has in fields of its own. */
 function samplingIn(
   conversation: Conversation,
-  options: { isThinking: boolean; facts: ModelFacts; left: LeftOut },
+  options: { isThinking: boolean; facts: ModelFacts; left: DroppedFields },
 ): { common: Fields; additional: Fields } {
   const { sampling } = conversation;
   const family = familyOf(options.facts);
@@ -86,7 +90,7 @@ function samplingIn(
 /** A conversation with calls needs definitions, also where no tool may be called. */
 function toolsIn(
   { tools, choice, parallel, turns }: Conversation,
-  { facts, left, points }: { facts: ModelFacts; left: LeftOut; points: CachePoints },
+  { facts, left, points }: { facts: ModelFacts; left: DroppedFields; points: CachePoints },
 ): { config: Fields | null; additional: Fields } {
   const called = calledTools(turns);
   const isOff = tools.length === 0 || choice === 'none';
@@ -120,7 +124,7 @@ const noTool: Tool = {
 function writeTool(
   { name, description, schemaJson, isStrict }: Tool,
   isClaude: boolean,
-  left: LeftOut,
+  left: DroppedFields,
 ): Fields {
   if (isStrict === true && !isClaude) left.ignoreField('strict');
   return {

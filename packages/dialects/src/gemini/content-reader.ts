@@ -12,15 +12,15 @@ import type {
 } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { LeftOut, Members } from '../translation/left-out.ts';
+import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { dataSource } from '../translation/media.ts';
 import { readMarked } from '../translation/seals.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
-/** `LeftOut.members` of an object whose names may have either spelling. `names`: in camelCase. */
+/** `DroppedFields.members` of an object whose names may have either spelling. `names`: in camelCase. */
 export function membersOf<Name extends string>(
   value: unknown,
-  { path, names, left }: { path: string; names: readonly Name[]; left: LeftOut },
+  { path, names, left }: { path: string; names: readonly Name[]; left: DroppedFields },
 ): Members<Name> {
   if (!isFields(value)) return left.members(value, path, names);
   const given = Object.entries(value).map(([name, member]) => {
@@ -90,7 +90,7 @@ function waiting(calls: Map<string, WaitingCalls>, key: string): WaitingCalls {
 }
 
 /** The turns of a request's contents. Throws a 400 for a part that other APIs don't have. */
-export function* readContents(fields: Fields, source: JsonSource, left: LeftOut): Steps<Turn[]> {
+export function* readContents(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Turn[]> {
   const calls = new CallOrder();
   const contents = source.member('contents');
   const turns: Turn[] = [];
@@ -110,7 +110,7 @@ export function* readContents(fields: Fields, source: JsonSource, left: LeftOut)
 }
 
 /** Google's older API has a role for results. */
-function roleOf(role: unknown, at: string, left: LeftOut): Turn['role'] {
+function roleOf(role: unknown, at: string, left: DroppedFields): Turn['role'] {
   if (role === 'model') return 'assistant';
   if (role === undefined || role === null || role === '' || role === 'user' || role === 'function')
     return 'user';
@@ -118,7 +118,7 @@ function roleOf(role: unknown, at: string, left: LeftOut): Turn['role'] {
 }
 
 /** The parts of a system instruction, which may be a text. */
-export function readSystem(instruction: unknown, left: LeftOut): (TextPart | MediaPart)[] {
+export function readSystem(instruction: unknown, left: DroppedFields): (TextPart | MediaPart)[] {
   if (instruction === undefined) return [];
   if (typeof instruction === 'string') return [{ kind: 'text', text: instruction }];
   const path = 'systemInstruction';
@@ -135,7 +135,7 @@ export function readSystem(instruction: unknown, left: LeftOut): (TextPart | Med
 interface Place {
   at: string;
   source: JsonSource | null;
-  left: LeftOut;
+  left: DroppedFields;
   calls: CallOrder;
 }
 
@@ -208,7 +208,11 @@ function resultOf(
   };
 }
 
-function mediaOf(part: Pick<GivenPart, 'inlineData' | 'fileData'>, at: string, left: LeftOut): MediaPart {
+function mediaOf(
+  part: Pick<GivenPart, 'inlineData' | 'fileData'>,
+  at: string,
+  left: DroppedFields,
+): MediaPart {
   const inNames = ['data', 'mimeType', 'displayName'] as const;
   const inline = membersOf(part.inlineData ?? {}, { path: 'inlineData', names: inNames, left });
   const fileNames = ['fileUri', 'mimeType', 'displayName'] as const;

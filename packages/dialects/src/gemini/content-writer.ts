@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, Turn } from '../translation/conversation.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { namedText, typeOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { lateInput } from '../anthropic-messages/content-writer.ts';
@@ -13,7 +13,7 @@ const standIn = 'skip_thought_signature_validator';
 interface Options {
   /** Gemini 3 refuses calls of a turn whose first one has no signature. */
   isThird: boolean;
-  left: LeftOut;
+  left: DroppedFields;
 }
 
 /** The contents of a conversation. System texts in its middle are the user's, since no content has another role. */
@@ -72,7 +72,7 @@ function saidParts(parts: readonly Part[], { isThird, left }: Options): Fields[]
   return written;
 }
 
-function saidPart(part: Part, left: LeftOut): Fields[] {
+function saidPart(part: Part, left: DroppedFields): Fields[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
@@ -89,7 +89,11 @@ function saidPart(part: Part, left: LeftOut): Fields[] {
 }
 
 /** Results are found by their names and their order, which is that of the calls. */
-function userParts(parts: readonly Part[], names: ReadonlyMap<string, string>, left: LeftOut): Fields[] {
+function userParts(
+  parts: readonly Part[],
+  names: ReadonlyMap<string, string>,
+  left: DroppedFields,
+): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
   const shown = results.flatMap((result) => result.parts.filter((part) => part.kind !== 'text'));
   return [
@@ -105,7 +109,7 @@ function resultPart({ callId, parts, isError }: ResultPart, names: ReadonlyMap<s
   return { functionResponse: { name: names.get(callId) ?? callId, response } };
 }
 
-function mediaPart(part: MediaPart, left: LeftOut): Fields {
+function mediaPart(part: MediaPart, left: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if ('url' in source) {
     if (kind === 'audio') throw left.refused(at);

@@ -18,7 +18,7 @@ export function asGemini(defaults: Fields): Fields {
 }
 
 /** Names of those that are left out. */
-export function lostInGemini(defaults: Fields): string[] {
+export function unsupportedInGemini(defaults: Fields): string[] {
   return Object.keys(defaults).filter((name) => !taken.has(name));
 }
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
-import { lostInGemini } from './defaults.ts';
-import { errorWords } from './google-error.ts';
+import { unsupportedInGemini } from './defaults.ts';
+import { parseError } from './google-error.ts';
 import { readCountRequest } from './count-request.ts';
 import { framesOf, ResponseAssembler } from './other-kind.ts';
 import { readRequest } from './request.ts';
@@ -14,11 +14,11 @@ export const gemini = {
   name: 'gemini',
   passedHeaders: [],
   readRequest,
-  lostDefaults: lostInGemini,
+  unsupportedDefaults: unsupportedInGemini,
   toolText: ({ name, description, schemaJson }) =>
     `{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parametersJsonSchema":${schemaJson}}`,
   keepsErrorBodies: true,
-  errorWords,
+  parseError,
   readWhole,
   framesOf,
   assembler: () => new ResponseAssembler(),

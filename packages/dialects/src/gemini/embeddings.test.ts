@@ -56,7 +56,7 @@ describe('a request for embeddings', () => {
       'one\nt',
       'onetwo',
     ]);
-    expect(batch.asked({})).toMatchObject({ attachments: { count: 1, bytes: 4 }, classes: [] });
+    expect(batch.requestedAmounts({})).toMatchObject({ attachments: { count: 1, bytes: 4 }, classes: [] });
     expect(read({ content: content('x') }, false)).toMatchObject({ operation: 'embeddings', isBatch: false });
   });
 

@@ -19,7 +19,7 @@ const overloaded = 529;
 
 /** The body of an error in Google's shape. */
 export function writeError(error: ProviderError): Fields {
-  const { status = 500, message = 'The provider failed.' } = clientWords(error);
+  const { status = 500, message = 'The provider failed.' } = formatError(error);
   const code = status === overloaded ? 503 : status;
   return { error: { code, message, status: statuses.get(status) ?? 'INTERNAL' } };
 }
@@ -27,7 +27,7 @@ export function writeError(error: ProviderError): Fields {
 /** Google's words for a conversation that is too long. */
 const tooLong = 'The input token count exceeds the maximum number of tokens allowed';
 
-export function clientWords(error: ProviderError): ProviderError {
+export function formatError(error: ProviderError): ProviderError {
   const { message = '' } = error;
   return isTooLong(error) && !/^the input token count/i.test(message)
     ? { ...error, message: `${tooLong}: ${message}` }

@@ -1,6 +1,6 @@
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorInEvent } from '../error-words.ts';
+import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { memberIn, objectIn, objectsIn, textOf, valueOf } from './fields.ts';
 import { publicErrorIn } from './google-error.ts';

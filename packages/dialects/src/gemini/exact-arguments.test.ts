@@ -28,7 +28,7 @@ it('keeps numbers in arguments that JavaScript would write in another way', () =
     assembler.add(Buffer.from(`data: ${text}\n\n`));
     expect(String(assembler.built).split(args)).toHaveLength(3);
     stream.write([Buffer.from(`data: ${text}\n\n`)]);
-    expect(stream.answered.text.split(args)).toHaveLength(3);
+    expect(stream.message.text.split(args)).toHaveLength(3);
     expect([...frames, ...stream.endFrames().map(String)].join('').split(args)).toHaveLength(2);
   }
 });

@@ -5,7 +5,13 @@ import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import { applyChanges, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, type Member } from '../wire/json-members.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
-import type { Asked, CompletionRequest, RequestInPath, RequestSource, Rewrite } from '../dialect.ts';
+import type {
+  RequestedAmounts,
+  CompletionRequest,
+  RequestInPath,
+  RequestSource,
+  Rewrite,
+} from '../dialect.ts';
 import { noThinking, type Thinking } from '../thinking.ts';
 import { attachmentsIn, partsOf, partsText, spokenText } from './content.ts';
 import { objectIn, objectsIn } from './fields.ts';
@@ -72,7 +78,7 @@ export class GeminiEmbeddings implements CompletionRequest {
     return noThinking;
   }
 
-  asked(): Asked {
+  requestedAmounts(): RequestedAmounts {
     const { count, bytes, hasAudio } = attachmentsIn(this.#contents.flatMap(partsOf));
     return {
       ...{ choices: 1, maxTokens: null, serviceTier: null },

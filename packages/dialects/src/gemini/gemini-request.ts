@@ -5,7 +5,7 @@ import { toolTypesIn } from './grounding.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
 import type { TokenClass } from '../usage/usage.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
-import type { Asked, CompletionRequest, RequestInPath, RequestSource } from '../dialect.ts';
+import type { RequestedAmounts, CompletionRequest, RequestInPath, RequestSource } from '../dialect.ts';
 import { throughFirst } from '../session.ts';
 import { effortIn, noThinking, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
@@ -101,7 +101,7 @@ export class GeminiRequest implements CompletionRequest {
     };
   }
 
-  asked(defaults: Fields): Asked {
+  requestedAmounts(defaults: Fields): RequestedAmounts {
     const given = valueOf(this.#config, 'maxOutputTokens');
     const maxTokens = given === undefined ? asGemini(defaults)['maxOutputTokens'] : numberOf(given);
     const tier = valueOf(this.#fields, 'serviceTier');

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorIn, errorWords as wordsOfAny } from '../error-words.ts';
+import { errorIn, parseError as wordsOfAny } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { textOf } from './fields.ts';
 
@@ -16,14 +16,14 @@ const maxDetails = 32;
 
 /** The error in a response that came with status 200, or null. */
 export function publicErrorIn(fields: Fields): ProviderError | null {
-  return errorIn(fields) === null ? null : withoutAccount(errorWords(fields));
+  return errorIn(fields) === null ? null : withoutAccount(parseError(fields));
 }
 
 /** The status of a model that is overloaded, and of one that is away. */
 const unavailable = 503;
 
 /** Reads the body of an error. That of a stream which is an array has the error in it. */
-export function errorWords(body: Fields, httpStatus?: number): ProviderError {
+export function parseError(body: Fields, httpStatus?: number): ProviderError {
   const [first = body] = listOf(body);
   const fields = isFields(first) ? first : {};
   const words = wordsOfAny(fields);

@@ -4,7 +4,7 @@ import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '..
 import { efforts, type Effort } from '../translation/conversation.ts';
 import { stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, LeftOut, Members } from '../translation/left-out.ts';
+import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { elementsIn, membersOf, readContents, readSystem } from './content-reader.ts';
 import { asJsonSchema } from './schema.ts';
@@ -57,7 +57,7 @@ const harmless = {
 };
 
 /** See `RequestApi`. Whether the answer is a stream stands in the path. */
-export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+export function* readRequest(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   const request = membersOf(fields, { path: '', names: translated, left });
   if (request.cachedContent !== undefined)
     throw left.refused('cachedContent', 'It is known to its provider alone.');
@@ -87,7 +87,7 @@ export function* readRequest(fields: Fields, source: JsonSource, left: LeftOut):
   };
 }
 
-function configOf(request: Given, left: LeftOut): Config {
+function configOf(request: Given, left: DroppedFields): Config {
   const given = membersOf(request.generationConfig ?? {}, { path: config, names: translatedOfConfig, left });
   for (const [name, isHarmless] of Object.entries(harmless) as [
     keyof typeof harmless,
@@ -97,7 +97,7 @@ function configOf(request: Given, left: LeftOut): Config {
   return given;
 }
 
-function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+function* toolsOf(request: Given, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
   const from = source.member('tools');
   const tools: Tool[] = [];
   for (const [index, tool] of elementsIn(request.tools).entries()) {
@@ -120,7 +120,7 @@ function* toolsOf(request: Given, source: JsonSource, left: LeftOut): Steps<Tool
 
 const declarationNames = ['name', 'description', 'parameters', 'parametersJsonSchema'] as const;
 
-function* declarationOf(given: unknown, source: JsonSource | null, left: LeftOut): Steps<Tool> {
+function* declarationOf(given: unknown, source: JsonSource | null, left: DroppedFields): Steps<Tool> {
   const path = 'tools.functionDeclarations';
   const declared = membersOf(given, { path, names: declarationNames, left });
   const schema = source?.textOf('parametersJsonSchema') ?? source?.textOf('parameters_json_schema') ?? null;
@@ -139,7 +139,7 @@ function* olderSchema(schemaJson: string | null): Steps<string | null> {
 
 function choiceOf(
   toolConfig: unknown,
-  left: LeftOut,
+  left: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   const path = 'toolConfig';
   const { functionCallingConfig: calling } = membersOf(toolConfig ?? {}, {
@@ -164,7 +164,7 @@ function choiceOf(
   return { choice: 'required', allowed };
 }
 
-function* outputOf(given: Config, source: JsonSource, left: LeftOut): Steps<OutputFormat | null> {
+function* outputOf(given: Config, source: JsonSource, left: DroppedFields): Steps<OutputFormat | null> {
   const mime = given.responseMimeType ?? 'text/plain';
   if (mime !== 'text/plain' && mime !== 'application/json') throw left.refused(`${config}.responseMimeType`);
   const from = memberIn(source, config);
@@ -175,7 +175,7 @@ function* outputOf(given: Config, source: JsonSource, left: LeftOut): Steps<Outp
   return mime === 'application/json' ? { kind: 'json' } : null;
 }
 
-function reasoningOf(thinking: unknown, left: LeftOut): Reasoning | null {
+function reasoningOf(thinking: unknown, left: DroppedFields): Reasoning | null {
   const path = `${config}.thinkingConfig`;
   const names = ['thinkingBudget', 'thinkingLevel', 'includeThoughts'] as const;
   const given = membersOf(thinking ?? {}, { path, names, left });

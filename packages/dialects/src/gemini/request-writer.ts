@@ -4,12 +4,16 @@ import { withFittingIds, type IdRule } from '../translation/call-ids.ts';
 import type { Conversation, Tool } from '../translation/conversation.ts';
 import { budgetOf, effortOf, lowToHigh } from '../translation/effort.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { writeContents } from './content-writer.ts';
 
 /** See `RequestApi`. The model, and whether the answer is a stream, stand in the path. */
-export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+export function* writeRequest(
+  conversation: Conversation,
+  facts: ModelFacts,
+  left: DroppedFields,
+): Steps<object> {
   const { tools, choice, parallel } = conversation;
   if (parallel === false) left.ignoreField('parallel');
   if (tools.some(({ isStrict }) => isStrict === true)) left.ignoreField('strict');
@@ -35,7 +39,7 @@ function isThird({ name }: ModelFacts): boolean {
   return /gemini-(?:[3-9]|\d\d)/.test(name);
 }
 
-function configOf(conversation: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function configOf(conversation: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   const { maxTokens, stop, sampling, output } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   const taken: Fields = {};
@@ -55,7 +59,7 @@ function configOf(conversation: Conversation, facts: ModelFacts, left: LeftOut):
 }
 
 /** Gemini 3 takes a level, and models before it a budget, of which zero is off. */
-function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function thinkingIn({ reasoning }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   if (reasoning === null) return {};
   if (!facts.reasoning) {
     if (reasoning.isOn) left.ignoreField('reasoning');

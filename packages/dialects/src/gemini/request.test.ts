@@ -113,7 +113,7 @@ describe('a request', () => {
     expect(request.inputPreview(100)).toBe('');
     expect(request.thinking({}).budgets).toEqual([50]);
     expect(request.choicesWith({ n: 7 })).toBe(2);
-    expect(request.asked({ max_tokens: 7 })).toEqual({
+    expect(request.requestedAmounts({ max_tokens: 7 })).toEqual({
       ...{ choices: 2, maxTokens: 100, serviceTier: null, classes: ['inputAudio', 'outputImage'] },
       attachments: { count: 2, bytes: 2_000 },
       feeTools: [],
@@ -141,7 +141,7 @@ describe('a request', () => {
     });
     expect(request.lastUserText()).toEqual({ index: 0, text: 'hi' });
     expect(request.toolNames).toEqual(['f']);
-    expect(request.asked({})).toMatchObject({ maxTokens: 40, choices: 3 });
+    expect(request.requestedAmounts({})).toMatchObject({ maxTokens: 40, choices: 3 });
     expect(request.promptSample().beginning).toContain('systemhi');
   });
 
@@ -152,24 +152,27 @@ describe('a request', () => {
       contents: [{ role: 'model', parts }],
       generationConfig: { responseModalities: [odd] },
     });
-    expect(request.asked({})).toMatchObject({ classes: [], attachments: { count: 1, bytes: 0 } });
+    expect(request.requestedAmounts({})).toMatchObject({ classes: [], attachments: { count: 1, bytes: 0 } });
     expect(() => request.promptSample()).not.toThrow();
   });
 
   it('has its limit from the agent where it has none, and no budget where the model may choose it', () => {
-    expect(read(usual).asked({ max_completion_tokens: 7 }).maxTokens).toBe(7);
-    expect(read(usual).asked({}).maxTokens).toBeNull();
+    expect(read(usual).requestedAmounts({ max_completion_tokens: 7 }).maxTokens).toBe(7);
+    expect(read(usual).requestedAmounts({}).maxTokens).toBeNull();
     const free = {
       ...usual,
       generationConfig: { maxOutputTokens: null, thinkingConfig: { thinkingBudget: -1 } },
     };
-    expect(read(free).asked({ max_tokens: 7 }).maxTokens).toBeNull();
+    expect(read(free).requestedAmounts({ max_tokens: 7 }).maxTokens).toBeNull();
     expect(read(free).thinking({}).budgets).toEqual([]);
   });
 
   it('counts the text of a file in Base64 as text', () => {
     const file = { inlineData: { mimeType: 'text/plain', data } };
-    expect(read({ contents: [{ parts: [file] }] }).asked({}).attachments).toEqual({ count: 0, bytes: 0 });
+    expect(read({ contents: [{ parts: [file] }] }).requestedAmounts({}).attachments).toEqual({
+      count: 0,
+      bytes: 0,
+    });
   });
 });
 

@@ -8,7 +8,7 @@ import { withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
-import { errorInEvent } from '../error-words.ts';
+import { errorInEvent } from '../provider-errors.ts';
 import { withoutAccount } from '../public-errors.ts';
 import { callIn, partsOf, partsText, spokenText } from './content.ts';
 import { publicErrorIn } from './google-error.ts';

@@ -2,7 +2,7 @@ import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
 import { JsonSource, RawJson, writeJson } from '../wire/json-text.ts';
 import { frameData } from '../wire/sse-frames.ts';
-import type { Said, ToolCall } from '../dialect.ts';
+import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
 import { callIn, isSealed, partsOf } from './content.ts';
 import { memberIn, textOf } from './fields.ts';
@@ -11,7 +11,7 @@ import { memberIn, textOf } from './fields.ts';
 export const maxCalls = 128;
 
 /** The parts of a model's content. */
-export class SaidParts implements Said {
+export class SaidParts implements AssistantMessage {
   /** As they were said: their signatures count for all that is in them. */
   readonly parts: readonly Fields[];
   readonly calls: readonly ToolCall[];

@@ -50,7 +50,7 @@ export class ContentToolStream extends JoinedStream implements ToolStream {
     this.#held = [];
   }
 
-  get answered(): SaidParts {
+  get message(): SaidParts {
     return this.#parts.built.stopped(this.#reason);
   }
 

@@ -220,8 +220,8 @@ describe('an error of the provider', () => {
     [{ error: { message: 'Slow', status: 'UNAVAILABLE', details: [{ retryDelay: '1s' }] } }, 503, undefined],
     [{ error: { message: 'Slow', details: [{ ...retry, retryDelay: '-1s' }] } }, undefined, undefined],
   ])('%j is read with its status and the time to wait', (body, status, retryAfterMs) => {
-    expect(gemini.errorWords(body as Fields)).toMatchObject({ message: 'Slow' });
-    const { status: found, retryAfterMs: wait } = gemini.errorWords(body as Fields) as Fields;
+    expect(gemini.parseError(body as Fields)).toMatchObject({ message: 'Slow' });
+    const { status: found, retryAfterMs: wait } = gemini.parseError(body as Fields) as Fields;
     expect([found, wait]).toEqual([status, retryAfterMs]);
   });
 });
@@ -374,16 +374,16 @@ describe('streamed answers of a turn with tools', () => {
   it('ask for no call if they broke off', () => {
     const broken = response([callOf('own_a')], usageOf(5, 3), { finishReason: 'MAX_TOKENS' });
     const { shown, stream } = streamed(framesFor(broken));
-    expect(stream.answered.calls).toEqual([]);
+    expect(stream.message.calls).toEqual([]);
     expect(finishes(shown)).toEqual(['MAX_TOKENS']);
   });
 
   it('give the calls to be made', () => {
     const { stream } = streamed(framesFor(response([callOf('own_a', { q: [1, 'é'] }, signed)])));
-    expect(stream.answered.calls).toEqual([
+    expect(stream.message.calls).toEqual([
       { id: '', name: 'own_a', argumentsText: '{"q":[1,"é"]}', argumentsJson: '{"q":[1,"é"]}' },
     ]);
-    expect(JSON.parse(stream.answered.text)).toEqual({
+    expect(JSON.parse(stream.message.text)).toEqual({
       role: 'model',
       parts: [callOf('own_a', { q: [1, 'é'] }, signed)],
     });

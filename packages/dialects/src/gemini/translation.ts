@@ -1,7 +1,7 @@
 import type { TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { clientWords } from './errors.ts';
+import { formatError } from './errors.ts';
 import { GeminiSource } from './event-source.ts';
 import { GeminiWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -11,7 +11,7 @@ import { writeRequest } from './request-writer.ts';
 export const gemini = {
   thoughtIds: null,
   sealPlace: '`thoughtSignature`',
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError },
   eventSource: (facts) => new GeminiSource(facts),
   eventWriter: () => new GeminiWriter(),
   counts: {

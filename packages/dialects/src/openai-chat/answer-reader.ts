@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { errorIn } from '../error-words.ts';
+import { errorIn } from '../provider-errors.ts';
 import { spokenText } from './message-text.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { callsIn } from './tool-calls.ts';

@@ -4,7 +4,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import { KeptText } from '../usage/kept-text.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorIn, errorInEvent } from '../error-words.ts';
+import { errorIn, errorInEvent } from '../provider-errors.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';

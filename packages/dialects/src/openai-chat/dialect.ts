@@ -3,7 +3,7 @@ import { ChunkReader } from './chunk-reader.ts';
 import { readEmbeddings } from './embeddings-answer.ts';
 import { ChunkAssembler, framesOf } from './other-kind.ts';
 import { plainAnswer } from './plain-answer.ts';
-import { errorWords } from '../error-words.ts';
+import { parseError } from '../provider-errors.ts';
 import { readRequest } from './request.ts';
 import { WholeToolAnswers } from './tool-answers.ts';
 import { ChunkToolStream } from './tool-stream.ts';
@@ -15,11 +15,11 @@ export const openai = {
   passedHeaders: [],
   readRequest,
   // An agent's parameters have its names.
-  lostDefaults: () => [],
+  unsupportedDefaults: () => [],
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","function":{"name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson}}}`,
   keepsErrorBodies: false,
-  errorWords,
+  parseError,
   readWhole,
   framesOf,
   assembler: () => new ChunkAssembler(),

@@ -16,7 +16,7 @@ const types: ReadonlyMap<number, string> = new Map([
 
 /** The body of an error in OpenAI's shape. */
 export function writeError(error: ProviderError): Fields {
-  const { status, message = 'The provider failed.', code, param } = clientWords(error);
+  const { status, message = 'The provider failed.', code, param } = formatError(error);
   return {
     error: {
       message,
@@ -28,6 +28,6 @@ export function writeError(error: ProviderError): Fields {
 }
 
 /** Clients compact a conversation at this code. */
-export function clientWords(error: ProviderError): ProviderError {
+export function formatError(error: ProviderError): ProviderError {
   return isTooLong(error) ? { ...error, code: 'context_length_exceeded' } : error;
 }

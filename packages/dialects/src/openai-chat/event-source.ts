@@ -1,5 +1,5 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
-import { errorIn, errorInEvent } from '../error-words.ts';
+import { errorIn, errorInEvent } from '../provider-errors.ts';
 import { MessageBuilder } from './message-builder.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { SpokenChoice } from './spoken-choice.ts';

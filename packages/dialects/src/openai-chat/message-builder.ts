@@ -9,7 +9,7 @@ import {
   maxCalls,
   nameOf,
   plainCall,
-  SaidMessage,
+  ChatAssistantMessage,
 } from './tool-calls.ts';
 
 /** All texts of a message, and as many for each of its pieces. */
@@ -67,14 +67,14 @@ export class MessageBuilder {
     return idOf(this.#calls[place]?.fields ?? {});
   }
 
-  get built(): SaidMessage {
+  get built(): ChatAssistantMessage {
     const message = { role: 'assistant', content: null, ...this.#message };
     const isNumbered = this.#calls.every(({ index }) => index !== null);
     // As the provider numbers them, which need not be as they came.
     const calls = isNumbered
       ? this.#calls.toSorted((a, b) => Number(a.index) - Number(b.index))
       : this.#calls;
-    return SaidMessage.of(
+    return ChatAssistantMessage.of(
       message,
       calls.map(({ fields }) => fields),
     );

@@ -10,7 +10,7 @@ import type {
   Turn,
 } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
@@ -28,7 +28,7 @@ const translated = {
 } as const;
 
 /** The turns of a list of messages. Throws a 400 for a part that other APIs don't have. */
-export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
+export function* readTurns(messages: unknown, left: DroppedFields): Steps<Turn[]> {
   /** Ids of the calls before, by name: the old form of a result has the name alone. */
   const ids = new Map<string, string>();
   const turns: Turn[] = [];
@@ -42,7 +42,7 @@ export function* readTurns(messages: unknown, left: LeftOut): Steps<Turn[]> {
 function turnOf(
   message: unknown,
   index: number,
-  { left, ids }: { left: LeftOut; ids: Map<string, string> },
+  { left, ids }: { left: DroppedFields; ids: Map<string, string> },
 ): Turn {
   const at = `messages[${index}]`;
   const role = textIn((Object(message) as Fields)['role']) ?? '';
@@ -68,7 +68,7 @@ function isRole(role: string): role is keyof typeof translated {
 
 function resultOf(
   { tool_call_id: id, name, content }: Fields,
-  { at, left, ids }: { at: string; left: LeftOut; ids: ReadonlyMap<string, string> },
+  { at, left, ids }: { at: string; left: DroppedFields; ids: ReadonlyMap<string, string> },
 ): ResultPart {
   const callId = textIn(id) ?? ids.get(textIn(name) ?? '') ?? '';
   return { kind: 'result', callId, parts: contentOf(content, `${at}.content`, left), isError: false };
@@ -76,7 +76,7 @@ function resultOf(
 
 function said(
   message: Fields,
-  { at, left, ids, index }: { at: string; left: LeftOut; ids: Map<string, string>; index: number },
+  { at, left, ids, index }: { at: string; left: DroppedFields; ids: Map<string, string>; index: number },
 ): Part[] {
   const { content, refusal, audio, tool_calls: given, function_call: old } = message;
   if (isFields(audio))
@@ -95,7 +95,7 @@ function said(
 }
 
 /** Notes the members of a call that are no part of it. Some clients write its function without an object around. */
-function noteCall(call: unknown, left: LeftOut): void {
+function noteCall(call: unknown, left: DroppedFields): void {
   const path = 'messages.tool_calls';
   const inCall = ['id', 'type', 'index', 'function', 'custom', 'name', 'arguments', 'input'] as const;
   const { function: called, custom } = left.members(call, path, [...inCall, 'parameters']);
@@ -126,7 +126,7 @@ export function thoughtsOf(message: Fields): ThinkingPart[] {
 }
 
 /** Contents of the model may have refusals and thoughts among their parts. */
-function saidParts(content: unknown, at: string, left: LeftOut): Part[] {
+function saidParts(content: unknown, at: string, left: DroppedFields): Part[] {
   if (!Array.isArray(content)) return contentOf(content, at, left);
   return (content as unknown[]).flatMap((part, index): Part[] => {
     const { type } = Object(part) as Fields;
@@ -140,13 +140,13 @@ function saidParts(content: unknown, at: string, left: LeftOut): Part[] {
   });
 }
 
-function contentOf(content: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+function contentOf(content: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
   if (isFields(content)) throw left.refused(at, 'It takes a text or a list.');
   return listOf(content).flatMap((part, index) => partOf(part, `${at}[${index}]`, left));
 }
 
-function partOf(part: unknown, at: string, left: LeftOut): (TextPart | MediaPart)[] {
+function partOf(part: unknown, at: string, left: DroppedFields): (TextPart | MediaPart)[] {
   if (typeof part === 'string') return [{ kind: 'text', text: part }];
   switch ((Object(part) as Fields)['type']) {
     case 'text': {

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { ModelFacts } from '../translation/api.ts';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import { chatMaker } from '../translation/seals.ts';
@@ -10,7 +10,7 @@ import { withResultsBehindCalls } from '../translation/turn-order.ts';
 
 interface Options {
   facts: ModelFacts;
-  left: LeftOut;
+  left: DroppedFields;
 }
 
 /** The messages of a conversation. Many servers take system texts at the beginning as one message only. */
@@ -70,7 +70,7 @@ function ownThoughts(parts: readonly Part[], { name }: ModelFacts): string {
 }
 
 /** Results come first. They hold texts alone here, so their images follow in a message of the user. */
-function userMessages(parts: readonly Part[], left: LeftOut): Fields[] {
+function userMessages(parts: readonly Part[], left: DroppedFields): Fields[] {
   const results = parts.filter((part) => part.kind === 'result');
   const others = parts.filter(isPlain);
   const shown = results.flatMap(mediaOf);
@@ -99,7 +99,7 @@ function resultMessage({ callId, parts, isError }: ResultPart): Fields {
   return { role: 'tool', tool_call_id: callId, content: isError ? `Error: ${text}` : text };
 }
 
-function contentPart(part: TextPart | MediaPart, left: LeftOut): Fields {
+function contentPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
   if (part.kind === 'text') return { type: 'text', text: part.text };
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'image_url', image_url: { url: urlOf(source) } };

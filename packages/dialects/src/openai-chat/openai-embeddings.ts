@@ -69,7 +69,7 @@ export class OpenAiEmbeddings extends OpenAiRequest {
       release: () => {
         text.release();
       },
-      leftOut: ({ api, upstreamModel }) => {
+      droppedFields: ({ api, upstreamModel }) => {
         if (api === 'chat') return [];
         const takesType = takesPurpose(bedrockEmbedder(upstreamModel));
         return hints.filter((name) => !(takesType && name === 'input_type'));

@@ -1,11 +1,17 @@
 import { cutText } from '@gatehouse/events/cut-text';
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { SampleBuilder, type TextSample } from '../usage/token-estimate.ts';
-import type { Asked, CompletionRequest, Operation, RequestHead, RequestSource } from '../dialect.ts';
+import type {
+  RequestedAmounts,
+  CompletionRequest,
+  Operation,
+  RequestHead,
+  RequestSource,
+} from '../dialect.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import type { Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
-import { askedIn, choicesIn, thinkingIn } from './asked.ts';
+import { requestedAmounts, choicesIn, thinkingIn } from './requested-amounts.ts';
 import { messageText, tokensIn } from './message-text.ts';
 import { RequestText, type Share } from '../wire/request-text.ts';
 import { rewriteRequest } from './request-rewrite.ts';
@@ -92,8 +98,8 @@ export class OpenAiRequest implements CompletionRequest {
     return thinkingIn(this.#fields, defaults);
   }
 
-  asked(defaults: Fields): Asked {
-    return askedIn(this.#fields, defaults);
+  requestedAmounts(defaults: Fields): RequestedAmounts {
+    return requestedAmounts(this.#fields, defaults);
   }
 
   source(share: Share): RequestSource {

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
-import { errorIn, errorInEvent } from '../error-words.ts';
+import { errorIn, errorInEvent } from '../provider-errors.ts';
 import { errorInChoice, hasFinished } from './provider-error.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData, frameEvent } from '../wire/sse-frames.ts';
@@ -9,7 +9,7 @@ import { SpokenChoice } from './spoken-choice.ts';
 import { usageIn } from '../usage/usage-reader.ts';
 import { laterUsage, type Usage } from '../usage/usage.ts';
 import { MessageBuilder } from './message-builder.ts';
-import { callsIn, frameOf, plainCall, type SaidMessage } from './tool-calls.ts';
+import { callsIn, frameOf, plainCall, type ChatAssistantMessage } from './tool-calls.ts';
 
 /** Answers of the kind that was not asked for: a whole one in place of a stream, and a stream in place of a whole one. */
 
@@ -144,7 +144,7 @@ export class ChunkAssembler implements AnswerAssembler {
 }
 
 /** A message with its calls as the model wrote them. */
-function written(said: SaidMessage): { message: Fields; calls: readonly Fields[] } {
+function written(said: ChatAssistantMessage): { message: Fields; calls: readonly Fields[] } {
   const { message, calls } = said.identified(new Set());
   const shown = calls.map(({ fields, argumentsText }) => ({
     ...fields,

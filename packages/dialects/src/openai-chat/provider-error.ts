@@ -1,11 +1,11 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { errorWords, saysSomething } from '../error-words.ts';
+import { parseError, saysSomething } from '../provider-errors.ts';
 import type { ProviderError } from '../dialect.ts';
 
 /** The error of a choice that broke off at the provider, or null. */
 export function errorInChoice(choice: Fields): ProviderError | null {
   const { error, finish_reason: reason } = choice;
-  if (saysSomething(error)) return errorWords(choice);
+  if (saysSomething(error)) return parseError(choice);
   return typeof reason === 'string' && brokenOff.test(reason) ? {} : null;
 }
 

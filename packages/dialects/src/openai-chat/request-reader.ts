@@ -3,7 +3,7 @@ import type { Conversation, OutputFormat, Reasoning, Tool, ToolChoice } from '..
 import { efforts, type Effort } from '../translation/conversation.ts';
 import { booleanIn, numberIn, stopIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, LeftOut, Members } from '../translation/left-out.ts';
+import type { FieldNames, DroppedFields, Members } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { freeformText } from '../translation/tool-names.ts';
 import { readTurns } from './message-reader.ts';
@@ -47,7 +47,7 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   for (const [name, isHarmless] of Object.entries(harmless))
     if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
   const fields = left.members(given, '', [...translated, ...Object.keys(harmless)]) as Given;
@@ -76,7 +76,7 @@ export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): 
 }
 
 /** `functions` is OpenAI's name before `tools`. */
-function* toolsOf(fields: Given, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+function* toolsOf(fields: Given, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
   const tools: Tool[] = [];
   for (const [index, tool] of listOf(fields['tools']).entries()) {
     tools.push(toolOf(tool, source.member('tools')?.element(index) ?? null, { at: `tools[${index}]`, left }));
@@ -89,7 +89,11 @@ function* toolsOf(fields: Given, source: JsonSource, left: LeftOut): Steps<Tool[
   return tools;
 }
 
-function toolOf(tool: unknown, source: JsonSource | null, { at, left }: { at: string; left: LeftOut }): Tool {
+function toolOf(
+  tool: unknown,
+  source: JsonSource | null,
+  { at, left }: { at: string; left: DroppedFields },
+): Tool {
   const names = ['type', 'function', 'custom'] as const;
   const { type = 'function', function: called, custom } = left.members(tool, 'tools', names);
   if (type === 'function') return functionOf(called, source?.member('function') ?? null, left);
@@ -97,7 +101,7 @@ function toolOf(tool: unknown, source: JsonSource | null, { at, left }: { at: st
   throw left.refused(`${at}.type`, `The model has no tool of the type ${String(type).slice(0, 64)}.`);
 }
 
-function functionOf(called: unknown, source: JsonSource | null, left: LeftOut): Tool {
+function functionOf(called: unknown, source: JsonSource | null, left: DroppedFields): Tool {
   const names = ['name', 'description', 'parameters', 'strict'] as const;
   const { name, description, parameters, strict } = left.members(called, 'tools.function', names);
   return {
@@ -110,7 +114,7 @@ function functionOf(called: unknown, source: JsonSource | null, left: LeftOut): 
   };
 }
 
-function freeformOf(custom: unknown, left: LeftOut): Tool {
+function freeformOf(custom: unknown, left: DroppedFields): Tool {
   const names = ['name', 'description', 'format'] as const;
   const { name, description, format } = left.members(custom, 'tools.custom', names);
   return {
@@ -126,7 +130,7 @@ function freeformOf(custom: unknown, left: LeftOut): Tool {
 /** `allowed`: names of the tools that may be called, where not all may. */
 function choiceOf(
   { tool_choice: given, function_call: old }: Given,
-  left: LeftOut,
+  left: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   const choice = given ?? old ?? null;
   if (choice === null) return { choice, allowed: null };
@@ -147,7 +151,7 @@ function choiceOf(
 }
 
 /** The name of a tool that a choice names, in the object of its type or beside it. */
-function toolNameIn(tool: unknown, { at, left }: { at: string; left: LeftOut }): string | null {
+function toolNameIn(tool: unknown, { at, left }: { at: string; left: DroppedFields }): string | null {
   const { function: called, custom, name } = left.members(tool, at, ['type', 'function', 'custom', 'name']);
   const inside = Object.entries({ function: called, custom }).flatMap(([kind, value]) =>
     value === undefined ? [] : [left.members(value, `${at}.${kind}`, ['name']).name],
@@ -155,7 +159,7 @@ function toolNameIn(tool: unknown, { at, left }: { at: string; left: LeftOut }):
   return textIn(inside[0] ?? name);
 }
 
-function outputOf(format: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+function outputOf(format: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
   const path = 'response_format';
   const { type, json_schema: given } = left.members(format ?? {}, path, ['type', 'json_schema']);
   if (type === undefined || type === 'text') return null;
@@ -168,7 +172,7 @@ function outputOf(format: unknown, source: JsonSource, left: LeftOut): OutputFor
 }
 
 /** Some clients send the members of other servers: a budget in `reasoning` or `thinking`. */
-function reasoningOf(fields: Given, left: LeftOut): Reasoning | null {
+function reasoningOf(fields: Given, left: DroppedFields): Reasoning | null {
   const inReasoning = ['effort', 'max_tokens'] as const;
   const inThinking = ['type', 'budget_tokens'] as const;
   const { effort: nested, max_tokens: most } = left.members(

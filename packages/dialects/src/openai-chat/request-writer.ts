@@ -5,13 +5,17 @@ import type { Conversation, Effort, OutputFormat, Tool } from '../translation/co
 import { effortOf } from '../translation/effort.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeMessages } from './message-writer.ts';
 
 /** See `RequestApi`. */
-export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+export function* writeRequest(
+  conversation: Conversation,
+  facts: ModelFacts,
+  left: DroppedFields,
+): Steps<object> {
   const { output, stop, maxTokens, stream, tools, parallel } = conversation;
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
   const turns = yield* withFittingIds(yield* namingJson(conversation), chatIds);
@@ -31,7 +35,7 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
   };
 }
 
-function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   const { temperature, topP, topK, seed, presencePenalty, frequencyPenalty } = sampling;
   if (topK !== null) left.ignoreField('topK');
   const named = {
@@ -50,7 +54,7 @@ function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut
   return written;
 }
 
-function writeTool({ name, description, schemaJson, isStrict }: Tool, left: LeftOut): Fields {
+function writeTool({ name, description, schemaJson, isStrict }: Tool, left: DroppedFields): Fields {
   const called = {
     name,
     ...(description !== null && { description }),
@@ -64,7 +68,7 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } };
 }
 
-function formatOf(output: OutputFormat, left: LeftOut): Fields {
+function formatOf(output: OutputFormat, left: DroppedFields): Fields {
   if (output.kind === 'json') return { type: 'json_object' };
   const { name, schemaJson, isStrict } = output;
   const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
@@ -85,7 +89,7 @@ const written: Readonly<Record<Effort, string | null>> = {
   max: 'high',
 };
 
-function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function effortIn({ reasoning }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   if (reasoning === null) return {};
   const effort = effortOf(reasoning);
   if (effort === null) return {};

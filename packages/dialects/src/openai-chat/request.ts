@@ -2,7 +2,7 @@ import { openBrace } from '@gatehouse/kit/json-bytes';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Fields } from '@gatehouse/kit/fields';
 import type { CompletionRequest, Operation, RequestInPath } from '../dialect.ts';
-import { choicesIn } from './asked.ts';
+import { choicesIn } from './requested-amounts.ts';
 import {
   checkMessages,
   checkTypes,

@@ -1,9 +1,9 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { JoinedAnswers } from '../joined-answers.ts';
-import { callsIn, nameOf, plainCall, readMessage, type SaidMessage } from './tool-calls.ts';
+import { callsIn, nameOf, plainCall, readMessage, type ChatAssistantMessage } from './tool-calls.ts';
 
 export class WholeToolAnswers extends JoinedAnswers {
-  protected override read(answer: Fields): SaidMessage | null {
+  protected override read(answer: Fields): ChatAssistantMessage | null {
     return readMessage(answer);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MessageBuilder } from './message-builder.ts';
 import { argumentsObject } from '../tool-arguments.ts';
-import { chunkOf, readMessage, type SaidMessage } from './tool-calls.ts';
+import { chunkOf, readMessage, type ChatAssistantMessage } from './tool-calls.ts';
 
 it('pieces of an answer never reach the prototype of all objects', () => {
   const frame = (delta: string) => Buffer.from(`data: {"choices":[{"index":0,"delta":${delta}}]}\n\n`);
@@ -32,7 +32,7 @@ function streamed(deltas: readonly (Piece | Piece[])[]): string[] {
   return shown(answer.built);
 }
 
-const shown = ({ calls }: SaidMessage): string[] =>
+const shown = ({ calls }: ChatAssistantMessage): string[] =>
   calls.map(({ id, name, argumentsText }) => `${id === '' ? '' : `${id}:`}${name}(${argumentsText})`);
 
 const [a, b] = ['{"p":"a"}', '{"p":"b"}'];
@@ -180,7 +180,7 @@ describe('the calls of a stream', () => {
 });
 
 describe('the calls of a whole answer', () => {
-  const read = (message: object): SaidMessage | null => readMessage({ choices: [{ message }] });
+  const read = (message: object): ChatAssistantMessage | null => readMessage({ choices: [{ message }] });
 
   it('are read one by one, and go back in OpenAI’s shape', () => {
     const tool_calls = [
@@ -189,7 +189,7 @@ describe('the calls of a whole answer', () => {
       named(' g ', '{"p":', { id: null, extra_content: { signature: 's' } }),
       null,
     ];
-    const said = (read({ content: null, tool_calls }) as SaidMessage).identified(new Set());
+    const said = (read({ content: null, tool_calls }) as ChatAssistantMessage).identified(new Set());
     expect(said.calls.map(({ name, argumentsText }) => name + argumentsText)).toEqual([
       `f${a}`,
       `f${b}`,

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { Said, ToolCall } from '../dialect.ts';
+import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObject, argumentsObjects } from '../tool-arguments.ts';
 import { frameData } from '../wire/sse-frames.ts';
 
@@ -10,7 +10,7 @@ interface FunctionCall extends ToolCall {
 }
 
 /** A message of a model. */
-export class SaidMessage implements Said {
+export class ChatAssistantMessage implements AssistantMessage {
   /** As it was said. In `identified` ones, with the calls for the next request. */
   readonly message: Fields;
   readonly calls: readonly FunctionCall[];
@@ -21,19 +21,22 @@ export class SaidMessage implements Said {
     this.calls = calls;
   }
 
-  static of(message: Fields, calls: readonly Fields[]): SaidMessage {
+  static of(message: Fields, calls: readonly Fields[]): ChatAssistantMessage {
     const { tool_calls: _calls, function_call: _old, ...others } = message;
-    return new SaidMessage(others, readCalls(calls));
+    return new ChatAssistantMessage(others, readCalls(calls));
   }
 
-  identified(used: Set<string>): SaidMessage {
+  identified(used: Set<string>): ChatAssistantMessage {
     if (this.calls.length === 0) return this;
     const calls = this.calls.map((call) => {
       const id = call.id === '' || used.has(call.id) ? `call_${newId().replaceAll('-', '')}` : call.id;
       used.add(id);
       return { ...call, id, fields: { ...call.fields, id } };
     });
-    return new SaidMessage({ ...this.message, tool_calls: calls.map(({ fields }) => fields) }, calls);
+    return new ChatAssistantMessage(
+      { ...this.message, tool_calls: calls.map(({ fields }) => fields) },
+      calls,
+    );
   }
 
   get text(): string {
@@ -51,10 +54,10 @@ export class SaidMessage implements Said {
 export const maxCalls = 128;
 
 /** The message of a whole answer's first choice, and the calls in it; null if there is no such message. Throws at too many. */
-export function readMessage({ choices }: Fields): SaidMessage | null {
+export function readMessage({ choices }: Fields): ChatAssistantMessage | null {
   const [choice] = listOf(choices);
   const { message } = Object(choice) as { message?: unknown };
-  return isFields(message) ? SaidMessage.of(message, callsIn(message).map(plainCall)) : null;
+  return isFields(message) ? ChatAssistantMessage.of(message, callsIn(message).map(plainCall)) : null;
 }
 
 /**

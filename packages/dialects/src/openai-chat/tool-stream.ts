@@ -2,7 +2,7 @@ import { isFields, type Fields } from '@gatehouse/kit/fields';
 import { MessageBuilder } from './message-builder.ts';
 import type { ToolStream } from '../dialect.ts';
 import { JoinedStream } from '../joined-stream.ts';
-import { chunkOf, frameOf, type SaidMessage } from './tool-calls.ts';
+import { chunkOf, frameOf, type ChatAssistantMessage } from './tool-calls.ts';
 import { hasFinished } from './provider-error.ts';
 import { ChunkHead, doneFrame, usageChunk } from './chunk-reader.ts';
 import type { Usage } from '../usage/usage.ts';
@@ -38,7 +38,7 @@ export class ChunkToolStream extends JoinedStream implements ToolStream {
     this.#mayCall = mayCall;
   }
 
-  get answered(): SaidMessage {
+  get message(): ChatAssistantMessage {
     return this.#message.built;
   }
 

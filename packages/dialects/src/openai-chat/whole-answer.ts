@@ -14,7 +14,7 @@ import {
 } from '../wire/json-parts.ts';
 import { KeptText } from '../usage/kept-text.ts';
 import { messageText, spokenText } from './message-text.ts';
-import { errorIn } from '../error-words.ts';
+import { errorIn } from '../provider-errors.ts';
 import { errorInChoice } from './provider-error.ts';
 import { sampleOf } from '../usage/token-estimate.ts';
 import { readServiceTier, usageIn } from '../usage/usage-reader.ts';

@@ -7,26 +7,26 @@ import { markedSeal } from '../translation/seals.ts';
 import { writeUsage } from './usage.ts';
 
 /** See `AnswerApi`. */
-export function writeAnswer(answer: Answer, asked: Fields = {}): string {
+export function writeAnswer(answer: Answer, echoed: Fields = {}): string {
   const outputOf = (id: string): Fields[] =>
     answer.parts.map((part, index) => itemOf(part, itemId(id, part.kind, index)));
-  return writeResponse(answer, outputOf, asked);
+  return writeResponse(answer, outputOf, echoed);
 }
 
 /**
- * An answer with other items. `outputOf`: the items of the response with an id. `asked`: members of the request that
+ * An answer with other items. `outputOf`: the items of the response with an id. `echoed`: fields of the request that
  * responses repeat.
  */
 export function writeResponse(
   answer: Answer,
   outputOf: (id: string) => Fields[],
-  asked: Fields = {},
+  echoed: Fields = {},
 ): string {
   const { usage, serviceTier } = answer;
   const id = idOf(answer.id);
   return writeJson({
     ...responseHead(id, answer.model, now()),
-    ...asked,
+    ...echoed,
     ...statusOf(
       answer.stop,
       answer.parts.some(({ kind }) => kind === 'refusal'),

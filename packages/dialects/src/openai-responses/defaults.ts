@@ -15,7 +15,7 @@ export function asResponses(defaults: Fields): Fields {
 }
 
 /** Names of those that are left out. */
-export function lostInResponses(defaults: Fields): string[] {
+export function unsupportedInResponses(defaults: Fields): string[] {
   return Object.keys(defaults).filter((name) => !taken.has(name));
 }
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../dialect.ts';
-import { lostInResponses } from './defaults.ts';
-import { errorWords } from '../error-words.ts';
+import { unsupportedInResponses } from './defaults.ts';
+import { parseError } from '../provider-errors.ts';
 import { EventReader } from './event-reader.ts';
 import { EventAssembler, framesOf } from './other-kind.ts';
 import { readCompaction, readRequest } from './request.ts';
@@ -16,12 +16,12 @@ export const responses = {
   passedHeaders: ['openai-beta', 'x-openai-internal-codex-responses-lite'],
   readRequest,
   readCompaction,
-  lostDefaults: lostInResponses,
+  unsupportedDefaults: unsupportedInResponses,
   // Strict schemas are OpenAI's default here alone, and refuse most of those that other APIs take.
   toolText: ({ name, description, schemaJson }) =>
     `{"type":"function","name":${JSON.stringify(name)},"description":${JSON.stringify(description)},"parameters":${schemaJson},"strict":false}`,
   keepsErrorBodies: true,
-  errorWords,
+  parseError,
   readWhole,
   framesOf,
   assembler: () => new EventAssembler(),

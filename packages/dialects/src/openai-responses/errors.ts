@@ -1,2 +1,2 @@
 /** Errors have the shape and the codes that those of chat completions have. */
-export { clientWords, writeError } from '../openai-chat/errors.ts';
+export { formatError, writeError } from '../openai-chat/errors.ts';

@@ -8,7 +8,7 @@ import { laterUsage, withToolCalls, type Usage } from '../usage/usage.ts';
 import { assertReadable } from '../wire/readable.ts';
 import { frameData } from '../wire/sse-frames.ts';
 import type { FrameKind, ProviderError, StreamReader } from '../dialect.ts';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn, type ResponseEvent } from './events.ts';
 import { HostedCalls } from './hosted-calls.ts';
 import { maxItems } from './item-builder.ts';
@@ -60,11 +60,11 @@ export class EventReader implements StreamReader {
       this.#end = [frame];
       return 'done';
     }
-    if (type === 'error') return this.#failed(publicWords(fields));
+    if (type === 'error') return this.#failed(parsePublicError(fields));
     if (type === 'response.failed') {
       const response = responseIn(fields);
       this.#readResponse(response);
-      return this.#failed(publicWords(response));
+      return this.#failed(parsePublicError(response));
     }
     if (type.startsWith('response.')) this.#mayEnd = mayEndBehind(event);
     return this.#readOutput(event);

@@ -1,6 +1,6 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import type { ProviderError } from '../dialect.ts';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { eventOf, indexOf, isEnd, isHead, mayEndBehind, responseIn } from './events.ts';
 import type { TextSample } from '../usage/token-estimate.ts';
 import { readServiceTier, readUsage } from '../usage/usage-reader.ts';
@@ -46,8 +46,8 @@ export class ResponseSource implements EventSource {
     const { type, fields } = event;
     if (isHead(type)) return this.#start(responseIn(fields));
     if (isEnd(type)) return this.#finished(responseIn(fields));
-    if (type === 'error') return this.#failed(publicWords(fields));
-    if (type === 'response.failed') return this.#failed(publicWords(responseIn(fields)));
+    if (type === 'error') return this.#failed(parsePublicError(fields));
+    if (type === 'response.failed') return this.#failed(parsePublicError(responseIn(fields)));
     const index = indexOf(fields);
     if (index === null || !type.startsWith('response.')) {
       const error = publicErrorIn(fields);

@@ -17,7 +17,7 @@ const maxItems = 4_096;
 /** Writes the events of responses. */
 export class ResponseWriter implements EventWriter {
   #number = 0;
-  readonly #asked: Fields;
+  readonly #echoed: Fields;
   #head: Fields;
   #id = 'resp_0';
   readonly #output: Fields[] = [];
@@ -29,17 +29,17 @@ export class ResponseWriter implements EventWriter {
   /** Whether it says a refusal. */
   #refuses = false;
 
-  /** `asked`: members of the request that responses repeat. */
-  constructor(asked: Fields = {}) {
-    this.#asked = asked;
-    this.#head = { ...responseHead('resp_0', '', 0), ...asked };
+  /** `echoed`: fields of the request that responses repeat. */
+  constructor(echoed: Fields = {}) {
+    this.#echoed = echoed;
+    this.#head = { ...responseHead('resp_0', '', 0), ...echoed };
   }
 
   write(event: StreamEvent): Buffer[] {
     switch (event.type) {
       case 'start':
         this.#id = idOf(event.id);
-        this.#head = { ...responseHead(this.#id, event.model, now()), ...this.#asked };
+        this.#head = { ...responseHead(this.#id, event.model, now()), ...this.#echoed };
         return [
           this.#event('response.created', { response: this.#head }),
           this.#event('response.in_progress', { response: this.#head }),

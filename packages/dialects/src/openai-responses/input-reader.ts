@@ -9,13 +9,13 @@ import type {
   Turn,
 } from '../translation/conversation.ts';
 import { textIn } from '../translation/fields.ts';
-import type { LeftOut, Members } from '../translation/left-out.ts';
+import type { DroppedFields, Members } from '../translation/dropped-fields.ts';
 import { fileSource, sourceOf } from '../translation/media.ts';
 import { readMarked } from '../translation/seals.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 
 /** The turns of an input. Items of the model that follow one another are one turn of it, and so are results. */
-export function* readInput(input: unknown, left: LeftOut): Steps<Turn[]> {
+export function* readInput(input: unknown, left: DroppedFields): Steps<Turn[]> {
   const turns: Turn[] = [];
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input);
   for (const [index, item] of items.entries()) {
@@ -50,7 +50,7 @@ const translated = {
   compaction_summary: ['encrypted_content'],
 } as const;
 
-function turnOf(given: unknown, at: string, left: LeftOut): Turn | null {
+function turnOf(given: unknown, at: string, left: DroppedFields): Turn | null {
   const { type: named } = Object(given) as Fields;
   const type = named === undefined || named === null ? 'message' : (textIn(named) ?? '');
   if (!isTranslated(type)) throw left.refused(`${at}.type`, `The model takes no ${type.slice(0, 64)} items.`);
@@ -122,12 +122,12 @@ function thoughtText({ summary, content }: Fields): string {
 
 type ContentPart = TextPart | MediaPart | Extract<Part, { kind: 'refusal' }>;
 
-function contentParts(content: unknown, at: string, left: LeftOut): ContentPart[] {
+function contentParts(content: unknown, at: string, left: DroppedFields): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
   return listOf(content).map((part, index) => partOf(part, `${at}[${index}]`, left));
 }
 
-function partOf(part: unknown, at: string, left: LeftOut): ContentPart {
+function partOf(part: unknown, at: string, left: DroppedFields): ContentPart {
   switch ((Object(part) as Fields)['type']) {
     case 'input_text':
     case 'output_text':
@@ -160,7 +160,7 @@ function partOf(part: unknown, at: string, left: LeftOut): ContentPart {
 function fileOf(
   { file_data: data, file_url: url, filename: name }: Members<'file_data' | 'file_url' | 'filename'>,
   at: string,
-  left: LeftOut,
+  left: DroppedFields,
 ): MediaSource {
   if (typeof url === 'string') return { url };
   if (typeof data !== 'string')

@@ -1,7 +1,7 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import type { MediaPart, Part, ResultPart, TextPart, Turn } from '../translation/conversation.ts';
 import type { Late } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import { fileName, isFilm, namedText, notDocument, urlOf } from '../translation/media.ts';
 import { isPlainText } from '../file-types.ts';
 import type { Steps } from '@gatehouse/kit/steps';
@@ -9,7 +9,7 @@ import type { Steps } from '@gatehouse/kit/steps';
 /** The items of a conversation. System texts at its beginning are its instructions. */
 export function* writeInput(
   turns: readonly Turn[],
-  left: LeftOut,
+  left: DroppedFields,
 ): Steps<{ instructions: string; input: Fields[] }> {
   const found = turns.findIndex(({ role }) => role !== 'system');
   // An input must have an item.
@@ -25,7 +25,7 @@ export function* writeInput(
   return { instructions: texts.join('\n\n'), input };
 }
 
-function itemsOf({ role, parts }: Turn, left: LeftOut): Fields[] {
+function itemsOf({ role, parts }: Turn, left: DroppedFields): Fields[] {
   const items: Fields[] = [];
   let content: Fields[] = [];
   const end = (): void => {
@@ -46,7 +46,7 @@ function itemsOf({ role, parts }: Turn, left: LeftOut): Fields[] {
 }
 
 /** The items that a part is; null for one of a message. */
-function itemOf(part: Part, left: LeftOut): Fields[] | null {
+function itemOf(part: Part, left: DroppedFields): Fields[] | null {
   switch (part.kind) {
     case 'call':
       return [{ type: 'function_call', call_id: part.id, name: part.name, arguments: part.argumentsText }];
@@ -64,7 +64,7 @@ function itemOf(part: Part, left: LeftOut): Fields[] | null {
   }
 }
 
-function contentOf(part: Part, role: Turn['role'], left: LeftOut): Fields[] {
+function contentOf(part: Part, role: Turn['role'], left: DroppedFields): Fields[] {
   if (part.kind === 'refusal') return [{ type: 'refusal', refusal: part.text }];
   if (part.kind === 'text')
     return [
@@ -77,7 +77,7 @@ function contentOf(part: Part, role: Turn['role'], left: LeftOut): Fields[] {
   return [];
 }
 
-function resultItem({ callId, parts, isError }: ResultPart, left: LeftOut): Fields {
+function resultItem({ callId, parts, isError }: ResultPart, left: DroppedFields): Fields {
   const [only] = parts;
   const prefix = isError ? 'Error: ' : '';
   const isText = parts.length === 1 && only?.kind === 'text';
@@ -90,7 +90,7 @@ function resultItem({ callId, parts, isError }: ResultPart, left: LeftOut): Fiel
   return { type: 'function_call_output', call_id: callId, output };
 }
 
-function resultPart(part: TextPart | MediaPart, left: LeftOut): Fields {
+function resultPart(part: TextPart | MediaPart, left: DroppedFields): Fields {
   return part.kind === 'text' ? inputText(part.text) : mediaPart(part, left);
 }
 
@@ -98,7 +98,7 @@ function inputText(text: string | Late): Fields {
   return { type: 'input_text', text };
 }
 
-function mediaPart(part: MediaPart, left: LeftOut): Fields {
+function mediaPart(part: MediaPart, left: DroppedFields): Fields {
   const { kind, source, name, at } = part;
   if (kind === 'image') return { type: 'input_image', image_url: urlOf(source), detail: 'auto' };
   if (kind === 'audio') throw left.refused(at, 'The model does not listen.');

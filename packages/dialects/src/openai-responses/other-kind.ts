@@ -1,7 +1,7 @@
 import { isFields, listOf, type Fields } from '@gatehouse/kit/fields';
 import { assertReadable } from '../wire/readable.ts';
 import type { AnswerAssembler, ProviderError } from '../dialect.ts';
-import { publicErrorIn, publicWords } from '../public-errors.ts';
+import { publicErrorIn, parsePublicError } from '../public-errors.ts';
 import { eventOf, frameOf, isEnd, responseIn } from './events.ts';
 import { ItemBuilder } from './item-builder.ts';
 
@@ -130,10 +130,10 @@ export class EventAssembler implements AnswerAssembler {
     if (event === null) return;
     const { type, fields } = event;
     const response = responseIn(fields);
-    if (type === 'error') this.#error = publicWords(fields);
+    if (type === 'error') this.#error = parsePublicError(fields);
     else if (type === 'response.failed') {
       this.#response = response;
-      this.#error = publicWords(response);
+      this.#error = parsePublicError(response);
     } else if (isFields(fields['response'])) {
       this.#response = response;
       this.#isOver = isEnd(type);

@@ -3,7 +3,7 @@ import type { Conversation, OutputFormat, Reasoning, ToolChoice } from '../trans
 import { efforts, noSampling, type Effort } from '../translation/conversation.ts';
 import { booleanIn, numberIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, LeftOut } from '../translation/left-out.ts';
+import type { FieldNames, DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { readInput } from './input-reader.ts';
 import { readTools } from './tool-reader.ts';
@@ -44,7 +44,7 @@ const harmless: Readonly<Record<string, (value: unknown) => boolean>> = {
 const encryptedReasoning = 'reasoning.encrypted_content';
 
 /** See `RequestApi`. */
-export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): Steps<Conversation> {
+export function* readRequest(given: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation> {
   const fields: Fields = fieldsOf(given, left);
   const { choice, allowed } = choiceOf(fields['tool_choice'], left);
   const instructions = textIn(fields['instructions']);
@@ -70,7 +70,7 @@ export function* readRequest(given: Fields, source: JsonSource, left: LeftOut): 
   };
 }
 
-function fieldsOf(given: Fields, left: LeftOut): Fields {
+function fieldsOf(given: Fields, left: DroppedFields): Fields {
   for (const [name, isHarmless] of Object.entries(harmless))
     if ((given[name] ?? null) !== null && !isHarmless(given[name])) throw left.refused(name);
   const fields = left.members(given, '', [...translated, ...Object.keys(harmless), 'include', 'store']);
@@ -83,7 +83,7 @@ function fieldsOf(given: Fields, left: LeftOut): Fields {
 /** `allowed`: names of the tools that may be called, where not all may. */
 function choiceOf(
   choice: unknown,
-  left: LeftOut,
+  left: DroppedFields,
 ): { choice: ToolChoice | null; allowed: ReadonlySet<string> | null } {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { choice, allowed: null };
   if (choice === undefined) return { choice: null, allowed: null };
@@ -101,7 +101,7 @@ function choiceOf(
   return { choice: { name, namespace: textIn(namespace) }, allowed: null };
 }
 
-function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputFormat | null {
+function outputOf(text: unknown, source: JsonSource, left: DroppedFields): OutputFormat | null {
   const { format } = left.members(text ?? {}, 'text', ['format']);
   const names = ['type', 'name', 'strict', 'schema'] as const;
   const { type, name, strict } = left.members(format ?? {}, 'text.format', names);
@@ -112,7 +112,7 @@ function outputOf(text: unknown, source: JsonSource, left: LeftOut): OutputForma
   return { kind: 'schema', name: textIn(name), schemaJson, isStrict: booleanIn(strict) };
 }
 
-function reasoningOf(reasoning: unknown, left: LeftOut): Reasoning | null {
+function reasoningOf(reasoning: unknown, left: DroppedFields): Reasoning | null {
   const { effort } = left.members(reasoning ?? {}, 'reasoning', ['effort']);
   if (effort === undefined) return null;
   if (!efforts.includes(effort as Effort)) {

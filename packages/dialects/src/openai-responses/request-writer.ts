@@ -6,13 +6,17 @@ import type { Conversation, OutputFormat, Tool } from '../translation/conversati
 import { effortOf } from '../translation/effort.ts';
 import { namingJson } from '../translation/json-output.ts';
 import { RawJson } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { strictIn } from '../translation/strict-schema.ts';
 import { writeInput } from './input-writer.ts';
 
 /** See `RequestApi`. */
-export function* writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object> {
+export function* writeRequest(
+  conversation: Conversation,
+  facts: ModelFacts,
+  left: DroppedFields,
+): Steps<object> {
   const { output, stop, maxTokens, stream, tools, choice, parallel } = conversation;
   if (stop.length > 0) throw left.refusedField('stop');
   const limit = maxTokens === null ? null : Math.min(maxTokens, facts.maxOutputTokens ?? Infinity);
@@ -38,7 +42,7 @@ export function* writeRequest(conversation: Conversation, facts: ModelFacts, lef
 
 const leastTokens = 16;
 
-function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   const { temperature, topP } = sampling;
   for (const name of ['topK', 'seed', 'presencePenalty', 'frequencyPenalty'] as const)
     if (sampling[name] !== null) left.ignoreField(name);
@@ -50,7 +54,7 @@ function samplingOf({ sampling }: Conversation, facts: ModelFacts, left: LeftOut
 }
 
 /** Functions are strict here unless they say otherwise. */
-function writeTool({ name, description, schemaJson, isStrict }: Tool, left: LeftOut): Fields {
+function writeTool({ name, description, schemaJson, isStrict }: Tool, left: DroppedFields): Fields {
   return {
     ...{ type: 'function', name },
     ...(description !== null && { description }),
@@ -63,7 +67,7 @@ function choiceOf(choice: NonNullable<Conversation['choice']>): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', name: choice.name };
 }
 
-function formatOf(output: OutputFormat, left: LeftOut): Fields {
+function formatOf(output: OutputFormat, left: DroppedFields): Fields {
   if (output.kind === 'json') return { type: 'json_object' };
   const { name, schemaJson, isStrict } = output;
   const strict = isStrict === true && strictIn(schemaJson, 'strictOutput', left);
@@ -71,7 +75,7 @@ function formatOf(output: OutputFormat, left: LeftOut): Fields {
 }
 
 /** Thoughts come back encrypted, so that they can go on in the next request. */
-function reasoningIn({ reasoning }: Conversation, facts: ModelFacts, left: LeftOut): Fields {
+function reasoningIn({ reasoning }: Conversation, facts: ModelFacts, left: DroppedFields): Fields {
   const include = facts.reasoning ? { include: ['reasoning.encrypted_content'] } : {};
   const effort = reasoning === null ? null : effortOf(reasoning);
   if (effort === null) return include;

@@ -105,7 +105,7 @@ describe('a request', () => {
     expect(request.lastUserText()).toEqual({ index: 1, text: 'What is it?' });
     expect(request.inputPreview(100)).toBe('What is it?');
     expect(request.thinking({}).budgets).toEqual([]);
-    expect(request.asked({ max_tokens: 7 })).toEqual({
+    expect(request.requestedAmounts({ max_tokens: 7 })).toEqual({
       ...{ choices: 1, maxTokens: 100, serviceTier: 'flex', classes: [] },
       attachments: { count: 2, bytes: picture.length + 500 },
       feeTools: [
@@ -147,10 +147,14 @@ describe('a request', () => {
 
   it('counts sounds as such, and takes its limit from the agent where it names none', () => {
     const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } };
-    expect(read({ ...usual, input: [user([sound])] }).asked({ max_completion_tokens: 7 })).toMatchObject({
+    expect(
+      read({ ...usual, input: [user([sound])] }).requestedAmounts({ max_completion_tokens: 7 }),
+    ).toMatchObject({
       ...{ classes: ['inputAudio'], attachments: { count: 1, bytes: 4 }, maxTokens: 7 },
     });
-    expect(read({ ...usual, max_output_tokens: null }).asked({ max_tokens: 7 }).maxTokens).toBeNull();
+    expect(
+      read({ ...usual, max_output_tokens: null }).requestedAmounts({ max_tokens: 7 }).maxTokens,
+    ).toBeNull();
   });
 });
 

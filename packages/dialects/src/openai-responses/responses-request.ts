@@ -6,18 +6,18 @@ import { RequestText, type Share } from '../wire/request-text.ts';
 import type {
   Additions,
   AnswerView,
-  Asked,
+  RequestedAmounts,
   CompletionRequest,
   RequestHead,
   RequestSource,
 } from '../dialect.ts';
-import { saysSomething } from '../error-words.ts';
+import { saysSomething } from '../provider-errors.ts';
 import { sealTextIn } from '../marked-seals.ts';
 import type { Compaction, RequestState } from '../state-format.ts';
 import { sessionNamed, throughFirst } from '../session.ts';
 import { effortIn, type Thinking } from '../thinking.ts';
 import { addDefinitions } from '../tool-definitions.ts';
-import { AskedView } from './asked-view.ts';
+import { ClientView } from './client-view.ts';
 import { CompactedView } from './compacted-view.ts';
 import { asResponses } from './defaults.ts';
 import { isBilledOffer, isOffered, offeredIn, type OfferedPlaces } from './hosted-calls.ts';
@@ -122,7 +122,7 @@ export class ResponsesRequest implements CompletionRequest {
     return { budgets: typeof budget === 'number' ? [budget] : [], effort: effortIn(effort) };
   }
 
-  asked(defaults: Fields): Asked {
+  requestedAmounts(defaults: Fields): RequestedAmounts {
     const { service_tier: tier } = this.#fields;
     const isGiven = Object.hasOwn(this.#fields, 'max_output_tokens');
     const { max_output_tokens: maxTokens } = isGiven ? this.#fields : asResponses(defaults);
@@ -162,12 +162,12 @@ export class ResponsesRequest implements CompletionRequest {
     return (added) => {
       const adds = added.systemPrompt !== null || added.toolNames.size > 0 || added.kept !== null;
       const isAsGiven = !asked.store && asked.encrypted && !adds;
-      return compacted ?? (isAsGiven ? null : new AskedView({ ...added, ...asked }));
+      return compacted ?? (isAsGiven ? null : new ClientView({ ...added, ...asked }));
     };
   }
 
   get keptView(): (added: Additions) => AnswerView {
-    return (added) => new AskedView({ ...added, store: true, encrypted: true });
+    return (added) => new ClientView({ ...added, store: true, encrypted: true });
   }
 
   source(share: Share): RequestSource {

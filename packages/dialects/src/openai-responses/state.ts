@@ -4,7 +4,7 @@ import { openBrace, openBracket, quote, skipSpace } from '@gatehouse/kit/json-by
 import { applyChanges, applyEdits, removeFrom, type Changes, type Edit } from '../wire/json-edits.ts';
 import { elementsOf, named, objectMembers, valueEnd, type Member } from '../wire/json-members.ts';
 import type { StateFormat } from '../state-format.ts';
-import { AskedView } from './asked-view.ts';
+import { ClientView } from './client-view.ts';
 import { dataOf, eventOf, frameOf, isEnd } from './events.ts';
 import { isCompaction, isEmptyThought, sealedSummary, summaryMessage, triggerType } from './items.ts';
 import { framesOf } from './other-kind.ts';
@@ -111,7 +111,7 @@ export const state: StateFormat = {
   outlastsSummary: (item) => isFields(item) && staysBeside.has(item['role']),
   endOf,
   shown: (answer, { encrypted, tenantId }) =>
-    new AskedView({
+    new ClientView({
       ...{ store: false, encrypted, systemPrompt: null, toolNames: new Set<string>(), kept: null },
     }).whole(answer, tenantId),
   framesOf,

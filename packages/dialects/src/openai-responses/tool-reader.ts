@@ -3,7 +3,7 @@ import { offeredTools } from './hosted-calls.ts';
 import type { Tool } from '../translation/conversation.ts';
 import { booleanIn, textIn } from '../translation/fields.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { LeftOut } from '../translation/left-out.ts';
+import type { DroppedFields } from '../translation/dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import { freeformText } from '../translation/tool-names.ts';
 
@@ -20,13 +20,13 @@ const maxDepth = 2;
 interface Place {
   at: string;
   source: JsonSource | null;
-  left: LeftOut;
+  left: DroppedFields;
   namespace: string | null;
   depth: number;
 }
 
 /** The tools of a request, also those in namespaces and among the items of its input, which Codex sends. */
-export function* readTools(fields: Fields, source: JsonSource, left: LeftOut): Steps<Tool[]> {
+export function* readTools(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Tool[]> {
   const place = { left, namespace: null, depth: 0 };
   const tools = yield* toolsIn(fields['tools'], { ...place, at: 'tools', source: source.member('tools') });
   const input = source.member('input');

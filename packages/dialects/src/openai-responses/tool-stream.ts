@@ -6,7 +6,7 @@ import { JoinedStream } from '../joined-stream.ts';
 import { eventOf, frameOf, indexOf, isHead, responseIn, type ResponseEvent } from './events.ts';
 import { ItemBuilder } from './item-builder.ts';
 import { calledName, isCall, textOf } from './items.ts';
-import { SaidItems } from './said-items.ts';
+import { AssistantItems } from './assistant-items.ts';
 
 /**
  * Passes the events of several calls of a model on as one response: the client sees one beginning, items and events that
@@ -55,9 +55,9 @@ export class ResponseToolStream extends JoinedStream implements ToolStream {
     this.#end = null;
   }
 
-  get answered(): SaidItems {
+  get message(): AssistantItems {
     const isCut = this.#end?.event.type === 'response.incomplete';
-    return SaidItems.of(this.#items.map(([, item]) => item)).ended(
+    return AssistantItems.of(this.#items.map(([, item]) => item)).ended(
       isCut ? 'incomplete' : this.#response['status'],
     );
   }

@@ -304,7 +304,7 @@ describe('streamed answers of a turn with tools', () => {
 
   it('give the calls to be made, with arguments in pieces', () => {
     const { stream } = streamed(response([callOf('own_a', 't1', '{"q":[1,"é"]}')]));
-    expect(stream.answered.calls).toEqual([
+    expect(stream.message.calls).toEqual([
       { id: 't1', name: 'own_a', argumentsText: '{"q":[1,"é"]}', argumentsJson: '{"q":[1,"é"]}' },
     ]);
   });
@@ -330,7 +330,7 @@ describe('streamed answers of a turn with tools', () => {
   it('that broke off ask for no call of a tool, and end as they did', () => {
     const cut = response([said('x'), callOf('own_a', 't')], { status: 'incomplete' });
     const { stream, shown } = streamed(cut);
-    expect(stream.answered.calls).toEqual([]);
+    expect(stream.message.calls).toEqual([]);
     expect(eventOf(shown.at(-1) ?? Buffer.alloc(0))).toMatchObject({
       ...{ type: 'response.incomplete', fields: { response: { ...cut, output: [said('x')] } } },
     });
@@ -339,7 +339,7 @@ describe('streamed answers of a turn with tools', () => {
   it('give calls that come in the last event alone', () => {
     const frames = framesOf(bytesOf(response([callOf('own_a', 't1')])));
     const { stream, shown } = passed([[...frames.slice(0, 2), ...frames.slice(-1)]]);
-    expect(stream.answered.calls.map(({ name }) => name)).toEqual(['own_a']);
+    expect(stream.message.calls.map(({ name }) => name)).toEqual(['own_a']);
     expect(assembled(shown)['output']).toEqual([]);
   });
 

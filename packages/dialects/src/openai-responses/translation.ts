@@ -1,8 +1,8 @@
 import { countedMembers, type TranslatedApi } from '../translation/api.ts';
 import { readAnswer } from './answer-reader.ts';
 import { writeAnswer } from './answer-writer.ts';
-import { askedMembers } from './asked-members.ts';
-import { clientWords } from './errors.ts';
+import { echoedFields } from './echoed-fields.ts';
+import { formatError } from './errors.ts';
 import { ResponseSource } from './event-source.ts';
 import { ResponseWriter } from './event-writer.ts';
 import { fieldNames, readRequest } from './request-reader.ts';
@@ -18,9 +18,9 @@ const counted = [
 export const responses = {
   thoughtIds: null,
   sealPlace: '`encrypted_content` of a `reasoning` item',
-  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, clientWords, askedMembers },
+  ...{ fieldNames, readRequest, writeRequest, readAnswer, writeAnswer, formatError, echoedFields },
   eventSource: (facts) => new ResponseSource(facts),
-  eventWriter: (asked) => new ResponseWriter(asked),
+  eventWriter: (echoed) => new ResponseWriter(echoed),
   counts: { request: (request) => countedMembers(request, counted), tokens: 'input_tokens' },
   summaries: (seal) => ({
     writeAnswer: (answer) => writeSummary(answer, seal),

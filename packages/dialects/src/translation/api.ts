@@ -5,7 +5,7 @@ import type { IdRule } from './call-ids.ts';
 import type { Conversation } from './conversation.ts';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import type { JsonSource } from '../wire/json-text.ts';
-import type { FieldNames, LeftOut } from './left-out.ts';
+import type { FieldNames, DroppedFields } from './dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import type { Hasher } from '@gatehouse/secrets/key-ring';
 import type { EventSource, EventWriter } from './stream-events.ts';
@@ -23,14 +23,14 @@ export interface ClientFormat {
   /** The client's name for the place of a seal; absent where there is none. */
   sealPlace?: string;
   /** Reads the request of a client. `fields`: the same as `source`, parsed. Throws 400s that name the field. */
-  readRequest(fields: Fields, source: JsonSource, left: LeftOut): Steps<Conversation>;
-  /** The members of a request that its answers repeat; absent where they repeat none. `texts`: those of `source`. */
-  askedMembers?(fields: Fields, source: JsonSource, texts: CutTexts): Fields;
-  /** Writes an answer that is not broken. `asked`: members of the request that it repeats. */
-  writeAnswer(answer: Answer, asked?: Fields): string;
-  eventWriter(asked?: Fields): EventWriter;
-  /** An error that concerns the request, in the words and codes by which clients of this API mend it. */
-  clientWords(error: ProviderError): ProviderError;
+  readRequest(fields: Fields, source: JsonSource, left: DroppedFields): Steps<Conversation>;
+  /** The fields of a request that its answers echo; omitted: the API echoes none. `texts`: those of `source`. */
+  echoedFields?(fields: Fields, source: JsonSource, texts: CutTexts): Fields;
+  /** Writes an answer that is not broken. `echoed`: the fields of its request that it repeats. */
+  writeAnswer(answer: Answer, echoed?: Fields): string;
+  eventWriter(echoed?: Fields): EventWriter;
+  /** Adds the code by which clients of this API react to an error of the request. */
+  formatError(error: ProviderError): ProviderError;
   /** Answers that are summaries of their conversations; absent where clients can't ask for them. */
   summaries?(seal: SealSummary): SummaryFormat;
 }
@@ -38,7 +38,7 @@ export interface ClientFormat {
 /** An API as providers have it. */
 export interface ProviderFormat {
   /** The request for a provider, to be written by `jsonPieces`, which may throw 400s too. */
-  writeRequest(conversation: Conversation, facts: ModelFacts, left: LeftOut): Steps<object>;
+  writeRequest(conversation: Conversation, facts: ModelFacts, left: DroppedFields): Steps<object>;
   /** Reads a provider's whole answer; an error where it is one. Throws if it can't be read. */
   readAnswer(fields: Fields, source: JsonSource, facts: ModelFacts): Answer | ProviderError;
   eventSource(facts: ModelFacts): EventSource;

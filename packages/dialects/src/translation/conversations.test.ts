@@ -10,14 +10,14 @@ import { ConverseWriter, passedFrames, readRequest, writeAnswer } from '@gatehou
 import type { Conversation, MediaPart, Part, Turn } from './conversation.ts';
 import { gemini } from '../gemini/translation.ts';
 import { JsonSource, writeJson } from '../wire/json-text.ts';
-import { LeftOut } from './left-out.ts';
+import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import { responses } from '../openai-responses/translation.ts';
 import { noUsage } from '../usage/usage.ts';
 import { FrameSplitter } from '../wire/sse-frames.ts';
 import { answerOf, answers, conversations, eventsOf, facts } from '@gatehouse/test/translation-samples';
 
-type Api = Omit<TranslatedApi, 'clientWords' | 'thoughtIds'>;
+type Api = Omit<TranslatedApi, 'formatError' | 'thoughtIds'>;
 
 const apis: readonly (readonly [string, Api])[] = [
   ['chat', chat],
@@ -49,7 +49,7 @@ const pairs = apis.flatMap(([from, first]) =>
 );
 
 function throughRequest(api: Api, conversation: Conversation): Conversation {
-  const left = new LeftOut(api.fieldNames);
+  const left = new DroppedFields(api.fieldNames);
   const body = Buffer.from(writeJson(atOnce(api.writeRequest(conversation, facts, left))));
   expect(left.ignored).toEqual([]);
   if (api === bedrock) return { ...readRequest(body), stream: conversation.stream };

@@ -15,7 +15,7 @@ import { converse } from '../bedrock-converse/translation.ts';
 import { exceptionFrame } from '@gatehouse/test/aws-frames';
 import { ConverseWriter, writeAnswer } from '@gatehouse/test/converse-provider';
 import { writeJson } from '../wire/json-text.ts';
-import { LeftOut } from './left-out.ts';
+import { DroppedFields } from './dropped-fields.ts';
 import { fieldNames } from '../openai-chat/request-reader.ts';
 import { answers, conversations, eventsOf, facts } from '@gatehouse/test/translation-samples';
 import type { Conversation } from './conversation.ts';
@@ -77,7 +77,7 @@ describe('a request in Converse', () => {
         const written = converse.writeRequest(
           { ...conversation, reasoning: { isOn: true, effort: 'high', budget: null } },
           { ...claude, name: 'us.anthropic.claude-opus-4-6-v1' },
-          new LeftOut(fieldNames),
+          new DroppedFields(fieldNames),
         );
         const body = JSON.parse(writeJson(atOnce(written))) as Fields;
         const input = { modelId: 'm', ...(withBytes(body) as object) } as ConverseCommandInput;

@@ -1,4 +1,4 @@
-import type { LeftOut } from './left-out.ts';
+import type { DroppedFields } from './dropped-fields.ts';
 
 /** Values of JSON of unknown types. */
 
@@ -15,7 +15,7 @@ export function booleanIn(value: unknown): boolean | null {
 }
 
 /** Texts at which an answer stops: a text, or a list of some. Throws `unsupported_parameter` for others. */
-export function stopIn(value: unknown, name: string, left: LeftOut): string[] {
+export function stopIn(value: unknown, name: string, left: DroppedFields): string[] {
   if (value === undefined || value === null) return [];
   const texts: unknown[] = Array.isArray(value) ? value : [value];
   return texts.map((text) => {

@@ -7,7 +7,7 @@ import type { TranslatedApi } from './api.ts';
 import { chat } from '../openai-chat/translation.ts';
 import type { Conversation, Part } from './conversation.ts';
 import { gemini } from '../gemini/translation.ts';
-import { LeftOut } from './left-out.ts';
+import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import { responses } from '../openai-responses/translation.ts';
 import { conversations, facts } from '@gatehouse/test/translation-samples';
@@ -86,7 +86,7 @@ it.each(pairs)('from %s to %s', async (from, to) => {
   let translated = 0;
   await fc.assert(
     fc.asyncProperty(conversations, async (conversation) => {
-      const left = new LeftOut(clients[from].fieldNames);
+      const left = new DroppedFields(clients[from].fieldNames);
       const request = atOnce(clients[from].writeRequest(longTexts(conversation, stop), facts, left));
       const json = Buffer.from(writeJson(request));
       expect(json.length).toBeLessThan(space.length);

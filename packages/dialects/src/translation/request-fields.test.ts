@@ -8,7 +8,7 @@ import { chat } from '../openai-chat/translation.ts';
 import { noSampling, type Conversation, type Tool } from './conversation.ts';
 import { gemini } from '../gemini/translation.ts';
 import { writeJson } from '../wire/json-text.ts';
-import { LeftOut } from './left-out.ts';
+import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import { responses } from '../openai-responses/translation.ts';
 import { facts } from '@gatehouse/test/translation-samples';
@@ -284,7 +284,7 @@ describe('no field of a conversation disappears', () => {
     ),
   )('%s for %s', (_, _to, api, [change, otherwise]) => {
     const written = (changed: Partial<Conversation>, name: string): string => {
-      const left = new LeftOut(api.fieldNames);
+      const left = new DroppedFields(api.fieldNames);
       try {
         const request = atOnce(api.writeRequest({ ...base, ...changed }, { ...facts, name }, left));
         return `${writeJson(request)} ${left.ignored.join()}`;

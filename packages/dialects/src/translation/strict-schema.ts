@@ -1,11 +1,11 @@
 import { isFields, listOf } from '@gatehouse/kit/fields';
-import type { LeftOut, NamedField } from './left-out.ts';
+import type { DroppedFields, NamedField } from './dropped-fields.ts';
 
 const maxDepth = 32;
 const maxObjects = 2_000;
 
 /** Whether a schema is written as a strict one; `field` is left out where it can't be. */
-export function strictIn(schemaJson: string, field: NamedField, left: LeftOut): boolean {
+export function strictIn(schemaJson: string, field: NamedField, left: DroppedFields): boolean {
   const isStrict = canBeStrict(schemaJson);
   if (!isStrict) left.ignoreField(field);
   return isStrict;

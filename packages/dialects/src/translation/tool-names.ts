@@ -2,7 +2,7 @@ import { isFields } from '@gatehouse/kit/fields';
 import { writeJson } from '../wire/json-text.ts';
 import type { CallPart, Conversation, Tool } from './conversation.ts';
 import { flatNames, type NamedTool } from './flat-names.ts';
-import type { LeftOut } from './left-out.ts';
+import type { DroppedFields } from './dropped-fields.ts';
 import type { Steps } from '@gatehouse/kit/steps';
 import type { OpenCall, StreamEvent } from './stream-events.ts';
 
@@ -76,7 +76,7 @@ function flatCall(call: CallPart, name: string): CallPart {
 export function freeformText(
   description: unknown,
   format: unknown,
-  { left, path }: { left: LeftOut; path: string },
+  { left, path }: { left: DroppedFields; path: string },
 ): string | null {
   const names = ['type', 'grammar', 'syntax', 'definition'] as const;
   const { type, grammar, syntax, definition } = left.members(format ?? {}, path, names);

@@ -23,7 +23,7 @@ import { gemini } from '../gemini/translation.ts';
 import { CutTexts } from '../wire/cut-texts.ts';
 import { JsonSource } from '../wire/json-text.ts';
 import { jsonPieces } from '../wire/json-pieces.ts';
-import { LeftOut } from './left-out.ts';
+import { DroppedFields } from './dropped-fields.ts';
 import { messages } from '../anthropic-messages/translation.ts';
 import type { Pieces } from '../wire/pieces.ts';
 import { responses } from '../openai-responses/translation.ts';
@@ -122,7 +122,7 @@ class ApiTranslation implements Translation {
   readonly #facts: ModelFacts;
   readonly #summaries: SummaryFormat | null;
   readonly #names = new ToolNames();
-  #asked: Fields = {};
+  #echoed: Fields = {};
 
   constructor(
     client: ClientFormat,
@@ -153,10 +153,10 @@ class ApiTranslation implements Translation {
     const { short } = texts;
     const fields = await parsedFields(short, tenantId, inTurn);
     const takesPoints = this.#upstream.hasCachePoints?.(this.#facts) === true;
-    const left = new LeftOut(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
+    const left = new DroppedFields(this.#client.fieldNames, takesPoints ? this.#client.cacheHint : null);
     const source = new JsonSource(short);
     const asked = await inSteps(this.#client.readRequest(fields, source, left), inTurn);
-    this.#asked = await inTurn(() => this.#client.askedMembers?.(fields, source, texts) ?? {});
+    this.#echoed = await inTurn(() => this.#client.echoedFields?.(fields, source, texts) ?? {});
     assertSystemTexts(asked, left);
     const read = this.#summaries === null ? asked : summarising(asked);
     const { sealPlace } = this.#client;
@@ -190,7 +190,7 @@ class ApiTranslation implements Translation {
     const collector = this.#collector();
     for (const part of answer.parts) collector?.part(part);
     return {
-      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer, this.#asked))),
+      bytes: await inTurn(() => Buffer.from(format.writeAnswer(answer, this.#echoed))),
       thoughts: collector?.calls ?? [],
     };
   }
@@ -198,7 +198,7 @@ class ApiTranslation implements Translation {
   stream(): StreamTranslation {
     const source = this.#upstream.eventSource(this.#facts);
     const restorer = new CallRestorer(this.#names);
-    const writer = (this.#summaries ?? this.#client).eventWriter(this.#asked);
+    const writer = (this.#summaries ?? this.#client).eventWriter(this.#echoed);
     const said = new SampleBuilder();
     const kinds = new Set<AnswerPart['kind']>();
     const collector = this.#collector();
@@ -250,7 +250,7 @@ class ApiTranslation implements Translation {
   }
 
   error(error: ProviderError): ProviderError {
-    return this.#client.clientWords(error);
+    return this.#client.formatError(error);
   }
 
   #collector(): ThoughtCollector | null {
@@ -301,7 +301,7 @@ function* writtenIn(request: object, expected: number): Steps<Buffer> {
 }
 
 /** Throws for images and files in system texts: providers have no place for them there. */
-function assertSystemTexts({ turns }: Conversation, left: LeftOut): void {
+function assertSystemTexts({ turns }: Conversation, left: DroppedFields): void {
   for (const { role, parts } of turns)
     if (role === 'system')
       for (const part of parts)

@@ -72,13 +72,18 @@ function isClientTool({ type }: Fields): boolean {
  */
 function isUnmeasured(request: CompletionRequest, fields: Fields): boolean {
   const { tools, web_search_options: search, mcp_servers: servers } = fields;
-  if (isFields(search) || listOf(servers).length > 0 || request.asked({}).attachments.count > 0) return true;
+  if (isFields(search) || listOf(servers).length > 0 || request.requestedAmounts({}).attachments.count > 0)
+    return true;
   return listOf(tools).some((tool) => isFields(tool) && !isClientTool(tool));
 }
 
 /** Whether neither a request nor the catalogue limits its answer: what is reserved for it is a guess. */
 function isUnlimited(request: CompletionRequest, { max_output_tokens: most }: Model): boolean {
-  return request.operation !== 'embeddings' && most === undefined && request.asked({}).maxTokens === null;
+  return (
+    request.operation !== 'embeddings' &&
+    most === undefined &&
+    request.requestedAmounts({}).maxTokens === null
+  );
 }
 
 /** The deployment for a batch, and its payer. */

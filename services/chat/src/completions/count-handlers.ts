@@ -216,7 +216,7 @@ async function estimate({
     ...addedTexts(target),
     ...(tools === null ? [] : [tools.definitions.sample]),
   ]);
-  const { attachments } = request.asked({});
+  const { attachments } = request.requestedAmounts({});
   source.release();
   const tokens = (await estimateTokens(prompt)) + attachments.count * attachmentTokens;
   return {

@@ -22,7 +22,7 @@ it.each(Object.entries(requests))('of %s are those of the request', (api, fields
   const defaults = { max_tokens: 50 };
   const target = { defaults, memory: { write: true } as never };
   const facts = new RequestFacts(request, { target, previewChars: 100 });
-  expect(facts.asked()).toEqual(request.asked(defaults));
+  expect(facts.requestedAmounts()).toEqual(request.requestedAmounts(defaults));
   expect(facts.thinking()).toEqual(request.thinking(defaults));
   expect(facts.choicesWith()).toBe(request.choicesWith(defaults));
   expect(facts.inputPreview(100)).toBe(request.inputPreview(100));

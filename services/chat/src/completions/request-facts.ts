@@ -4,7 +4,12 @@ import { maxKeptChars } from '@gatehouse/dialects/usage/kept-text';
 import type { Target } from '../catalogue/target.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
 import type { Thinking } from '@gatehouse/dialects/thinking';
-import type { Asked, CompletionRequest, Operation, RequestHead } from '@gatehouse/dialects/dialect';
+import type {
+  RequestedAmounts,
+  CompletionRequest,
+  Operation,
+  RequestHead,
+} from '@gatehouse/dialects/dialect';
 
 /** Longer names of tools and ids of calls are in no use. */
 const maxNameChars = 1_024;
@@ -38,7 +43,7 @@ export class RequestFacts implements AcceptedRequest {
   readonly #sample: TextSample;
   readonly #choices: number;
   readonly #thinking: Thinking;
-  readonly #asked: Asked;
+  readonly #asked: RequestedAmounts;
 
   constructor(request: CompletionRequest, { target, previewChars }: Needs) {
     const { defaults, memory } = target;
@@ -61,7 +66,7 @@ export class RequestFacts implements AcceptedRequest {
     this.#sample = request.promptSample();
     this.#choices = request.choicesWith(defaults);
     this.#thinking = request.thinking(defaults);
-    this.#asked = request.asked(defaults);
+    this.#asked = request.requestedAmounts(defaults);
   }
 
   inputPreview(maxChars: number): string {
@@ -90,7 +95,7 @@ export class RequestFacts implements AcceptedRequest {
     return this.#thinking;
   }
 
-  asked(): Asked {
+  requestedAmounts(): RequestedAmounts {
     return this.#asked;
   }
 }

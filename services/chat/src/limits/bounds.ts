@@ -1,6 +1,6 @@
 import type { Model } from '../catalogue/catalogue.ts';
 import type { AcceptedRequest } from '@gatehouse/dialects/accepted-request';
-import type { Asked } from '@gatehouse/dialects/dialect';
+import type { RequestedAmounts } from '@gatehouse/dialects/dialect';
 import type { CostBounds } from '../catalogue/price.ts';
 import type { FeeTool } from '@gatehouse/dialects/usage/fee-tools';
 import { addedTexts, type Target } from '../catalogue/target.ts';
@@ -33,7 +33,7 @@ export function mostTokens(
   target: Target,
   headers: Readonly<Record<string, string>> = {},
 ): MostTokens[] {
-  const asked = request.asked(target.defaults);
+  const asked = request.requestedAmounts(target.defaults);
   const { choices, classes, serviceTier, feeTools } = asked;
   const input = mostInputTokens(request, target, asked);
   const outputOf = mostOutput(request, target.defaults, headers);
@@ -52,7 +52,7 @@ export function mostOutput(
   headers: Readonly<Record<string, string>>,
 ): (model: Model, lowered: number | null) => number {
   if (request.operation === 'embeddings') return () => 0;
-  const { choices, maxTokens } = request.asked(defaults);
+  const { choices, maxTokens } = request.requestedAmounts(defaults);
   return (model, lowered) => {
     const most = mostOutputTokens({ choices, maxTokens }, model, headers);
     return lowered === null ? most : Math.min(most, Math.ceil(choices * lowered));
@@ -74,7 +74,11 @@ export function leastTokens(request: AcceptedRequest, target: Target): number | 
  * Tokens of the prompt at most. No tokenizer makes more tokens of a text than it has bytes, and the JSON around the
  * messages has more bytes than the tokens that providers add for each.
  */
-function mostInputTokens({ bytes }: AcceptedRequest, target: Target, { attachments }: Asked): number {
+function mostInputTokens(
+  { bytes }: AcceptedRequest,
+  target: Target,
+  { attachments }: RequestedAmounts,
+): number {
   const added = Buffer.byteLength(`${addedTexts(target).join('')}${JSON.stringify(target.defaults)}`);
   return Math.min(tokenCap, bytes + added - attachments.bytes + attachments.count * attachmentTokens);
 }
@@ -84,7 +88,7 @@ function mostInputTokens({ bytes }: AcceptedRequest, target: Target, { attachmen
  * then the limit of the request counts alone.
  */
 function mostOutputTokens(
-  { choices, maxTokens }: Pick<Asked, 'choices' | 'maxTokens'>,
+  { choices, maxTokens }: Pick<RequestedAmounts, 'choices' | 'maxTokens'>,
   { max_output_tokens: ofModel }: Model,
   { 'anthropic-beta': betas }: Readonly<Record<string, string>>,
 ): number {

@@ -19,7 +19,7 @@ export function answerBounds(
   { defaults }: Pick<Target, 'defaults'>,
   headers: Readonly<Record<string, string>>,
 ): AnswerBounds {
-  const { choices } = request.asked(defaults);
+  const { choices } = request.requestedAmounts(defaults);
   const outputOf = mostOutput(request, defaults, headers);
   if (request.operation === 'embeddings') return { thoughts: 0, choices, outputOf };
   const { budgets, effort } = request.thinking(defaults);

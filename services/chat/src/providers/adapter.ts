@@ -68,7 +68,7 @@ export interface ProviderStream {
 /** Calls one provider. Every rejection is a `ProviderFailure`. */
 export interface ProviderAdapter {
   /** Names of hints in the headers of a call that the provider does not take, which are left out of it. */
-  leftOut(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[];
+  droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[];
   /** The whole answer: the bytes of a JSON document. */
   complete(call: ProviderCall): Promise<Buffer>;
   /** A streamed answer; resolves at its first frame, so that until then another call can take its place. */

@@ -2,7 +2,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { Model } from '../catalogue/catalogue.ts';
 import type { MeteredAnswer, RequestSource, StreamReader } from '@gatehouse/dialects/dialect';
 import type { ApiName } from '@gatehouse/dialects/dialects';
-import { concernsRequest } from '@gatehouse/dialects/error-words';
+import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { limitNameAt } from '@gatehouse/dialects/limit-names';
 import type { KnownThoughts } from '@gatehouse/dialects/translation/sealed-thoughts';
 import type { Hasher } from '@gatehouse/secrets/key-ring';

@@ -88,8 +88,8 @@ export class HttpAdapter implements ProviderAdapter {
     this.#unpacking = this.#pool.compose(unpack);
   }
 
-  leftOut(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
-    return this.#kind.leftOut?.(call) ?? [];
+  droppedFields(call: Pick<ProviderCall, 'api' | 'headers' | 'model'>): string[] {
+    return this.#kind.droppedFields?.(call) ?? [];
   }
 
   async complete(call: ProviderCall): Promise<Buffer> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { AnswerBudget } from '@gatehouse/kit/answer-budget';
 import { continueTrace } from '@gatehouse/kit/trace-context';
 import fc from 'fast-check';
-import type { Said as Message } from '@gatehouse/dialects/dialect';
+import type { AssistantMessage as Message } from '@gatehouse/dialects/dialect';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { ProviderCall } from './adapter.ts';
 import { FramePipe } from './frame-pipe.ts';
@@ -74,7 +74,7 @@ async function asStream(answer: string, size: number): Promise<Read> {
     await pipe.open();
     const stream = acme.format.toolStream({ write: () => true, onDrain: () => undefined }, () => true);
     await pipe.passTo(stream);
-    return shown(stream.answered, pipe.reader.usage);
+    return shown(stream.message, pipe.reader.usage);
   });
   deliver(handler, answer, size);
   return opened;

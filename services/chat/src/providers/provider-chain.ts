@@ -183,9 +183,9 @@ export class ProviderChain {
     const translation = this.#translationFor(model, rotation);
     const prepared = await this.#prepared(model, translation, rotation);
     if (prepared instanceof AppError) return prepared;
-    const lost = request.operation === 'chat' ? dialects[api].lostDefaults(target.defaults) : [];
+    const lost = request.operation === 'chat' ? dialects[api].unsupportedDefaults(target.defaults) : [];
     const headers = translation === null ? this.#options.headers : {};
-    const dropped = adapter.leftOut({ api: model.api, headers, model: model.upstreamModel });
+    const dropped = adapter.droppedFields({ api: model.api, headers, model: model.upstreamModel });
     const unpriced = this.#options.unpricedTools(model).map(({ type }) => `tools.${type}`);
     receiver.ignored?.([...new Set([...prepared.ignored, ...lost, ...dropped, ...unpriced])]);
     const bodyBytes = prepared.body.length;
@@ -229,7 +229,7 @@ export class ProviderChain {
     }
     source.copied(0);
     const body = orRefusal(write);
-    return body instanceof AppError ? body : { body, ignored: source.leftOut?.(model) ?? [] };
+    return body instanceof AppError ? body : { body, ignored: source.droppedFields?.(model) ?? [] };
   }
 
   /** Makes the call, with one key after the other where the provider has several. */

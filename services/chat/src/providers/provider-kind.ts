@@ -14,7 +14,7 @@ export interface ProviderKind {
   requestOf(call: ApiCall, body: Pieces): OutgoingRequest;
   answersOf(call: ApiCall): CallAnswers;
   /** Names of hints in the headers of a call that providers of the kind don't take, which are left out. */
-  leftOut?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
+  droppedFields?(call: Pick<ApiCall, 'api' | 'headers' | 'model'>): string[];
   /** The requests of a call that takes several; null for one that takes one. `body`: as its API has it. */
   batchOf?(call: ApiCall, body: Pieces): EmbeddingBatch | null;
 }
@@ -88,7 +88,7 @@ export interface StreamSplitter {
 /** The part of an API's format that calls need. */
 export interface CallFormat extends Pick<AnswerFormat, 'keepsErrorBodies' | 'framesOf' | 'assembler'> {
   /** Reads the body of an error that came with a status. */
-  errorWords(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
+  parseError(body: Fields, status: number, headers: ResponseHeaders): ProviderError;
   /** Whether a body of an error is one of the API's own, so that its clients can read it. */
   isError?(body: Fields): boolean;
   /** The status that an error has by its headers, where that differs from the one it came with. */

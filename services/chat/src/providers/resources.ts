@@ -3,7 +3,7 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Provider } from '../catalogue/provider-schema.ts';
 import type { AnswerFormat } from '@gatehouse/dialects/dialect';
-import { concernsRequest } from '@gatehouse/dialects/error-words';
+import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { CredentialsError, type Credentials } from './credentials.ts';
 import type { HttpAdapter, ResourceAnswer, ResourceRequest } from './http-adapter.ts';
 import { keyStatus } from './key-status.ts';
@@ -40,14 +40,14 @@ export class ProviderResources {
   readonly #provider: Provider;
   readonly #adapter: Pick<HttpAdapter, 'open'>;
   readonly #credentials: Credentials | undefined;
-  readonly #format: Pick<AnswerFormat, 'errorWords' | 'keepsErrorBodies'>;
+  readonly #format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
 
   constructor(options: {
     provider: Provider;
     adapter: Pick<HttpAdapter, 'open'>;
     /** In place of those of the provider. */
     credentials: Credentials | undefined;
-    format: Pick<AnswerFormat, 'errorWords' | 'keepsErrorBodies'>;
+    format: Pick<AnswerFormat, 'parseError' | 'keepsErrorBodies'>;
   }) {
     this.#provider = options.provider;
     this.#adapter = options.adapter;
@@ -104,7 +104,7 @@ export class ProviderResources {
 
   #refusal({ status, headers }: ResourceAnswer, bytes: Buffer, hasBody: boolean): ProviderFailure {
     const body = parsed(bytes);
-    const words = this.#format.errorWords(body ?? {}, status);
+    const words = this.#format.parseError(body ?? {}, status);
     const isKept = this.#format.keepsErrorBodies && body !== null && isFields(body['error']);
     const text = (name: string): string | undefined => {
       const value = headers[name];

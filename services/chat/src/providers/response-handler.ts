@@ -3,7 +3,7 @@ import { ChunkList } from '@gatehouse/kit/chunk-list';
 import { isFields, type Fields } from '@gatehouse/kit/fields';
 import type { Dispatcher } from 'undici';
 import type { ProviderError } from '@gatehouse/dialects/dialect';
-import { concernsRequest } from '@gatehouse/dialects/error-words';
+import { concernsRequest } from '@gatehouse/dialects/provider-errors';
 import { keyStatus } from './key-status.ts';
 import { ProviderFailure } from './provider-failure.ts';
 import { bytesWithoutSecrets } from './repeated-secrets.ts';
@@ -258,11 +258,11 @@ export abstract class ResponseHandler implements Dispatcher.DispatchHandler, Ans
       const body: unknown = JSON.parse(text);
       return {
         body,
-        words: format.errorWords(Object(body) as Fields, status, headers),
+        words: format.parseError(Object(body) as Fields, status, headers),
         isError: isFields(body) && (format.isError?.(body) ?? isFields(body['error'])),
       };
     } catch {
-      return { words: format.errorWords({}, status, headers), isError: false, body: null };
+      return { words: format.parseError({}, status, headers), isError: false, body: null };
     }
   }
 

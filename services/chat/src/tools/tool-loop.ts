@@ -12,7 +12,7 @@ import type { ToolRewrite } from '@gatehouse/dialects/added-tools';
 import type {
   Dialect,
   FrameSink,
-  Said,
+  AssistantMessage,
   ToolAnswers,
   ToolCall,
   ToolStream,
@@ -110,7 +110,7 @@ export class ToolLoop {
   }
 
   /** Throws an `invalid` failure for an answer that can't be parsed within 50 ms. */
-  async #said({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<Said | null> {
+  async #said({ bytes, model }: ObjectAnswer, answers: ToolAnswers): Promise<AssistantMessage | null> {
     const { tenantId } = this.#options.chain;
     const whole = wholeOf(bytes);
     const isParsed = await isParsable(bytes, whole, tenantId);
@@ -210,7 +210,7 @@ export class ToolLoop {
    * Executes the calls of an answer, if all of them are of the gateway's tools and tools may be called. Otherwise returns
    * false: the answer is for the client.
    */
-  async #execute(said: Said, { model, thoughts }: ObjectAnswer | StreamAnswer): Promise<boolean> {
+  async #execute(said: AssistantMessage, { model, thoughts }: ObjectAnswer | StreamAnswer): Promise<boolean> {
     if (said.calls.length === 0 || !this.#mayCall) return false;
     if (!said.calls.every(({ name }) => this.#owns(name))) return false;
     const known = said.identified(this.#ids);
@@ -276,9 +276,9 @@ export class ToolLoop {
 }
 
 /** Throws an `invalid` failure for a message that can't be put together. */
-function answeredIn(stream: ToolStream, { provider }: Model): Said {
+function answeredIn(stream: ToolStream, { provider }: Model): AssistantMessage {
   try {
-    return stream.answered;
+    return stream.message;
   } catch (error) {
     throw new ProviderFailure('invalid', provider.name, { cause: error });
   }

@@ -118,7 +118,7 @@ export async function beginTurn(dependencies: TurnDependencies, asked: TurnReque
     target,
     run,
     maxTokens,
-    unpricedTools: unpricedBy(pricing, admission, request.asked(target.defaults).feeTools ?? []),
+    unpricedTools: unpricedBy(pricing, admission, request.requestedAmounts(target.defaults).feeTools ?? []),
     limitHeaders: {
       ...admission.headers,
       ...(maxTokens !== null && { 'x-gateway-max-tokens': String(maxTokens) }),
@@ -194,7 +194,7 @@ function createRun(dependencies: TurnDependencies, asked: TurnRequest): ActiveRu
     arrivedAt,
     admission,
     bounds: answerBounds(request, target, asked.headers),
-    feeTools: admission.charges === null ? [] : (request.asked(target.defaults).feeTools ?? []),
+    feeTools: admission.charges === null ? [] : (request.requestedAmounts(target.defaults).feeTools ?? []),
     seals: asked.seals,
   });
 }

@@ -209,7 +209,7 @@ function releasingBoth(source: RequestSource, thoughts: TurnThoughts): RequestSo
     },
     rewritten: (rewrite) => source.rewritten(rewrite),
     copied: (bytes) => source.copied(bytes),
-    leftOut: (model) => source.leftOut?.(model) ?? [],
+    droppedFields: (model) => source.droppedFields?.(model) ?? [],
     release: () => {
       thoughts.release();
       source.release();

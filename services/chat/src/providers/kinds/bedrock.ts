@@ -1,9 +1,9 @@
 import type { Fields } from '@gatehouse/kit/fields';
-import { concernsRequest, errorWords } from '@gatehouse/dialects/error-words';
+import { concernsRequest, parseError } from '@gatehouse/dialects/provider-errors';
 import { dialects } from '@gatehouse/dialects/dialects';
 import type { ProviderError } from '@gatehouse/dialects/dialect';
 import { serverSentFrame } from '@gatehouse/dialects/wire/aws-event-frames';
-import { converseWords } from '@gatehouse/dialects/error-words';
+import { converseWords } from '@gatehouse/dialects/provider-errors';
 import { named, objectMembers } from '@gatehouse/dialects/wire/json-members';
 import type { Credentials } from '../credentials.ts';
 import type { ApiCall, CallFormat, ProviderKind, ResponseHeaders, StreamSplitter } from '../provider-kind.ts';
@@ -32,7 +32,7 @@ export function bedrock(credentials: Credentials): ProviderKind {
       splitter: { contentType: 'application/vnd.amazon.eventstream', create: splitterOf(call) },
       ...(call.api === 'messages' && call.operation === 'count' && { whole: countOf }),
     }),
-    leftOut: ({ api, headers, model }) =>
+    droppedFields: ({ api, headers, model }) =>
       api === 'messages' ? lostBetas(betasIn(headers), model).map((beta) => `anthropic-beta.${beta}`) : [],
     batchOf: ({ operation, model }, body) =>
       operation === 'embeddings' ? bedrockBatch(model, body.whole) : null,
@@ -99,7 +99,7 @@ const unavailable = 503;
 const errors = {
   keepsErrorBodies: true,
   isError: () => false,
-  errorWords: bedrockWords,
+  parseError: bedrockWords,
   // A limit of the account has the status of a wrong request.
   statusOf: (status: number, headers: ResponseHeaders) =>
     status === 400 && errorType(headers) === 'ServiceQuotaExceededException' ? 429 : status,
@@ -110,7 +110,7 @@ const messagesFormat: CallFormat = { ...dialects.messages, ...errors };
 const converseFormat: CallFormat = {
   ...errors,
   // Its errors are translated, also those that the client heals itself by.
-  errorWords: (body, status) => converseWords(bedrockWords(body, status)),
+  parseError: (body, status) => converseWords(bedrockWords(body, status)),
   framesOf: () => {
     throw new Error('a whole answer came in place of a stream');
   },
@@ -120,7 +120,7 @@ const converseFormat: CallFormat = {
 };
 
 function bedrockWords(body: Fields, status: number): ProviderError {
-  const { message } = errorWords({ message: body['message'] ?? body['Message'] });
+  const { message } = parseError({ message: body['message'] ?? body['Message'] });
   return concernsRequest(status) ? { message } : { isOverload: status === unavailable };
 }
 

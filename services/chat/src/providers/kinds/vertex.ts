@@ -76,6 +76,6 @@ function withoutModel(body: Buffer): Pieces {
 const claudeFormat: CallFormat = {
   ...dialects.messages,
   isError: ({ type }: Fields) => type === 'error',
-  errorWords: (body, status) =>
-    body['type'] === 'error' ? dialects.messages.errorWords(body) : dialects.gemini.errorWords(body, status),
+  parseError: (body, status) =>
+    body['type'] === 'error' ? dialects.messages.parseError(body) : dialects.gemini.parseError(body, status),
 };

@@ -1,7 +1,7 @@
 import { listOf, type Fields } from '@gatehouse/kit/fields';
 import { feeToolsIn } from '../usage/fee-tools.ts';
 import type { TokenClass } from '../usage/usage.ts';
-import type { Asked } from '../dialect.ts';
+import type { RequestedAmounts } from '../dialect.ts';
 import { isTextFile } from '../file-types.ts';
 import { limitNames } from '../limit-names.ts';
 import { effortIn, type Thinking } from '../thinking.ts';
@@ -24,15 +24,15 @@ const dataOfAttachments = {
   file: 'file_data',
 };
 
-export function askedIn(fields: Fields, defaults: Fields): Asked {
-  const found = attachmentsIn(fields);
-  const tier = askedValue(fields, defaults, 'service_tier');
+export function requestedAmounts(fields: Fields, defaults: Fields): RequestedAmounts {
+  const attachments = attachmentsIn(fields);
+  const tier = requestValue(fields, defaults, 'service_tier');
   return {
     choices: choicesIn(fields, defaults),
     maxTokens: maxTokensIn(fields, defaults),
     serviceTier: typeof tier === 'string' ? tier : null,
-    classes: classesIn(askedValue(fields, defaults, 'modalities'), found.audio),
-    attachments: { count: found.count, bytes: found.bytes },
+    classes: classesIn(requestValue(fields, defaults, 'modalities'), attachments.audio),
+    attachments: { count: attachments.count, bytes: attachments.bytes },
     feeTools: feeToolsIn(toolsIn(fields, defaults), { counted: 'never' }),
   };
 }
@@ -41,10 +41,10 @@ export function askedIn(fields: Fields, defaults: Fields): Asked {
 function* toolsIn(fields: Fields, defaults: Fields): Generator {
   yield* listOf(fields['tools']);
   const search = { type: 'web_search', max_uses: choicesIn(fields, defaults) };
-  if (isObject(askedValue(fields, defaults, 'web_search_options'))) yield search;
-  const parameters = askedValue(fields, defaults, 'search_parameters');
+  if (isObject(requestValue(fields, defaults, 'web_search_options'))) yield search;
+  const parameters = requestValue(fields, defaults, 'search_parameters');
   if (isObject(parameters) && parameters['mode'] !== 'off') yield { type: 'web_search' };
-  for (const plugin of listOf(askedValue(fields, defaults, 'plugins')))
+  for (const plugin of listOf(requestValue(fields, defaults, 'plugins')))
     if (isObject(plugin) && plugin['id'] === 'web' && plugin['enabled'] !== false)
       yield { type: 'web_search' };
 }
@@ -53,15 +53,15 @@ function* toolsIn(fields: Fields, defaults: Fields): Generator {
 const maxChoices = 1e9;
 
 export function choicesIn(fields: Fields, defaults: Fields): number {
-  const n = askedValue(fields, defaults, 'n');
+  const n = requestValue(fields, defaults, 'n');
   // JSON's 1e999 is Infinity.
   return typeof n === 'number' ? Math.min(maxChoices, Math.max(1, n)) : 1;
 }
 
 export function thinkingIn(fields: Fields, defaults: Fields): Thinking {
-  const { type } = Object(askedValue(fields, defaults, 'thinking')) as Fields;
-  const { effort } = Object(askedValue(fields, defaults, 'reasoning')) as Fields;
-  const word = effortIn(askedValue(fields, defaults, 'reasoning_effort') ?? effort);
+  const { type } = Object(requestValue(fields, defaults, 'thinking')) as Fields;
+  const { effort } = Object(requestValue(fields, defaults, 'reasoning')) as Fields;
+  const word = effortIn(requestValue(fields, defaults, 'reasoning_effort') ?? effort);
   return { budgets: budgetsIn(fields, defaults), effort: type === 'disabled' ? 'none' : word };
 }
 
@@ -70,32 +70,32 @@ function budgetsIn(fields: Fields, defaults: Fields): number[] {
     .map(([first = '', ...others]) =>
       others.reduce<unknown>(
         (value, name) => (Object(value) as Fields)[name],
-        askedValue(fields, defaults, first),
+        requestValue(fields, defaults, first),
       ),
     )
     .filter((tokens) => typeof tokens === 'number');
 }
 
 /** A member that the client names, if only with null, replaces the default. */
-function askedValue(fields: Fields, defaults: Fields, name: string): unknown {
+function requestValue(fields: Fields, defaults: Fields, name: string): unknown {
   return Object.hasOwn(fields, name) ? fields[name] : defaults[name];
 }
 
 /** A client that gives one name of the limit, if only with null, replaces the default of either. */
 function maxTokensIn(fields: Fields, defaults: Fields): number | null {
-  const isGiven = limitNames.some((name) => Object.hasOwn(fields, name));
-  const source = isGiven ? fields : defaults;
-  const given = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
+  const hasLimit = limitNames.some((name) => Object.hasOwn(fields, name));
+  const source = hasLimit ? fields : defaults;
+  const limits = limitNames.map((name) => source[name]).filter((value) => typeof value === 'number');
   // Some servers take a negative limit for none.
-  return given.length > 0 && given.every((value) => value >= 0) ? Math.max(...given) : null;
+  return limits.length > 0 && limits.every((value) => value >= 0) ? Math.max(...limits) : null;
 }
 
 function classesIn(modalities: unknown, hasAudio: boolean): TokenClass[] {
-  const isAsked = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
+  const includes = (name: string): boolean => Array.isArray(modalities) && modalities.includes(name);
   return [
     ...(hasAudio ? (['inputAudio'] as const) : []),
-    ...(isAsked('audio') ? (['outputAudio'] as const) : []),
-    ...(isAsked('image') ? (['outputImage'] as const) : []),
+    ...(includes('audio') ? (['outputAudio'] as const) : []),
+    ...(includes('image') ? (['outputImage'] as const) : []),
   ];
 }
 
@@ -107,26 +107,26 @@ interface Attachments {
 }
 
 function attachmentsIn({ messages }: Fields): Attachments {
-  const found: Attachments = { count: 0, bytes: 0, audio: false };
+  const attachments: Attachments = { count: 0, bytes: 0, audio: false };
   for (const { content, audio } of Array.isArray(messages) ? (messages as Fields[]) : []) {
     // An earlier answer in audio, by its id.
-    if (isObject(audio)) add(found, 'input_audio', audio['data']);
+    if (isObject(audio)) add(attachments, 'input_audio', audio['data']);
     if (!Array.isArray(content)) continue;
     for (const part of content as (Fields | null)[]) {
       for (const [name, member] of Object.entries(dataOfAttachments)) {
         const value = part?.[name];
         if (isObject(value) && !isTextFile(value['file_data'], value['filename']))
-          add(found, name, value[member]);
+          add(attachments, name, value[member]);
       }
     }
   }
-  return found;
+  return attachments;
 }
 
-function add(found: Attachments, name: string, data: unknown): void {
-  found.count += 1;
-  found.bytes += typeof data === 'string' ? data.length : 0;
-  found.audio ||= name === 'input_audio' || name === 'audio_url';
+function add(attachments: Attachments, name: string, data: unknown): void {
+  attachments.count += 1;
+  attachments.bytes += typeof data === 'string' ? data.length : 0;
+  attachments.audio ||= name === 'input_audio' || name === 'audio_url';
 }
 
 function isObject(value: unknown): value is Fields {

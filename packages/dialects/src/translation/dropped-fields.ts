@@ -31,7 +31,7 @@ const maxNameChars = 100;
 export type Members<Name extends string> = Readonly<Partial<Record<Name, unknown>>>;
 
 /** Fields of a request that its target has no place for. */
-export class LeftOut {
+export class DroppedFields {
   readonly #names: FieldNames;
   readonly #kept: string | null;
   readonly #ignored = new Set<string>();

@@ -2,23 +2,23 @@ import type { Fields } from '@gatehouse/kit/fields';
 import type { CutTexts } from '../wire/cut-texts.ts';
 import { RawJson, type JsonSource } from '../wire/json-text.ts';
 
-/** Members of a request that its response repeats. Names of kept responses are shown by a view. */
-const repeated = [
+/** Fields of a request that its response echoes. `ClientView` sets the ids of stored responses. */
+const echoed = [
   ...['instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'temperature', 'top_p'],
   ...['max_output_tokens', 'reasoning', 'text', 'metadata', 'truncation', 'user', 'top_logprobs'],
 ];
 
-/** All that is repeated: a stream has it three times. */
-const mostBytes = 256 * 1024;
+/** Limit of all echoed fields: a stream has them three times. */
+const maxBytes = 256 * 1024;
 
 /**
- * The members of a request that its response shows as its client wrote them. A text without a format has the default one.
- * One that is too large together with those before it is shown as by default.
+ * The fields of a request that its response echoes, as the client wrote them. `text` gets the default format if it has
+ * none. A field that exceeds the limit together with those before it is shown with its default.
  */
-export function askedMembers(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
+export function echoedFields(fields: Fields, source: JsonSource, texts: CutTexts): Fields {
   const shown: Fields = {};
-  let left = mostBytes;
-  for (const name of repeated) {
+  let left = maxBytes;
+  for (const name of echoed) {
     if ((fields[name] ?? null) === null) continue;
     const text = texts.uncutJson(source.textOf(name) ?? 'null', left);
     if (text === null) continue;

@@ -1,6 +1,6 @@
 import type { Fields } from '@gatehouse/kit/fields';
 import { newId } from '@gatehouse/kit/ids';
-import type { Said, ToolCall } from '../dialect.ts';
+import type { AssistantMessage, ToolCall } from '../dialect.ts';
 import { argumentsObjects } from '../tool-arguments.ts';
 import { calledName, isCall, isEmptyThought, isSealed, textOf } from './items.ts';
 
@@ -8,7 +8,7 @@ import { calledName, isCall, isEmptyThought, isSealed, textOf } from './items.ts
 const maxCalls = 128;
 
 /** The output of a model. */
-export class SaidItems implements Said {
+export class AssistantItems implements AssistantMessage {
   /** As they were said. */
   readonly items: readonly Fields[];
   readonly calls: readonly ToolCall[];
@@ -19,7 +19,7 @@ export class SaidItems implements Said {
   }
 
   /** Throws at too many calls. */
-  static of(items: readonly Fields[]): SaidItems {
+  static of(items: readonly Fields[]): AssistantItems {
     const called = items.filter(isCall);
     if (called.length > maxCalls) throw new Error('the answer has too many calls of tools');
     const texts = called.map(({ arguments: given, input }) => writtenArguments(given ?? input));
@@ -28,19 +28,19 @@ export class SaidItems implements Said {
       ...{ id: textOf(item['call_id']), name: calledName(item) },
       ...{ argumentsText: texts[index] ?? '', argumentsJson: objects[index] ?? null },
     }));
-    return new SaidItems(items, calls);
+    return new AssistantItems(items, calls);
   }
 
   /** The same for an answer with this status: calls of one that broke off are not to be made. */
-  ended(status: unknown): SaidItems {
-    return status === 'incomplete' ? new SaidItems(this.items, []) : this;
+  ended(status: unknown): AssistantItems {
+    return status === 'incomplete' ? new AssistantItems(this.items, []) : this;
   }
 
   get isSealed(): boolean {
     return this.items.some(isSealed);
   }
 
-  identified(used: Set<string>): SaidItems {
+  identified(used: Set<string>): AssistantItems {
     const calls = this.calls.map((call) => {
       const isGood = /^[\w-]{1,64}$/.test(call.id) && !used.has(call.id);
       const id = isGood ? call.id : `call_${newId().replaceAll('-', '')}`;
@@ -54,7 +54,7 @@ export class SaidItems implements Said {
       place += 1;
       return { ...item, call_id: id, arguments: argumentsJson ?? '{}' };
     });
-    return new SaidItems(items, calls);
+    return new AssistantItems(items, calls);
   }
 
   /**

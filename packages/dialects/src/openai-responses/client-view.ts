@@ -6,7 +6,7 @@ import { openBrace, openBracket } from '@gatehouse/kit/json-bytes';
 import type { Additions, AnswerView, KeptNames } from '../dialect.ts';
 import { dataOf, eventOf, frameOf } from './events.ts';
 
-interface AskedFor extends Additions {
+interface ClientViewOptions extends Additions {
   /** Whether the client asked for a stored response. */
   store: boolean;
   /** Whether it asked for encrypted thoughts. */
@@ -14,18 +14,18 @@ interface AskedFor extends Additions {
 }
 
 /**
- * Shows a client the answer that it asked for, though the provider was asked to store nothing and to encrypt thoughts, and
- * repeats the prompt and the tools of an agent, which are not the client's to read. Every other byte stays.
+ * Shows a response as its client requested it: providers are called with `store: false` and for encrypted reasoning, and echo
+ * the prompt and the tools of an agent, which are not the client's to read. Every other byte stays.
  */
-export class AskedView implements AnswerView {
-  readonly #asked: AskedFor;
+export class ClientView implements AnswerView {
+  readonly #options: ClientViewOptions;
 
-  constructor(asked: AskedFor) {
-    this.#asked = asked;
+  constructor(options: ClientViewOptions) {
+    this.#options = options;
   }
 
   frame(frame: Buffer): Buffer {
-    const isHeld = this.#asked.kept !== null && frame.includes(responseName);
+    const isHeld = this.#options.kept !== null && frame.includes(responseName);
     if (!isHeld && !this.#mayDiffer(frame)) return frame;
     const at = dataOf(frame);
     if (at !== null) return applyEdits(frame, this.#ofEvent(frame, at)).whole;
@@ -35,7 +35,7 @@ export class AskedView implements AnswerView {
   }
 
   async whole(bytes: Buffer, tenantId: string): Promise<Buffer> {
-    if (this.#asked.kept === null && !this.#mayDiffer(bytes)) return bytes;
+    if (this.#options.kept === null && !this.#mayDiffer(bytes)) return bytes;
     if (!(await isParsable(bytes, wholeOf(bytes), tenantId))) return this.#large(bytes, tenantId);
     return inLoopTurn(tenantId, () => applyEdits(bytes, this.#ofResponse(bytes, 0)).whole);
   }
@@ -45,7 +45,7 @@ export class AskedView implements AnswerView {
    * thoughts.
    */
   async #large(bytes: Buffer, tenantId: string): Promise<Buffer> {
-    const { store, systemPrompt, toolNames, kept } = this.#asked;
+    const { store, systemPrompt, toolNames, kept } = this.#options;
     const members = await memberRanges(bytes, wholeOf(bytes), tenantId);
     const shown = {
       store: store && 'true',
@@ -75,7 +75,7 @@ export class AskedView implements AnswerView {
   }
 
   #ofResponse(json: Buffer, from: number): Edit[] {
-    const { kept } = this.#asked;
+    const { kept } = this.#options;
     const names = kept === null ? {} : namesOf(kept);
     const members = objectMembers(json, { from });
     const given = new Set(members.map(({ name }) => name));
@@ -91,7 +91,7 @@ export class AskedView implements AnswerView {
       if (named !== undefined) return [{ at, until, text: named }];
       switch (name) {
         case 'store':
-          return this.#asked.store && json.toString('latin1', at, until) === 'false'
+          return this.#options.store && json.toString('latin1', at, until) === 'false'
             ? [{ at, until, text: 'true' }]
             : [];
         case 'instructions':
@@ -110,7 +110,7 @@ export class AskedView implements AnswerView {
 
   /** The prompt stands before the instructions of the client. Others that a provider writes may have it anywhere. */
   #ofInstructions(json: Buffer, { valueStart: at, valueEnd: until }: Member): Edit[] {
-    const { systemPrompt } = this.#asked;
+    const { systemPrompt } = this.#options;
     if (systemPrompt === null || json.toString('latin1', at, until) === 'null') return [];
     const given: unknown = JSON.parse(json.toString('utf8', at, until));
     const start = `${systemPrompt}\n\n`;
@@ -119,7 +119,7 @@ export class AskedView implements AnswerView {
   }
 
   #ofTools(json: Buffer, member: Member): Edit[] {
-    const { toolNames } = this.#asked;
+    const { toolNames } = this.#options;
     if (toolNames.size === 0) return [];
     const own = [...elementsOf(json, member.valueStart)].flatMap((at, place) =>
       toolNames.has(nameAt(json, at)) ? [place] : [],
@@ -130,7 +130,7 @@ export class AskedView implements AnswerView {
   }
 
   #ofItem(json: Buffer, from: number): Edit[] {
-    if (this.#asked.encrypted || json[from] !== openBrace) return [];
+    if (this.#options.encrypted || json[from] !== openBrace) return [];
     const members = objectMembers(json, { from });
     if (!members.some((member) => isReasoning(json, member))) return [];
     return members

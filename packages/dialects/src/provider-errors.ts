@@ -9,7 +9,7 @@ import type { ProviderError } from './dialect.ts';
  */
 export function errorIn(fields: Fields): ProviderError | null {
   const { error } = fields;
-  if (saysSomething(error)) return errorWords(fields);
+  if (saysSomething(error)) return parseError(fields);
   if (listOf(fields['choices']).length > 0 || listOf(fields['data']).length > 0) return null;
   const { errors, detail, message, msg, object, type, success, code, status } = fields;
   const isNamed = object === 'error' || type === 'error' || success === false;
@@ -17,7 +17,7 @@ export function errorIn(fields: Fields): ProviderError | null {
   const isMessage = saysSomething(message) || saysSomething(msg);
   const isError =
     isNamed || saysMore || (isMessage && type !== 'ping' && (isErrorCode(code) || isErrorStatus(status)));
-  return isError ? errorWords(fields) : null;
+  return isError ? parseError(fields) : null;
 }
 
 function isErrorCode(code: unknown): boolean {
@@ -34,11 +34,11 @@ function isErrorStatus(status: unknown): boolean {
 export function errorInEvent(data: string): ProviderError {
   try {
     const fields: unknown = JSON.parse(data);
-    if (isFields(fields)) return errorWords(fields);
+    if (isFields(fields)) return parseError(fields);
   } catch {
     // It is the message itself.
   }
-  return errorWords({ message: data });
+  return parseError({ message: data });
 }
 
 /** Whether errors with a status concern the request alone: clients mend it by their words. */
@@ -47,7 +47,7 @@ export function concernsRequest(status: number): boolean {
 }
 
 /** Reads the body of an error in OpenAI's shape or a similar one. */
-export function errorWords(body: Fields): ProviderError {
+export function parseError(body: Fields): ProviderError {
   const nested = listOf(body['errors'])[0] ?? body['error'] ?? body['detail'];
   const error = isFields(nested) ? nested : body;
   const message = [

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { AskedView } from './asked-view.ts';
+import { ClientView } from './client-view.ts';
 
 const nothing = { systemPrompt: null, toolNames: new Set<string>(), kept: null };
-const asked = new AskedView({ store: true, encrypted: false, ...nothing });
+const asked = new ClientView({ store: true, encrypted: false, ...nothing });
 
 const thought = { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'enc"x' };
 const compaction = { id: 'cmp_1', type: 'compaction', encrypted_content: 'enc' };
@@ -67,15 +67,15 @@ describe('what a client asked for', () => {
 
   it('keeps what the provider says of storage, or encrypted, for a client that asked for it', () => {
     const plain = frame({ type: 'response.completed', response } as { type: string });
-    const encrypted = new AskedView({ store: true, encrypted: true, ...nothing }).frame(plain);
+    const encrypted = new ClientView({ store: true, encrypted: true, ...nothing }).frame(plain);
     expect(String(encrypted)).toBe(String(plain).replace('"store":false', '"store":true'));
-    const unstored = new AskedView({ store: false, encrypted: false, ...nothing }).frame(plain);
+    const unstored = new ClientView({ store: false, encrypted: false, ...nothing }).frame(plain);
     expect(String(unstored)).toBe(String(plain).replace('"enc\\"x"', 'null'));
   });
 });
 
 describe('the additions of an agent', () => {
-  const view = new AskedView({
+  const view = new ClientView({
     ...{ store: false, encrypted: true, systemPrompt: 'Be "kind".', kept: null },
     toolNames: new Set(['own_a', 'own_b']),
   });
