@@ -58,8 +58,8 @@ it('the page of settings has the defaults of `make up`', () => {
     expect([name, rows.get(name)?.[0]]).toEqual([name, `\`${value}\``]);
 });
 
-it('the page of the house has every package, with the packages that each one needs', () => {
-  const rows = rowsOf(read('docs/adr/0026-the-house.md'));
+it('the page of the structure has every package, with the packages that each one needs', () => {
+  const rows = rowsOf(read('docs/structure.md'));
   const listed = [...rows.keys()].filter((name) => /^packages\/[\w-]+$/.test(name));
   expect(listed.toSorted()).toEqual(
     readdirSync(path.join(root, 'packages'))
@@ -76,10 +76,10 @@ it('the page of the house has every package, with the packages that each one nee
   }
 });
 
-it.each(services)('the README and the house show the service $name', ({ name }) => {
+it.each(services)('the README and the structure show the service $name', ({ name }) => {
   const picture = read('README.md').split('## How it is built')[1] ?? '';
   expect(picture).toContain(` ${name}`);
-  expect(read('docs/adr/0026-the-house.md')).toContain(` ${name} `);
+  expect(read('docs/structure.md')).toContain(` ${name} `);
 });
 
 it('the page about size names every topic', () => {
@@ -159,6 +159,22 @@ it('pages name tables, functions and columns that migrations have', () => {
       .filter((name) => !migrations.includes(name) && !contract.includes(name))
       .filter((name) => !contract.includes(`"${name.split('.')[1] ?? ''}"`))
       .map((name) => `${file}: ${name}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+it('code and pages cite decisions that exist', () => {
+  const numbers = new Set(
+    globSync('docs/adr/*.md', { cwd: root }).map((file) => Number(path.basename(file).slice(0, 4))),
+  );
+  const files = globSync('{packages,services,deploy,lint}/**/*.ts', {
+    cwd: root,
+    exclude: ['**/node_modules'],
+  });
+  const unknown = [...files, ...documents].flatMap((file) =>
+    all(read(file), /\bADR (\d+)\b/g)
+      .filter((number) => !numbers.has(Number(number)))
+      .map((number) => `${file}: ADR ${number}`),
   );
   expect(unknown).toEqual([]);
 });

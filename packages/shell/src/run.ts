@@ -5,7 +5,7 @@ import type { Logger } from '@gatehouse/kit/log';
 /**
  * How far the heap grows, in percent of what is alive, before V8 collects all of it. By default V8 changes that with the
  * load, and collects several times within seconds when the load falls, which holds up requests for up to 100 ms each time
- * if the process has one core ([ADR 38](../../../docs/adr/0038-one-process.md)).
+ * if the process has one core ([ADR 38](../../../docs/adr/0038-services-in-one-process.md)).
  */
 const heapGrowthPercent = 150;
 

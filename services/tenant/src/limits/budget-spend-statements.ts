@@ -1,7 +1,7 @@
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { Window } from './leases.ts';
 
-/** Settled spending of budgets, in buckets of 15 minutes: in every time zone, days begin on a bucket (ADR 23). */
+/** Settled spending of budgets, in buckets of 15 minutes: in every time zone, days begin on a bucket (ADR 13). */
 
 export interface Spend {
   used: bigint;

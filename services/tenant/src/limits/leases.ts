@@ -147,7 +147,7 @@ export function taken(limitUse: LimitUse): bigint {
  * The window to count in; `now` is the window that follows from the clock and the settings. With unchanged settings a
  * new window begins when the counted one ends, or later. An earlier window is ignored: a transaction that waited for a
  * lock may have read the clock before the one it waited for. A window that overlaps the counted one means that the
- * period or the time zone has changed. It keeps the name, so that what replicas hold and settle counts in it (ADR 23).
+ * period or the time zone has changed. It keeps the name, so that what replicas hold and settle counts in it (ADR 13).
  */
 export function moveWindow(now: Window, counted: CountedWindow): WindowMove {
   const { name, bounds } = counted;
