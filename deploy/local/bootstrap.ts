@@ -97,15 +97,15 @@ async function createUserKey(gateway: GatewayClient, adminKey: string): Promise<
 async function demoAgent(options: BootstrapOptions, adminKey: string): Promise<void> {
   const { gateway, log } = options;
   const path = `/v1/agents/${agentKey}`;
-  const found = await gateway.call(adminKey, 'GET', path);
-  if (found.status === 403) {
-    log(`skipped the demo agent: ${JSON.stringify(found.body['error'])}`);
+  const listed = await gateway.call(adminKey, 'GET', path);
+  if (listed.status === 403) {
+    log(`skipped the demo agent: ${JSON.stringify(listed.body['error'])}`);
     return;
   }
   const models = await modelsOf(gateway, adminKey);
   const [model] = models;
   if (model === undefined) throw new Error('The catalogue has no model that the demo tenant may use.');
-  if (found.status === 404) {
+  if (listed.status === 404) {
     const agent = {
       key: agentKey,
       name: 'Assistant',
@@ -116,7 +116,7 @@ async function demoAgent(options: BootstrapOptions, adminKey: string): Promise<v
     expectSuccess(await gateway.call(adminKey, 'POST', '/v1/agents', agent), 'Creating the demo agent');
     return;
   }
-  const agent = expectSuccess(found, 'Reading the demo agent');
+  const agent = expectSuccess(listed, 'Reading the demo agent');
   if (models.includes(String(agent['model']))) return;
   log(
     `the model ${String(agent['model'])} of the demo agent is no longer in the catalogue; changing it to ${model}`,

@@ -67,7 +67,7 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
   const { services: run, ports } = replica;
   const { secrets } = options;
   const any = (fact: 'models' | 'keyRing' | 'issuers'): boolean => run.some((service) => service[fact]);
-  const own = run.map((service) => ownSettings(service, run.length > 1, options));
+  const environments = run.map((service) => serviceSettings(service, run.length > 1, options));
   return {
     DRAIN_TIMEOUT_MS: drainTimeoutMs,
     DRAIN_DELAY_MS: hasSiblings(replica, options.replicas) ? drainDelayMs : '0',
@@ -82,14 +82,14 @@ export function serviceEnvironment(replica: Replica, options: EnvironmentOptions
     ASSERTION_PUBLIC_KEYS: secrets.publicKeys,
     ...(ports.grpc === undefined ? {} : { GRPC_PORT: String(ports.grpc) }),
     ...(options.kafkaBrokers === undefined ? {} : { KAFKA_BROKERS: options.kafkaBrokers }),
-    ...Object.fromEntries(own.flatMap((settings) => Object.entries(settings))),
+    ...Object.fromEntries(environments.flatMap((settings) => Object.entries(settings))),
     ...(any('keyRing') ? { SECRETS_KEYRING: secrets.keyRing } : {}),
     ...(any('models') ? { GATEHOUSE_MODELS: options.modelsFile } : {}),
   };
 }
 
 /** Settings that differ between services; `NAME_<SERVICE>` where several share a process. */
-function ownSettings(
+function serviceSettings(
   service: ServiceEntry,
   isShared: boolean,
   { secrets, database }: EnvironmentOptions,

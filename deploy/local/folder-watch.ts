@@ -27,8 +27,8 @@ export class FolderWatch {
   }
 
   async #add(folder: string, onFound: (file: string) => void): Promise<void> {
-    const found = await stat(folder).catch(() => undefined);
-    if (found?.isDirectory() !== true || !this.#watch(folder)) return;
+    const stats = await stat(folder).catch(() => undefined);
+    if (stats?.isDirectory() !== true || !this.#watch(folder)) return;
     // Listed after the watch began, so that no file is missed in between.
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       const inside = path.join(folder, entry.name);

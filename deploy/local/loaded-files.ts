@@ -29,14 +29,14 @@ export class LoadedFiles {
   }
 
   #read(): Set<string> {
-    const found = new Set<string>();
+    const files = new Set<string>();
     const pending = [path.join(this.#folder(), 'src/main.ts')];
     for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
-      if (found.has(file) || !existsSync(file)) continue;
-      found.add(file);
+      if (files.has(file) || !existsSync(file)) continue;
+      files.add(file);
       pending.push(...importsOf(file));
     }
-    return found;
+    return files;
   }
 }
 

@@ -117,8 +117,8 @@ function stackOf(record: Record<string, unknown>, level: Level): string[] {
   const { stack } = errorOf(record);
   if (stack === undefined || (level !== 'ERROR' && level !== 'FATAL')) return [];
   const frames = stack.split('\n').filter((text) => /^\s+at /.test(text));
-  const own = frames.filter((text) => !/node_modules|node:internal|<anonymous>/.test(text));
-  return (own.length > 0 ? own : frames).map((text) => `    ${text.trim()}`);
+  const ownFrames = frames.filter((text) => !/node_modules|node:internal|<anonymous>/.test(text));
+  return (ownFrames.length > 0 ? ownFrames : frames).map((text) => `    ${text.trim()}`);
 }
 
 function plain(value: unknown): string {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { formatLine, formatMessage, type Level, type LogStyle } from './log-line.ts';
 
-const ownName = 'gatehouse';
+const streamName = 'gatehouse';
 
 /** Characters. The start of a line that is longer is passed on before its end is there. */
 const longestLine = 1_000_000;
@@ -13,14 +13,14 @@ export class LogStream {
 
   constructor(out: Writable, style: LogStyle) {
     this.#out = out;
-    this.#style = { ...style, nameWidth: Math.max(style.nameWidth, ownName.length) };
+    this.#style = { ...style, nameWidth: Math.max(style.nameWidth, streamName.length) };
     // A closed reader (`make up | head`) must not end the services.
     out.on('error', () => undefined);
   }
 
   /** Writes a line of the supervisor itself. */
   say(message: string, level: Level = 'INFO'): void {
-    this.#write(formatMessage(ownName, { level, time: new Date(), message }, this.#style));
+    this.#write(formatMessage(streamName, { level, time: new Date(), message }, this.#style));
   }
 
   /** Writes a line without a prefix, for people to copy and tools to parse. */

@@ -14,25 +14,25 @@ export interface OsUser {
 }
 
 const reusableName = 'postgres';
-const ownName = 'gatehouse-postgres';
+const userName = 'gatehouse-postgres';
 
 /** The OS user for PostgreSQL, which does not run as root: the current user or, for root, an unprivileged user. */
 export async function postgresUser(): Promise<OsUser> {
   if (process.getuid?.() !== 0) return { name: process.env['USER'] ?? 'the current user' };
-  const known = (await lookUp(reusableName)) ?? (await lookUp(ownName));
+  const known = (await lookUp(reusableName)) ?? (await lookUp(userName));
   if (known !== undefined) return known;
   let reason: unknown;
-  await run('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', ownName]).catch(
+  await run('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', userName]).catch(
     (error: unknown) => {
       reason = error;
     },
   );
   // Looks again even after a failure, because another process may have created the user at the same moment.
-  const made = await lookUp(ownName);
+  const made = await lookUp(userName);
   if (made !== undefined) return made;
   throw new StartError(
-    `PostgreSQL does not run as root, and creating the OS user ${ownName} failed: ` +
-      `create it (useradd --system ${ownName}) or run as another user.`,
+    `PostgreSQL does not run as root, and creating the OS user ${userName} failed: ` +
+      `create it (useradd --system ${userName}) or run as another user.`,
     { cause: reason },
   );
 }

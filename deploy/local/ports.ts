@@ -32,13 +32,13 @@ let next = randomInt(count);
  * as asked for. `make up` gives replicas of the edge the ports that follow its own.
  */
 export async function freePort(inARow = 1): Promise<number> {
-  let found = 0;
+  let free = 0;
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const port = firstPort + next;
     next = (next + 1) % count;
-    if (port === firstPort) found = 0;
-    found = (await reserve(port)) && (await isPortFree(port)) ? found + 1 : 0;
-    if (found === inARow) return port - inARow + 1;
+    if (port === firstPort) free = 0;
+    free = (await reserve(port)) && (await isPortFree(port)) ? free + 1 : 0;
+    if (free === inARow) return port - inARow + 1;
   }
   throw new Error(`No free port found between ${firstPort} and ${lastPort}.`);
 }

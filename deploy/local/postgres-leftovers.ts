@@ -10,10 +10,10 @@ const fastShutdownMs = 10_000;
  * reused id.
  */
 export async function stopLeftovers(dataDirectory: string): Promise<void> {
-  const found = await serversIn(dataDirectory);
-  if (found.length === 0) return;
+  const pids = await serversIn(dataDirectory);
+  if (pids.length === 0) return;
   const postmaster = await postmasterPid(dataDirectory);
-  if (postmaster !== undefined && found.includes(postmaster)) {
+  if (postmaster !== undefined && pids.includes(postmaster)) {
     signal(postmaster, 'SIGINT');
     await emptied(dataDirectory, fastShutdownMs);
   }

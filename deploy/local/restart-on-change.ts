@@ -7,7 +7,7 @@ import { repositoryRoot } from './settings.ts';
 import { SourceWatch, type SourceChange } from './source-watch.ts';
 import type { LocalSystem } from './system.ts';
 
-const shownFiles = 3;
+const maxFiles = 3;
 const watched = ['services/*/{src,migrations}', 'packages/*/src', 'proto/gen'];
 
 /** `make dev`: restarts the services that load a changed file, after applying new migrations. */
@@ -33,7 +33,7 @@ export async function restartOnChange(
 }
 
 function listed(files: SourceChange['files']): string {
-  const names = files.slice(0, shownFiles).map((file) => path.relative(repositoryRoot, file));
+  const names = files.slice(0, maxFiles).map((file) => path.relative(repositoryRoot, file));
   const others = files.length - names.length;
   return others === 0 ? names.join(', ') : `${names.join(', ')} and ${others} more`;
 }

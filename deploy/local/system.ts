@@ -277,8 +277,8 @@ export class LocalSystem {
   #supervisedService(replica: Replica, index: number, environment: EnvironmentOptions): MemberOptions {
     const { log, settings, restartOnExit = true } = this.#options;
     const inspected = replica.services.some(({ name }) => name === settings.inspect);
-    const own = serviceEnvironment(replica, environment);
-    const drainMs = Number(own['DRAIN_TIMEOUT_MS']) + Number(own['DRAIN_DELAY_MS']);
+    const serviceVariables = serviceEnvironment(replica, environment);
+    const drainMs = Number(serviceVariables['DRAIN_TIMEOUT_MS']) + Number(serviceVariables['DRAIN_DELAY_MS']);
     return {
       name: replica.name,
       ports: replica.ports,
@@ -291,7 +291,7 @@ export class LocalSystem {
             heapLimit(environment.replicas.length),
             ...(inspected ? [`--inspect=${loopback}:${firstInspectPort + index}`] : []),
           ],
-          environment: own,
+          environment: serviceVariables,
           log,
           stopTimeoutMs: drainMs + stopMarginMs,
         }),

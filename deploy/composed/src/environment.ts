@@ -28,8 +28,8 @@ export function environmentOf(
 ): Environment {
   const suffix = `_${service.toUpperCase()}`;
   // A blank variable counts as unset, as in `parseConfig`.
-  const given = Object.entries(environment).filter(([, value]) => value?.trim() !== '');
-  const own = given
+  const entries = Object.entries(environment).filter(([, value]) => value?.trim() !== '');
+  const serviceEntries = entries
     .filter(([name]) => name.endsWith(suffix))
     .map(([name, value]) => [name.slice(0, -suffix.length), value] as const);
   const peers = neighbours.flatMap((name) =>
@@ -37,8 +37,8 @@ export function environmentOf(
   );
   return {
     DATABASE_POOL: poolSize,
-    ...Object.fromEntries(given),
-    ...Object.fromEntries(own),
+    ...Object.fromEntries(entries),
+    ...Object.fromEntries(serviceEntries),
     ...Object.fromEntries(peers),
   };
 }

@@ -39,7 +39,7 @@ async function most(settings: Environment): Promise<number> {
   const connections = new ConnectionCount(sharedConnections(settings, allServices));
   const made = await createProcess({ ...environment, ...settings }, connections);
   await made.stop();
-  return connections.of(databaseUrl);
+  return connections.countOf(databaseUrl);
 }
 
 it('two replicas with all services have room in the 97 connections that PostgreSQL allows by default', async () => {

@@ -42,9 +42,11 @@ export async function createProcess(environment: Environment, counted?: Connecti
   const shared = { neighbours, bodyBudget: bodyBudget(config, registry) };
   const created = [];
   for (const name of names) {
-    const own = environmentOf(name, names, environment);
-    const level = own['LOG_LEVEL'] ?? config.LOG_LEVEL;
-    created.push(await creators[name](own, { ...shared, log: createLogger(name, level, destination) }));
+    const serviceEnvironment = environmentOf(name, names, environment);
+    const level = serviceEnvironment['LOG_LEVEL'] ?? config.LOG_LEVEL;
+    created.push(
+      await creators[name](serviceEnvironment, { ...shared, log: createLogger(name, level, destination) }),
+    );
   }
   return composeServices(created, { log, registry, config });
 }

@@ -81,8 +81,8 @@ export class ApiClient {
       if (response?.ok === true) return response;
       if (response !== undefined && (isLast || !passing.has(response.status))) throw await errorOf(response);
       await response?.body?.cancel();
-      const asked = Number(response?.headers.get('retry-after') ?? 0) * 1_000;
-      const pauseMs = Math.max(asked, firstPauseMs * 2 ** attempt);
+      const retryAfterMs = Number(response?.headers.get('retry-after') ?? 0) * 1_000;
+      const pauseMs = Math.max(retryAfterMs, firstPauseMs * 2 ** attempt);
       if (response !== undefined && pauseMs > longestPauseMs) throw await errorOf(response);
       await setTimeout(pauseMs, undefined, signal && { signal });
     }

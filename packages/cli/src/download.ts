@@ -44,17 +44,17 @@ export async function save(pieces: Pieces, { out, surroundings }: Target): Promi
 }
 
 async function writeFile(out: string, pieces: Pieces): Promise<void> {
-  const found = await statOf(out, stat);
-  if (found === null && (await statOf(out, lstat)) !== null)
+  const existing = await statOf(out, stat);
+  if (existing === null && (await statOf(out, lstat)) !== null)
     throw new UsageError(`${out} can't be written: it is a link to a file that does not exist`);
-  if (found !== null && (!found.isFile() || isDescriptor(out))) await writeInto(out, pieces);
+  if (existing !== null && (!existing.isFile() || isDescriptor(out))) await writeInto(out, pieces);
   // A link stays, and leads to the new file.
-  else if (found !== null) await replace(await realpath(out), found.mode & 0o777, pieces);
+  else if (existing !== null) await replace(await realpath(out), existing.mode & 0o777, pieces);
   else await replace(out, modeOfNew, pieces);
 }
 
-async function statOf(file: string, of: (file: string) => Promise<Stats>): Promise<Stats | null> {
-  return of(file).catch((error: unknown) => {
+async function statOf(file: string, read: (file: string) => Promise<Stats>): Promise<Stats | null> {
+  return read(file).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   });

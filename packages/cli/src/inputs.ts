@@ -58,10 +58,10 @@ export function withEnvironment(
   if (typeof value === 'string')
     return value.replaceAll(/(\$?)\$\{(\w+)\}/g, (text, escape: string, name: string) => {
       if (escape !== '') return text.slice(1);
-      const found = environment[name];
-      if (found === undefined || found === '')
+      const variable = environment[name];
+      if (variable === undefined || variable === '')
         throw new UsageError(`The environment has no ${name}. For the text itself, write $$\{${name}}.`);
-      return found;
+      return variable;
     });
   if (Array.isArray(value)) return value.map((part) => withEnvironment(part, environment));
   if (typeof value === 'object' && value !== null)

@@ -75,7 +75,8 @@ export interface OpenApiDocument {
 }
 
 /** In the formats of providers: their own SDKs ask them, and `gatehouse chat`. */
-const ofProviders = /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
+const providerRoutes =
+  /^(chat|embeddings|messages|gemini|azure)\.|^responses\.(create|compact|input_tokens)$/;
 /** Types of text that commands write as it comes. */
 const lines = new Set(['text/csv', 'application/x-ndjson']);
 /** With commands that don't follow from the operation, or for programs. */
@@ -92,7 +93,7 @@ export function operationsOf(document: OpenApiDocument): Operation[] {
       const isForKeys = security === undefined || security.some((scheme) => 'bearer' in scheme);
       const answer = answerOf(operation);
       const isFit = takesJson(requestBody ?? {}) && answer !== null;
-      if (id === '' || !isForKeys || !isFit || ofProviders.test(id) || others.test(id)) return [];
+      if (id === '' || !isForKeys || !isFit || providerRoutes.test(id) || others.test(id)) return [];
       return [operationOf(document, { id, method, path, operation, answer })];
     }),
   );
@@ -128,10 +129,10 @@ function operationOf(
   document: OpenApiDocument,
   { id, method, path, operation, answer }: FoundOperation,
 ): Operation {
-  const given = (operation.parameters ?? []).map((parameter) => resolved(document, parameter));
+  const parameters = (operation.parameters ?? []).map((parameter) => resolved(document, parameter));
   const schema = operation.requestBody?.content?.['application/json']?.schema;
   const parametersIn = (place: string): Parameter[] =>
-    given
+    parameters
       .filter((parameter) => parameter.in === place)
       .map((parameter) => parameterOf(document, parameter.name, parameter));
   return {
@@ -142,7 +143,7 @@ function operationOf(
     pathParameters: parametersIn('path'),
     queryParameters: parametersIn('query'),
     ...(schema !== undefined && { body: membersOf(document, schema) }),
-    idempotencyKey: given.some(({ name }) => name === 'Idempotency-Key'),
+    idempotencyKey: parameters.some(({ name }) => name === 'Idempotency-Key'),
     actingUser: operation['x-acting-user'] === true,
     answer,
     asCsv: answer === 'json' && successesOf(operation).some(takesCsv),
@@ -152,14 +153,14 @@ function operationOf(
 
 function resolved<Part extends { $ref?: string }>(document: OpenApiDocument, part: Part): Part {
   if (part.$ref === undefined) return part;
-  let found: unknown = document;
-  for (const name of part.$ref.split('/').slice(1)) found = (found as Record<string, unknown>)[name];
-  return resolved(document, found as Part);
+  let target: unknown = document;
+  for (const name of part.$ref.split('/').slice(1)) target = (target as Record<string, unknown>)[name];
+  return resolved(document, target as Part);
 }
 
 /** Members of all forms that the body may have. */
-function membersOf(document: OpenApiDocument, given: Schema): Parameter[] {
-  const schema = resolved(document, given);
+function membersOf(document: OpenApiDocument, reference: Schema): Parameter[] {
+  const schema = resolved(document, reference);
   const forms = schema.allOf ?? schema.oneOf ?? schema.anyOf;
   const all = new Map<string, Parameter>();
   for (const form of forms ?? [])
@@ -185,9 +186,9 @@ function setsOf(document: OpenApiDocument, schema: Schema, path: readonly string
 function parameterOf(
   document: OpenApiDocument,
   name: string,
-  { schema: given = {}, description, required = false }: Omit<DocumentParameter, 'in' | 'name'>,
+  { schema: reference = {}, description, required = false }: Omit<DocumentParameter, 'in' | 'name'>,
 ): Parameter {
-  const schema = resolved(document, given);
+  const schema = resolved(document, reference);
   const values = schema.enum?.filter((value) => typeof value === 'string');
   return {
     name,

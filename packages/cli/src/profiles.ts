@@ -35,8 +35,8 @@ export class Profiles {
   async get(name: string | undefined): Promise<Profile> {
     const file = await this.#read();
     const wanted = name ?? file.current;
-    const found = file.profiles[wanted];
-    if (found !== undefined) return found;
+    const profile = file.profiles[wanted];
+    if (profile !== undefined) return profile;
     throw new UsageError(
       `There is no profile "${wanted}". Run: gatehouse login --url https://…${name === undefined ? '' : ` --profile ${name}`}`,
     );

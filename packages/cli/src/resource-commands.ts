@@ -67,8 +67,8 @@ function commandOf(operation: Operation, name: string, context: Context): Comman
   addShared(command);
   const example = exampleOf(operation, name);
   command.addHelpText('after', `\nExample${operation.asCsv ? 's' : ''}:\n  ${example}\n`);
-  command.action(async (...given: unknown[]) => {
-    const values = given.slice(0, pathParameters.length) as string[];
+  command.action(async (...inputs: unknown[]) => {
+    const values = inputs.slice(0, pathParameters.length) as string[];
     await run({ operation, values, options: command.opts(), context });
   });
   return command;
@@ -83,7 +83,7 @@ export function takeOptionsBefore(command: Command): void {
     for (const option of above.options) {
       const name = option.attributeName();
       if (above.getOptionValueSource(name) !== 'cli') continue;
-      if (!command.options.some((own) => own.attributeName() === name))
+      if (!command.options.some((option) => option.attributeName() === name))
         throw new UsageError(
           `${option.long ?? name} stands before "${command.name()}", which doesn't have it.`,
         );
@@ -216,8 +216,8 @@ function queryOf(parameters: readonly Parameter[], options: Record<string, unkno
 
 /** Leaves out parameters without a value. */
 export function withQuery(path: string, query: Record<string, string | undefined>): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  const text = new URLSearchParams(given).toString();
+  const entries = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const text = new URLSearchParams(entries).toString();
   return text === '' ? path : `${path}?${text}`;
 }
 
@@ -226,10 +226,14 @@ export function optionOf(parameter: Parameter, flagName = flag(parameter.name)):
   const { name, type, values } = parameter;
   const byDefault = parameter.default === undefined ? '' : `default: ${parameter.default}`;
   const description = [parameter.description, byDefault].filter((part) => part !== '').join('; ');
-  const shown = { string: 'text', number: 'number', boolean: 'true|false', strings: 'list', json: 'json' }[
-    type
-  ];
-  const option = new Option(`--${flagName} <${shown}>`, description);
+  const placeholder = {
+    string: 'text',
+    number: 'number',
+    boolean: 'true|false',
+    strings: 'list',
+    json: 'json',
+  }[type];
+  const option = new Option(`--${flagName} <${placeholder}>`, description);
   if (values !== undefined) option.choices(values);
   else option.argParser((text: string) => valueOf(name, type, text));
   return option;

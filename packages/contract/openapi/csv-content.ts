@@ -6,7 +6,7 @@ import type { JsonObject } from './schemas.ts';
 /** The media type of a list as CSV: its examples are those of JSON. */
 export function csvContent(table: Table, examples: Examples): JsonObject {
   const header = table.columns.map(({ name }) => name);
-  const shown = Object.entries(examples).map(([name, { summary, response }]) => {
+  const blocks = Object.entries(examples).map(([name, { summary, response }]) => {
     const items = (response as Record<string, readonly unknown[]>)[table.items] ?? [];
     return [
       name,
@@ -23,5 +23,5 @@ export function csvContent(table: Table, examples: Examples): JsonObject {
     type: 'string',
     description: 'Lines of CSV (RFC 4180) after one with the names of columns, for `Accept: text/csv`',
   };
-  return { [csv]: { schema, examples: Object.fromEntries(shown) as JsonObject } };
+  return { [csv]: { schema, examples: Object.fromEntries(blocks) as JsonObject } };
 }

@@ -159,7 +159,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
       required: false,
       content: {
         [jsonLines]: linesContent({
-          schema: schemas.of(bodyLines, 'input'),
+          schema: schemas.schemaOf(bodyLines, 'input'),
           examples: examplesOf(route),
           which: 'body',
           maxLength: bodyLimit,
@@ -172,7 +172,7 @@ function requestBody(route: Route, schemas: Schemas): JsonObject | null {
     ([name, { summary, body }]) => [name, { summary, value: body }] as const,
   );
   const content = {
-    schema: schemas.of(shape, 'input'),
+    schema: schemas.schemaOf(shape, 'input'),
     examples: Object.fromEntries(bodies),
   };
   return {

@@ -24,10 +24,10 @@ const needsScope: When = ({ access }) =>
   access.kind === 'scope' ||
   (access.kind === 'ticket' && access.scope !== undefined) ||
   (access.kind === 'admin' && access.orSelf !== undefined);
-const ofOwner: When = ({ access }) => access.kind === 'owner';
-const ofTenantKeys: When = ({ access }) => access.kind === 'key' && access.ofTenant === true;
+const isOwnerRoute: When = ({ access }) => access.kind === 'owner';
+const isTenantKeyRoute: When = ({ access }) => access.kind === 'key' && access.ofTenant === true;
 const notConfirmed: When = ({ access }) => access.kind === 'key' && access.notConfirmed === true;
-const ofAdmin: When = ({ access }) => access.kind === 'admin';
+const isAdminRoute: When = ({ access }) => access.kind === 'admin';
 const takesBody: When = ({ bodyLimit }) => bodyLimit > 0;
 const takesQuery: When = ({ query }) => query !== undefined;
 const takesActingUser: When = ({ actingUser }) => actingUser;
@@ -35,10 +35,10 @@ const needsActingUser: When = (route) => route.needsActingUser === true;
 const takesIdempotencyKey: When = ({ idempotencyKey }) => idempotencyKey;
 const takesCursor: When = ({ query }) => query !== undefined && 'cursor' in query.shape;
 const namesResource: When = ({ path }) => path.includes('{');
-const ofModels: When = ({ id }) => /(^|\.)models\./.test(id);
-const namesModel: When = (route) => callsProvider(route) || (ofModels(route) && namesResource(route));
+const isModelRoute: When = ({ id }) => /(^|\.)models\./.test(id);
+const namesModel: When = (route) => callsProvider(route) || (isModelRoute(route) && namesResource(route));
 /** Its key may stand in several places. */
-const listsModels: When = (route) => ofModels(route) && !namesResource(route);
+const listsModels: When = (route) => isModelRoute(route) && !namesResource(route);
 const namesResourceOfOurs: When = (route) => namesResource(route) && !namesModel(route);
 const callsProvider: When = ({ passThrough, id }) => passThrough || id === 'webhooks.llm';
 /** Also where a provider has the file or the batch. */
@@ -81,12 +81,12 @@ const when: Record<ErrorCode, When> = {
   invalid_type: either(takesBody, takesQuery),
   invalid_value: servedBehindEdge,
   missing_required_parameter: takesBody,
-  unknown_parameter: (route) => servedBehindEdge(route) && !ofModels(route),
+  unknown_parameter: (route) => servedBehindEdge(route) && !isModelRoute(route),
   invalid_cursor: either(takesCursor, listsModels),
   cursor_expired: at('traces.follow'),
   cursor_mismatch: at('traces.follow'),
   acting_user_required: either(
-    ofTenantKeys,
+    isTenantKeyRoute,
     at('agents.create', 'agents.patch', 'mcp.servers.consent-links.create'),
     needsActingUser,
     writesMemory,
@@ -128,17 +128,18 @@ const when: Record<ErrorCode, When> = {
     makesWebhook,
   ),
   role_missing: either(
-    ofOwner,
-    ofTenantKeys,
+    isOwnerRoute,
+    isTenantKeyRoute,
     notConfirmed,
-    ofAdmin,
+    isAdminRoute,
     at('transfers.previews.create', 'transfers.previews.accept', 'transfers.create'),
   ),
   scope_missing: either(needsScope, at('owner.api-keys.create', 'me.api-keys.create', 'me.api-keys.rotate')),
-  tenant_suspended: (route) => (needsKey(route) || isSigned(route) || takesSession(route)) && !ofOwner(route),
+  tenant_suspended: (route) =>
+    (needsKey(route) || isSigned(route) || takesSession(route)) && !isOwnerRoute(route),
   user_mismatch: either(
     takesActingUser,
-    ofAdmin,
+    isAdminRoute,
     at('api-keys.create', 'api-keys.rotate', 'provider-keys.create'),
   ),
   caller_not_allowed: never,
@@ -237,9 +238,9 @@ export function errorsOf(route: Route): Map<number, string[]> {
   const known = (Object.keys(when) as ErrorCode[]).filter((code) => when[code](route));
   const codes = oauthErrors === undefined ? known : known.filter((code) => beforeHandler.has(code));
   const errors: Map<number, string[]> = Map.groupBy(codes, statusOf);
-  const ofOAuth: typeof oauthStatuses =
+  const oauthCodes: typeof oauthStatuses =
     oauthErrors === undefined ? {} : { ...oauthStatuses, 400: oauthErrors };
-  for (const [status, more] of Object.entries(ofOAuth))
+  for (const [status, more] of Object.entries(oauthCodes))
     errors.set(Number(status), [...(errors.get(Number(status)) ?? []), ...more]);
   for (const status of invalidHttp) errors.set(status, [...(errors.get(status) ?? []), 'invalid_http']);
   return errors;

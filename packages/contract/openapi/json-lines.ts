@@ -11,7 +11,7 @@ interface Lines {
 
 /** The media type of JSON lines: OpenAPI 3.1 has no schema for a sequence, so it is a text with lines of a schema. */
 export function linesContent({ schema, examples, which, maxLength }: Lines): JsonObject {
-  const shown = Object.entries(examples).map(([name, { summary, [which]: lines }]) => {
+  const blocks = Object.entries(examples).map(([name, { summary, [which]: lines }]) => {
     const value = (lines as readonly unknown[]).map((line) => `${JSON.stringify(line)}\n`).join('');
     return [name, { summary, value }];
   });
@@ -23,6 +23,6 @@ export function linesContent({ schema, examples, which, maxLength }: Lines): Jso
       contentSchema: schema,
       ...(maxLength !== undefined && { maxLength }),
     },
-    examples: Object.fromEntries(shown) as JsonObject,
+    examples: Object.fromEntries(blocks) as JsonObject,
   };
 }

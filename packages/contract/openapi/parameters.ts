@@ -127,7 +127,7 @@ function pathParameters(route: Route, examples: readonly Example[]): JsonObject[
 
 function queryParameters(route: Route, examples: readonly Example[], schemas: Schemas): JsonObject[] {
   return Object.entries(route.query?.shape ?? {}).map(([name, shape]) => {
-    const { description, ...schema } = schemas.of(shape as z.ZodType, 'input');
+    const { description, ...schema } = schemas.schemaOf(shape as z.ZodType, 'input');
     const example = examples.find(({ query }) => query?.[name] !== undefined)?.query?.[name];
     return {
       name,

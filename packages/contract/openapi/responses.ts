@@ -152,14 +152,14 @@ function success(route: Route, examples: Examples, schemas: Schemas): JsonObject
   const content: JsonObject = {
     [isCsv === true ? csv : 'application/json']: {
       schema: responseSchema(route, shape, schemas),
-      examples: shown(all.filter(([, example]) => example.events === undefined)),
+      examples: showExamples(all.filter(([, example]) => example.events === undefined)),
     },
     ...(table !== null && csvContent(table, examples)),
   };
   if (events === true) {
     content['text/event-stream'] = {
       // Without a schema, because OpenAPI 3.1 does not define whether it would describe one event or the whole stream.
-      examples: shown(all.filter(([, example]) => example.events !== undefined)),
+      examples: showExamples(all.filter(([, example]) => example.events !== undefined)),
     };
   }
   return { description, headers, content };
@@ -169,7 +169,7 @@ function responseSchema({ id }: Route, shape: z.ZodType, schemas: Schemas): Json
   return schemas.named(shape, 'output', `the response of ${id}`);
 }
 
-function shown(examples: readonly [string, Example][]): JsonObject {
+function showExamples(examples: readonly [string, Example][]): JsonObject {
   return Object.fromEntries(
     examples.map(([name, { summary, response, events }]) => [name, { summary, value: events ?? response }]),
   );

@@ -32,7 +32,7 @@ export class Schemas {
   /**
    * `input` is what a client may send, `output` what it receives. Throws when a component would differ between them.
    */
-  of(shape: z.ZodType, io: 'input' | 'output'): JsonObject {
+  schemaOf(shape: z.ZodType, io: 'input' | 'output'): JsonObject {
     const { $schema: _, $defs = {}, ...schema } = z.toJSONSchema(shape, { io, override: simplify });
     for (const [name, definition] of Object.entries($defs)) this.#add(name, asComponent(definition));
     return asComponent(schema);
@@ -43,7 +43,7 @@ export class Schemas {
    * them.
    */
   named(shape: z.ZodType, io: 'input' | 'output', what: string): JsonObject {
-    const schema = this.of(shape, io);
+    const schema = this.schemaOf(shape, io);
     if ('$ref' in schema) return schema;
     throw new Error(`${what} has no name: export its shape and list the module in openapi/schemas.ts`);
   }

@@ -38,10 +38,10 @@ export class AllowedModels {
 }
 
 function withoutCovered(ascending: readonly string[]): string[] {
-  const kept: string[] = [];
+  const ids: string[] = [];
   for (const beginning of ascending) {
-    const last = kept.at(-1);
-    if (last === undefined || !beginning.startsWith(last)) kept.push(beginning);
+    const last = ids.at(-1);
+    if (last === undefined || !beginning.startsWith(last)) ids.push(beginning);
   }
-  return kept;
+  return ids;
 }

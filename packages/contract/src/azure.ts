@@ -15,28 +15,28 @@ const query = z.looseObject({
 
 /** A route under `/openai` that does what another one does. */
 function elsewhere(
-  of: readonly Route[],
+  candidates: readonly Route[],
   id: string,
   {
     path,
-    id: own,
-    examples: shown,
+    id: azureId,
+    examples: toExamples,
   }: { path: string; id: string; examples?: (examples: Examples) => Examples },
 ): Route {
-  const found = of.find((each) => each.id === id);
-  if (found === undefined) throw new Error(`there is no route ${id}`);
-  const { summary, examples = {} } = found;
+  const original = candidates.find((each) => each.id === id);
+  if (original === undefined) throw new Error(`there is no route ${id}`);
+  const { summary, examples = {} } = original;
   return route({
-    ...found,
-    ...{ id: own, path, query },
+    ...original,
+    ...{ id: azureId, path, query },
     summary: `${summary}, for clients of Azure OpenAI`,
-    description: `See \`${found.method} ${found.path}\`. The API key may also stand in \`api-key\`.`,
-    examples: shown === undefined ? examples : shown(examples),
+    description: `See \`${original.method} ${original.path}\`. The API key may also stand in \`api-key\`.`,
+    examples: toExamples === undefined ? examples : toExamples(examples),
   });
 }
 
 /** The first example. Its body may name the model as well, as Azure's SDKs do. */
-function ofDeployment(examples: Examples): Examples {
+function deploymentExamples(examples: Examples): Examples {
   const [[name, example] = ['', { summary: '', body: {} }]] = Object.entries(examples);
   const { model } = example.body as { model: string };
   return { [name]: { ...example, params: { model } } };
@@ -50,10 +50,10 @@ const listed = ({ all }: Examples): Examples => (all === undefined ? {} : { all 
 
 export const routes: readonly Route[] = [
   elsewhere(openaiRoutes, 'chat.completions', {
-    ...{ id: 'azure.deployments.chat', path: `${deployment}/chat/completions`, examples: ofDeployment },
+    ...{ id: 'azure.deployments.chat', path: `${deployment}/chat/completions`, examples: deploymentExamples },
   }),
   elsewhere(openaiRoutes, 'embeddings.create', {
-    ...{ id: 'azure.deployments.embeddings', path: `${deployment}/embeddings`, examples: ofDeployment },
+    ...{ id: 'azure.deployments.embeddings', path: `${deployment}/embeddings`, examples: deploymentExamples },
   }),
   elsewhere(responseRoutes, 'responses.create', { id: 'azure.responses', path: '/openai/responses' }),
   {

@@ -13,7 +13,7 @@ export const channelType = z.enum(channelTypes);
 export type ChannelType = z.output<typeof channelType>;
 
 /** A secret that a provider has given. */
-const given = z
+const providedSecret = z
   .string()
   .regex(/^[\x21-\x7e]{8,512}$/, 'must be 8 to 512 printable ASCII characters without spaces');
 
@@ -26,7 +26,7 @@ export const channelShapes = {
       callback_url: storableText(1, 2_000).describe('Where replies are sent, as Standard Webhooks'),
     }),
     credentials: z.strictObject({
-      secret: given
+      secret: providedSecret
         .optional()
         .describe(
           'Signs messages in both directions: `whsec_` and the base64 of 24 to 64 bytes. Made if it is left out',
@@ -36,7 +36,7 @@ export const channelShapes = {
   telegram: {
     config: nothing,
     credentials: z.strictObject({
-      bot_token: given.describe('From @BotFather'),
+      bot_token: providedSecret.describe('From @BotFather'),
       secret_token: z
         .string()
         .regex(/^[A-Za-z0-9_-]{16,256}$/, 'must be 16 to 256 of A–Z, a–z, 0–9, _ and -')
@@ -46,8 +46,8 @@ export const channelShapes = {
   slack: {
     config: nothing,
     credentials: z.strictObject({
-      bot_token: given.describe('Of the installed app: `xoxb-…`'),
-      signing_secret: given.describe('Of the app, under Basic Information'),
+      bot_token: providedSecret.describe('Of the installed app: `xoxb-…`'),
+      signing_secret: providedSecret.describe('Of the app, under Basic Information'),
     }),
   },
   zalo_oa: {
@@ -63,8 +63,8 @@ export const channelShapes = {
         .describe('Of the Official Account; set by the first consent if it is left out'),
     }),
     credentials: z.strictObject({
-      app_secret: given.describe('Secret key of the app'),
-      oa_secret: given.describe('OA secret key, under Webhook'),
+      app_secret: providedSecret.describe('Secret key of the app'),
+      oa_secret: providedSecret.describe('OA secret key, under Webhook'),
     }),
   },
 } satisfies Record<ChannelType, { config: z.ZodObject; credentials: z.ZodObject }>;

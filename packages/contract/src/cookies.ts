@@ -165,8 +165,8 @@ const example: BrowserCookie = {
   updated_at: '2026-01-10T09:00:00.000Z',
 };
 
-const ofUser = { actingUser: true, needsActingUser: true } as const;
-const shared = { service: 'agent', access: scope('cookies.write'), ...ofUser } as const;
+const forUser = { actingUser: true, needsActingUser: true } as const;
+const shared = { service: 'agent', access: scope('cookies.write'), ...forUser } as const;
 const base = '/v1/browser/cookies';
 
 export const routes: readonly Route[] = [

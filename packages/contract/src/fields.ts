@@ -111,18 +111,18 @@ export function recordOf<Name extends z.ZodType<string, string>, Value extends z
   most: number,
 ) {
   const members = z.record(name, value).meta({ maxProperties: most });
-  return z.preprocess((given, context) => {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
-    if (Object.keys(given).length > most) {
+  return z.preprocess((input, context) => {
+    if (typeof input !== 'object' || input === null || Array.isArray(input)) return input;
+    if (Object.keys(input).length > most) {
       const message = `must have at most ${most} members`;
-      context.issues.push({ code: 'custom', input: given, path: [], message });
+      context.issues.push({ code: 'custom', input: input, path: [], message });
       return {};
     }
-    if (Object.hasOwn(given, '__proto__')) {
+    if (Object.hasOwn(input, '__proto__')) {
       const path = ['__proto__'];
-      context.issues.push({ code: 'custom', input: given, path, message: 'must not be used as a name' });
+      context.issues.push({ code: 'custom', input: input, path, message: 'must not be used as a name' });
     }
-    return given;
+    return input;
   }, members);
 }
 

@@ -56,11 +56,11 @@ export class RouteMatcher {
     if (!isSafePath(path)) return { kind: 'none' };
     const segments = path.split('/').slice(1);
     const values: string[] = [];
-    const found = this.#walk(this.#root, segments, values);
-    if (found === null) return { kind: 'none' };
+    const walked = this.#walk(this.#root, segments, values);
+    if (walked === null) return { kind: 'none' };
     // A HEAD request is a GET whose response has no body (RFC 9110 §9.3.2).
-    const end = found.get(method) ?? (method === 'HEAD' ? found.get('GET') : undefined);
-    if (end === undefined) return { kind: 'method', allow: allowedMethods([...found.keys()]) };
+    const end = walked.get(method) ?? (method === 'HEAD' ? walked.get('GET') : undefined);
+    if (end === undefined) return { kind: 'method', allow: allowedMethods([...walked.keys()]) };
     return { kind: 'route', route: end.route, params: nameValues(end, values) };
   }
 

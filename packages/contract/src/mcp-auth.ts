@@ -9,17 +9,17 @@ const secret = z
   .regex(/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/, 'must be printable ASCII');
 
 /** Headers of the connection, of the protocol and of the gateway. */
-const ownHeaders =
+const reservedHeaders =
   /^(?:host|connection|content-.*|transfer-encoding|keep-alive|upgrade|te|trailer|expect|accept(?:-encoding)?|last-event-id|user-agent|mcp-.*|proxy-.*|sec-.*)$/i;
 const headerName = z
   .string()
   .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be 1 to 64 letters, digits and hyphens')
-  .refine((name) => !ownHeaders.test(name), 'is set by the gateway');
+  .refine((name) => !reservedHeaders.test(name), 'is set by the gateway');
 const maxHeaders = 20;
 const headers = z
   .record(headerName, secret)
-  .refine((given) => {
-    const names = Object.keys(given).map((name) => name.toLowerCase());
+  .refine((headers) => {
+    const names = Object.keys(headers).map((name) => name.toLowerCase());
     return names.length <= maxHeaders && new Set(names).size === names.length;
   }, `must be at most ${maxHeaders} headers of different names`)
   .meta({ maxProperties: maxHeaders });
@@ -53,7 +53,7 @@ export const mcpAuth = z.discriminatedUnion('type', [
       client_secret: secret.optional(),
       scope: oauthScope.optional(),
     })
-    .refine((given) => given.client_secret === undefined || given.client_id !== undefined, {
+    .refine((auth) => auth.client_secret === undefined || auth.client_id !== undefined, {
       path: ['client_id'],
       message: 'is required with client_secret',
     })
@@ -62,7 +62,7 @@ export const mcpAuth = z.discriminatedUnion('type', [
 export type McpAuth = z.output<typeof mcpAuth>;
 
 /** The same as it is shown: whether secrets are set, never the secrets. */
-export const shownMcpAuth = z.discriminatedUnion('type', [
+export const mcpAuthView = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
   z.strictObject({ type: z.literal('bearer'), token_set: z.boolean() }),
   z.strictObject({
@@ -83,4 +83,4 @@ export const shownMcpAuth = z.discriminatedUnion('type', [
     scope: z.string().nullable(),
   }),
 ]);
-export type ShownMcpAuth = z.output<typeof shownMcpAuth>;
+export type ShownMcpAuth = z.output<typeof mcpAuthView>;

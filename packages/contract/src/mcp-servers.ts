@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { listOf, page, setOf, slug, storableText, urlPattern, utcTime, uuid } from './fields.ts';
-import { mcpAuth, shownMcpAuth } from './mcp-auth.ts';
+import { mcpAuth, mcpAuthView } from './mcp-auth.ts';
 import { created, noContent, ok, route, scope, type Route } from './route.ts';
 
 /** MCP servers whose tools the agents of a tenant use: `/v1/mcp/servers*`. */
@@ -76,7 +76,7 @@ export const mcpServer = z.strictObject({
   id: uuid,
   ...settings,
   transport: z.enum(mcpTransports),
-  auth: shownMcpAuth,
+  auth: mcpAuthView,
   status: mcpStatus,
   status_reason: z.string().nullable().describe('Why the server is not connected'),
   protocol_version: z.string().nullable().describe('Of the last connection'),

@@ -60,13 +60,13 @@ const sessionExample: OwnSession = {
   current: true,
 };
 const params = { id: keyExample.id };
-const ofKeys = { service: 'tenant', access: { kind: 'key', ofTenant: true } } as const;
-const changesKeys = { ...ofKeys, access: { ...ofKeys.access, notConfirmed: true } } as const;
-const ofSessions = { service: 'tenant', access: { kind: 'key' } } as const;
+const keyRoute = { service: 'tenant', access: { kind: 'key', ofTenant: true } } as const;
+const changesKeys = { ...keyRoute, access: { ...keyRoute.access, notConfirmed: true } } as const;
+const sessionRoute = { service: 'tenant', access: { kind: 'key' } } as const;
 
 export const routes: readonly Route[] = [
   route({
-    ...ofKeys,
+    ...keyRoute,
     id: 'me.api-keys.list',
     method: 'GET',
     path: '/v1/me/api-keys',
@@ -138,7 +138,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofSessions,
+    ...sessionRoute,
     id: 'me.sessions.list',
     method: 'GET',
     path: '/v1/me/sessions',

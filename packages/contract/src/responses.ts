@@ -155,7 +155,7 @@ export const inputItems = z.object({
   has_more: z.boolean(),
 });
 
-const ofKept = {
+const storedRoute = {
   dialects: ['responses'] as const,
   service: 'chat' as const,
   access: scope('chat'),
@@ -163,7 +163,7 @@ const ofKept = {
 };
 
 /** Shared by routes whose body is a request for a response. */
-const ofRequest = {
+const requestRoute = {
   method: 'POST' as const,
   dialects: ['responses'] as const,
   service: 'chat' as const,
@@ -176,7 +176,7 @@ const ofRequest = {
 
 export const routes: readonly Route[] = [
   route({
-    ...ofRequest,
+    ...requestRoute,
     id: 'responses.create',
     path: '/v1/responses',
     passedBody: responseRequest,
@@ -212,7 +212,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKept,
+    ...storedRoute,
     id: 'responses.get',
     method: 'GET',
     path: '/v1/responses/{response_id}',
@@ -236,7 +236,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKept,
+    ...storedRoute,
     id: 'responses.delete',
     method: 'DELETE',
     path: '/v1/responses/{response_id}',
@@ -253,7 +253,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKept,
+    ...storedRoute,
     id: 'responses.cancel',
     method: 'POST',
     path: '/v1/responses/{response_id}/cancel',
@@ -270,7 +270,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofKept,
+    ...storedRoute,
     id: 'responses.input_items',
     method: 'GET',
     path: '/v1/responses/{response_id}/input_items',
@@ -291,7 +291,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofRequest,
+    ...requestRoute,
     id: 'responses.compact',
     path: '/v1/responses/compact',
     passedBody: compactRequest,
@@ -333,7 +333,7 @@ export const routes: readonly Route[] = [
     },
   }),
   route({
-    ...ofRequest,
+    ...requestRoute,
     id: 'responses.input_tokens',
     path: '/v1/responses/input_tokens',
     counts: true,

@@ -136,10 +136,10 @@ export const patchTenant = z.strictObject({
 export type PatchTenant = z.output<typeof patchTenant>;
 
 /** The settings that admins of a tenant read and change. */
-const ofAdmins = { timezone: true, previews: true, user_keys: true } as const;
-export const ownSettings = tenant.pick(ofAdmins);
+const adminSettings = { timezone: true, previews: true, user_keys: true } as const;
+export const ownSettings = tenant.pick(adminSettings);
 export type OwnSettings = z.output<typeof ownSettings>;
-export const patchOwnSettings = patchTenant.pick(ofAdmins);
+export const patchOwnSettings = patchTenant.pick(adminSettings);
 export type PatchOwnSettings = z.output<typeof patchOwnSettings>;
 
 /** The response to creation, with the first admin key. */
@@ -178,7 +178,7 @@ const settingsExample = {
   previews: tenantExample.previews,
   user_keys: tenantExample.user_keys,
 };
-const ofSettings = {
+const settingsRoute = {
   path: '/v1/tenant/settings',
   service: 'tenant',
   access: scope('keys.write'),
@@ -187,14 +187,14 @@ const ofSettings = {
 
 export const routes: readonly Route[] = [
   route({
-    ...ofSettings,
+    ...settingsRoute,
     id: 'tenant.settings.get',
     method: 'GET',
     summary: 'Get the settings of the tenant that its admins may change',
     examples: { settings: { summary: 'The defaults in another time zone', response: settingsExample } },
   }),
   route({
-    ...ofSettings,
+    ...settingsRoute,
     id: 'tenant.settings.patch',
     method: 'PATCH',
     body: patchOwnSettings,

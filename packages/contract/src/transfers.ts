@@ -186,8 +186,8 @@ const collection = '/v1/tenant/resource-transfers';
 const base = `${collection}/previews`;
 const transfers: Access = { kind: 'scope', scope: 'transfers.write', owners: true };
 
-function one(summary: string, shown: TransferPreview): { examples: Record<string, Example> } {
-  return { examples: { agent: { summary, params: { id: shown.id }, response: shown } } };
+function one(summary: string, preview: TransferPreview): { examples: Record<string, Example> } {
+  return { examples: { agent: { summary, params: { id: preview.id }, response: preview } } };
 }
 
 export const routes: readonly Route[] = [

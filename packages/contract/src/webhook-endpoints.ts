@@ -75,7 +75,7 @@ export const webhookEndpointWithSecrets = webhookEndpoint.extend({
 
 export const webhookEndpointWithSecret = webhookEndpoint.extend({ secret: secretText });
 
-const givenSecret = z
+const providedSecret = z
   .string()
   .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable ASCII characters')
   .optional()
@@ -87,7 +87,7 @@ export const createWebhookEndpoint = z.strictObject({
   name: settings.name,
   agent_id: settings.agent_id,
   scheme: webhookScheme.default('standard'),
-  secret: givenSecret,
+  secret: providedSecret,
   template: settings.template.default(null),
   mode: settings.mode.default('sync'),
   callback_url: settings.callback_url.default(null),
@@ -110,7 +110,7 @@ export const patchWebhookEndpoint = z
   .partial();
 export type PatchWebhookEndpoint = z.output<typeof patchWebhookEndpoint>;
 
-export const rotateWebhookSecret = rotateApiKey.extend({ secret: givenSecret });
+export const rotateWebhookSecret = rotateApiKey.extend({ secret: providedSecret });
 export type RotateWebhookSecret = z.output<typeof rotateWebhookSecret>;
 
 export const listWebhookEndpoints = z.strictObject(page);

@@ -55,19 +55,19 @@ function shapesOf<const Types extends readonly [string, ...string[]]>(types: Typ
   };
 }
 
-const ofTenant = shapesOf(tenantAlertTypes);
-const ofOwner = shapesOf(ownerAlertTypes);
+const tenantShapes = shapesOf(tenantAlertTypes);
+const ownerShapes = shapesOf(ownerAlertTypes);
 
-export const webhookSubscription = ofTenant.subscription;
-export const webhookSubscriptionWithSecret = ofTenant.withSecret;
-export const createWebhookSubscription = ofTenant.create;
-export const patchWebhookSubscription = ofTenant.patch;
-export const webhookSubscriptionList = ofTenant.list;
-export const ownerWebhookSubscription = ofOwner.subscription;
-export const ownerWebhookSubscriptionWithSecret = ofOwner.withSecret;
-export const createOwnerWebhookSubscription = ofOwner.create;
-export const patchOwnerWebhookSubscription = ofOwner.patch;
-export const ownerWebhookSubscriptionList = ofOwner.list;
+export const webhookSubscription = tenantShapes.subscription;
+export const webhookSubscriptionWithSecret = tenantShapes.withSecret;
+export const createWebhookSubscription = tenantShapes.create;
+export const patchWebhookSubscription = tenantShapes.patch;
+export const webhookSubscriptionList = tenantShapes.list;
+export const ownerWebhookSubscription = ownerShapes.subscription;
+export const ownerWebhookSubscriptionWithSecret = ownerShapes.withSecret;
+export const createOwnerWebhookSubscription = ownerShapes.create;
+export const patchOwnerWebhookSubscription = ownerShapes.patch;
+export const ownerWebhookSubscriptionList = ownerShapes.list;
 
 /** A subscription of a tenant or of the owner. */
 export type WebhookSubscription = z.output<typeof webhookSubscription | typeof ownerWebhookSubscription>;
@@ -93,7 +93,7 @@ export const testEventType = 'webhook.test';
 
 const secretExample = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-type Shapes = typeof ofTenant | typeof ofOwner;
+type Shapes = typeof tenantShapes | typeof ownerShapes;
 
 interface Of {
   prefix: string;
@@ -104,18 +104,18 @@ interface Of {
 }
 
 /** The same routes for a tenant and for the owner. */
-function routesOf(shapes: Shapes, of: Of): Route[] {
+function routesOf(shapes: Shapes, audience: Of): Route[] {
   const example = {
     id: '0198c2d4-3e4f-7a5b-8c6d-7e8f9a0b1c2d',
     url: 'https://ops.example.com/gatehouse',
-    event_types: of.types,
+    event_types: audience.types,
     enabled: true,
     last_delivery: null,
     previous_secret_expires_at: null,
     created_at: '2026-01-10T09:00:00.000Z',
     updated_at: '2026-01-10T09:00:00.000Z',
   };
-  return [...routesOfAll(shapes, of, example), ...routesOfOne(shapes, of, example)];
+  return [...routesOfAll(shapes, audience, example), ...routesOfOne(shapes, audience, example)];
 }
 
 type SubscriptionExample = Readonly<Record<string, unknown>> & { id: string; url: string };
@@ -229,14 +229,14 @@ function routesOfOne(
 }
 
 export const routes: readonly Route[] = [
-  ...routesOf(ofTenant, {
+  ...routesOf(tenantShapes, {
     prefix: 'webhooks.subscriptions',
     path: '/v1/webhooks/subscriptions',
     whose: 'the tenant',
     types: ['budget.threshold', 'run.failed'],
     access: scope('webhooks.write'),
   }),
-  ...routesOf(ofOwner, {
+  ...routesOf(ownerShapes, {
     prefix: 'owner.webhook-subscriptions',
     path: '/internal/v1/owner/webhook-subscriptions',
     whose: 'the owner',

@@ -24,16 +24,16 @@ const busy = (): EgressError => new EgressError('busy');
  */
 export class CallShares {
   readonly #max: MaxCalls;
-  readonly #ofTenantAtOrigin: FairQueue;
-  readonly #ofTenant: FairQueue;
-  readonly #ofOrigin = new Map<string, FairQueue>();
+  readonly #tenantAtOrigin: FairQueue;
+  readonly #tenant: FairQueue;
+  readonly #byOrigin = new Map<string, FairQueue>();
   readonly #all: FairQueue;
   #running = 0;
 
   constructor(max: MaxCalls) {
     this.#max = max;
-    this.#ofTenantAtOrigin = queueOf({ perKey: max.tenantAtOrigin });
-    this.#ofTenant = queueOf({ perKey: max.tenant });
+    this.#tenantAtOrigin = queueOf({ perKey: max.tenantAtOrigin });
+    this.#tenant = queueOf({ perKey: max.tenant });
     this.#all = queueOf({ perKey: max.tenant, slots: max.all });
   }
 
@@ -42,8 +42,8 @@ export class CallShares {
   }
 
   get waiting(): number {
-    let waiting = this.#ofTenantAtOrigin.waiting + this.#ofTenant.waiting + this.#all.waiting;
-    for (const turns of this.#ofOrigin.values()) waiting += turns.waiting;
+    let waiting = this.#tenantAtOrigin.waiting + this.#tenant.waiting + this.#all.waiting;
+    for (const turns of this.#byOrigin.values()) waiting += turns.waiting;
     return waiting;
   }
 
@@ -64,11 +64,11 @@ export class CallShares {
       await ended;
       this.#running -= 1;
     };
-    const ofAll = (): Promise<void> => this.#all.run(tenantId, call, waits);
-    const atOrigin = (): Promise<void> => this.#runAt(origin, tenantId, ofAll, waits);
-    const ofTenant = (): Promise<void> => this.#ofTenant.run(tenantId, atOrigin, waits);
-    this.#ofTenantAtOrigin
-      .run(cacheKey(tenantId, origin), ofTenant, waits)
+    const inProcess = (): Promise<void> => this.#all.run(tenantId, call, waits);
+    const atOrigin = (): Promise<void> => this.#runAt(origin, tenantId, inProcess, waits);
+    const inTenant = (): Promise<void> => this.#tenant.run(tenantId, atOrigin, waits);
+    this.#tenantAtOrigin
+      .run(cacheKey(tenantId, origin), inTenant, waits)
       .catch(reject)
       .finally(() => clearTimeout(timer));
     return begun;
@@ -81,12 +81,12 @@ export class CallShares {
     signal: AbortSignal,
   ): Promise<void> {
     const { tenantAtOrigin: perKey, origin: slots } = this.#max;
-    const turns = this.#ofOrigin.get(origin) ?? queueOf({ perKey, slots });
-    this.#ofOrigin.set(origin, turns);
+    const turns = this.#byOrigin.get(origin) ?? queueOf({ perKey, slots });
+    this.#byOrigin.set(origin, turns);
     try {
       await turns.run(tenantId, work, signal);
     } finally {
-      if (turns.size === 0 && this.#ofOrigin.get(origin) === turns) this.#ofOrigin.delete(origin);
+      if (turns.size === 0 && this.#byOrigin.get(origin) === turns) this.#byOrigin.delete(origin);
     }
   }
 }

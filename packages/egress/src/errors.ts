@@ -60,7 +60,7 @@ const failureOfCode: Readonly<Record<string, EgressFailure>> = {
 };
 
 /** OpenSSL's and Node's names for what is wrong with a certificate or a handshake. */
-const ofTls =
+const tlsCodes =
   /^(?:ERR_TLS|ERR_SSL|CERT_|CRL_|UNABLE_TO|SELF_SIGNED|DEPTH_ZERO|INVALID_|PATH_LENGTH|ERROR_IN_C|HOSTNAME_)/;
 
 /** The failure that an error of undici or Node stands for, as an `EgressError`. Other errors are returned as they are. */
@@ -77,5 +77,5 @@ export function egressError(error: unknown): unknown {
 function failureOf({ name, code = '' }: NodeJS.ErrnoException): EgressFailure | undefined {
   if (name === 'HTTPParserError') return 'invalid_response';
   if (name === 'TimeoutError') return 'timeout';
-  return failureOfCode[code] ?? (ofTls.test(code) ? 'tls' : undefined);
+  return failureOfCode[code] ?? (tlsCodes.test(code) ? 'tls' : undefined);
 }

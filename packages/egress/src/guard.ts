@@ -42,11 +42,11 @@ export class Guard {
 
   /** The addresses of a host. Throws `EgressError` if one of them is not allowed, or if there is none. */
   async addresses(host: string): Promise<LookupAddress[]> {
-    const found = await this.#resolve(host, { trusted: this.#allow.has(host) });
-    if (found.length === 0) throw new EgressError('unreachable');
-    if (!found.every(({ address }) => this.#allow.admits(host, address)))
+    const addresses = await this.#resolve(host, { trusted: this.#allow.has(host) });
+    if (addresses.length === 0) throw new EgressError('unreachable');
+    if (!addresses.every(({ address }) => this.#allow.admits(host, address)))
       throw new EgressError('not_allowed');
-    return found;
+    return addresses;
   }
 
   /**
@@ -74,9 +74,9 @@ export class Guard {
   /** Resolves the host of a connection: it goes to the addresses that were checked, and to no others. */
   readonly lookup: LookupFunction = (host, { all }, done) => {
     this.addresses(host).then(
-      (found) => {
-        const [first] = found;
-        if (all === true) done(null, found);
+      (addresses) => {
+        const [first] = addresses;
+        if (all === true) done(null, addresses);
         else done(null, first?.address ?? '', first?.family);
       },
       (error: unknown) => done(error as Error, ''),

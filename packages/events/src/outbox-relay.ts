@@ -135,13 +135,13 @@ export class OutboxRelay {
       this.#woken = Promise.withResolvers();
       const committed = this.#committed;
       this.#committed = false;
-      const found = await session.turn();
+      const outcome = await session.turn();
       if (committed) await session.wakeOthers();
       if (last) return;
-      if (found === 'more') continue;
-      this.#pauseMs = found === 'nothing' ? Math.min(2 * this.#pauseMs, longestIdleMs) : shortPauseMs;
-      await sleep(found === 'many' ? longPauseMs : shortPauseMs, signal).catch(() => undefined);
-      if (found !== 'nothing') continue;
+      if (outcome === 'more') continue;
+      this.#pauseMs = outcome === 'nothing' ? Math.min(2 * this.#pauseMs, longestIdleMs) : shortPauseMs;
+      await sleep(outcome === 'many' ? longPauseMs : shortPauseMs, signal).catch(() => undefined);
+      if (outcome !== 'nothing') continue;
       const leftMs = Math.min(this.#pauseMs - shortPauseMs, session.untilRetryMs);
       await settledWithin(this.#woken.promise, leftMs);
     }

@@ -44,7 +44,7 @@ export class ActiveTenants<Settings> {
     this.#load = load;
     this.#tenants = new OutageCache({
       max: maxTenants,
-      ...(size && { size: { maxBytes: size.maxBytes, of: ({ settings }) => size.of(settings) } }),
+      ...(size && { size: { maxBytes: size.maxBytes, bytesOf: ({ settings }) => size.bytesOf(settings) } }),
       freshMs: 1_000,
       outageMs: settingsOutageMs,
       isOutage,
@@ -55,16 +55,16 @@ export class ActiveTenants<Settings> {
   /** The settings if they are fresh. Synchronous, to save the hot path a microtask. */
   peek(tenantId: string): Settings | undefined {
     const sent = this.#tenants.peek(tenantId);
-    return sent === undefined ? undefined : ofActive(sent);
+    return sent === undefined ? undefined : activeSettings(sent);
   }
 
   async get(tenantId: string, caller: SettingsCaller = {}): Promise<Settings> {
-    return ofActive(await this.#tenants.get(tenantId, () => this.#ask(tenantId, caller)));
+    return activeSettings(await this.#tenants.get(tenantId, () => this.#ask(tenantId, caller)));
   }
 
   /** The current settings, for requests in which their age matters more than a call. */
   async getNow(tenantId: string, caller: SettingsCaller = {}): Promise<Settings> {
-    return ofActive(await this.#tenants.getNow(tenantId, () => this.#ask(tenantId, caller)));
+    return activeSettings(await this.#tenants.getNow(tenantId, () => this.#ask(tenantId, caller)));
   }
 
   #ask(tenantId: string, { requestId, trace }: SettingsCaller): Promise<SentSettings<Settings>> {
@@ -72,7 +72,7 @@ export class ActiveTenants<Settings> {
   }
 }
 
-function ofActive<Settings>({ settings, status = 'active' }: SentSettings<Settings>): Settings {
+function activeSettings<Settings>({ settings, status = 'active' }: SentSettings<Settings>): Settings {
   assertTenantActive(status);
   return settings;
 }

@@ -112,11 +112,11 @@ export function tenantOf(call: Pick<Call, 'principal'>): TenantPrincipal {
  * table. Raw handlers bypass express, whose layers would add a third to their cost.
  */
 export function createApp(options: AppOptions): RequestListener {
-  const own = routes.filter((route) => route.service === options.service);
-  assertComplete(options, own);
-  const server = new RouteServer(options, own);
-  const router = routerOf(own, (request, response, match) => server.answer(request, response, match));
-  const raw = own.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
+  const served = routes.filter((route) => route.service === options.service);
+  assertComplete(options, served);
+  const server = new RouteServer(options, served);
+  const router = routerOf(served, (request, response, match) => server.answer(request, response, match));
+  const raw = served.filter(({ id }) => Object.hasOwn(options.rawHandlers ?? {}, id));
   return (request, response) => {
     const route = raw.find(({ path, method }) => path === request.url && method === request.method);
     if (route === undefined) {
@@ -131,15 +131,15 @@ export function createApp(options: AppOptions): RequestListener {
 
 function assertComplete(
   { service, handlers, rawHandlers, idempotency }: AppOptions,
-  own: readonly Route[],
+  routes: readonly Route[],
 ): void {
   const served = [...Object.keys(handlers), ...Object.keys(rawHandlers ?? {})].sort();
-  const declared = own.map((route) => route.id).sort();
+  const declared = routes.map((route) => route.id).sort();
   if (served.join() !== declared.join())
     throw new Error(
       `${service} has handlers for [${served.join()}] but the route table has [${declared.join()}]`,
     );
-  if (idempotency === undefined && own.some((route) => route.idempotencyKey))
+  if (idempotency === undefined && routes.some((route) => route.idempotencyKey))
     throw new Error(`${service} has routes that accept an Idempotency-Key but no option idempotency`);
 }
 
@@ -149,10 +149,10 @@ class RouteServer {
   readonly #tables: ReadonlyMap<string, Table>;
   readonly #reads = new FairQueue(readsInFlight);
 
-  constructor(options: AppOptions, own: readonly Route[]) {
+  constructor(options: AppOptions, routes: readonly Route[]) {
     this.#options = options;
     this.#raw = options.rawHandlers ?? {};
-    this.#tables = tablesOf(own);
+    this.#tables = tablesOf(routes);
   }
 
   async answer(request: IncomingMessage, response: ServerResponse, match: Match): Promise<void> {
@@ -277,9 +277,9 @@ class RouteServer {
 type Answered = { status: number } & (Written | { text: null; headers: Record<string, string> });
 
 /** The routes that list, by their ids. */
-function tablesOf(own: readonly Route[]): ReadonlyMap<string, Table> {
+function tablesOf(routes: readonly Route[]): ReadonlyMap<string, Table> {
   return new Map(
-    own.flatMap((route) => {
+    routes.flatMap((route) => {
       const table = tableOf(route);
       return table === null ? [] : [[route.id, table] as const];
     }),

@@ -186,8 +186,8 @@ function assertWithin(scan: JsonScan, { what, param }: NamedJson): void {
   if (exceeded === 'depth')
     throw new AppError('invalid_json', `${what} is nested more than ${maxJsonDepth} levels deep.`, { param });
   if (exceeded === undefined) return;
-  const of = `${parsedAtOnce[exceeded]} ${counted[exceeded]}`;
-  throw new AppError('payload_too_large', `${what} has more than ${of}.`, { param });
+  const amount = `${parsedAtOnce[exceeded]} ${counted[exceeded]}`;
+  throw new AppError('payload_too_large', `${what} has more than ${amount}.`, { param });
 }
 
 /** A part of reading a body. For a large one it waits until the turn of `tenantId` at the event loop has come. */

@@ -21,8 +21,8 @@ export function prefersCsv(accept: string | undefined): boolean {
   const weights = new Map(accept.toLowerCase().split(',').map(weightOf));
   const json = weights.get('application/json');
   const others = weights.get('application/*') ?? weights.get('*/*') ?? 0;
-  const own = weights.get(csv) ?? 0;
-  return own > 0 && (json === undefined ? own >= others : own > json);
+  const weight = weights.get(csv) ?? 0;
+  return weight > 0 && (json === undefined ? weight >= others : weight > json);
 }
 
 function weightOf(range: string): [type: string, weight: number] {

@@ -51,9 +51,9 @@ export function pageOf<Row extends { id: string }, Item>(
     ? { rows: read.slice(0, limit), more: read.length > limit }
     : read;
   const bounded = new BoundedItems<Item>();
-  const shown = bounded.addAll(rows, show);
-  const last = rows[shown - 1];
-  const hasMore = more || shown < rows.length;
+  const size = bounded.addAll(rows, show);
+  const last = rows[size - 1];
+  const hasMore = more || size < rows.length;
   return {
     data: bounded.items,
     has_more: hasMore,

@@ -27,10 +27,10 @@ export function routerOf(routes: readonly Route[], answer: Answer): RequestListe
   for (const [path, group = []] of Object.entries(byPath).sort(([a], [b]) => compareSpecific(a, b))) {
     const methods = group.map(({ method }) => method);
     const route = router.route(expressPath(path));
-    for (const found of group) {
-      const method = found.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
+    for (const entry of group) {
+      const method = entry.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete';
       route[method](async (request: Request, response: Response) =>
-        answerWithUrl(request, response, { kind: 'route', route: found, params: paramsOf(request) }),
+        answerWithUrl(request, response, { kind: 'route', route: entry, params: paramsOf(request) }),
       );
     }
     route.all(async (request, response) =>

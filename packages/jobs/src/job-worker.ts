@@ -188,10 +188,10 @@ export class JobWorker<Known extends Tasks> {
 
   async #count(): Promise<boolean> {
     const { system, schema } = this.#jobs;
-    const { waiting, age, kept } = this.#metrics;
+    const { waiting, age, kept: retained } = this.#metrics;
     for (const row of await countWaiting(system, schema, mostCounted)) {
       if (row.task === deadQueue) {
-        kept.set(row.waiting);
+        retained.set(row.waiting);
         continue;
       }
       waiting.set({ task: row.task }, row.waiting);

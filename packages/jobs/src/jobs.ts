@@ -102,14 +102,14 @@ export class Jobs<Known extends Tasks> {
    */
   anyRunning<Name extends keyof Known & string>(
     db: Queryable,
-    of: {
+    filter: {
       tenantId: string;
       tasks: readonly Name[];
       member: keyof IdsOf<Known[Name]> & string;
       ids: readonly string[];
     },
   ): Promise<boolean> {
-    return anyActive(db, this.schema, of);
+    return anyActive(db, this.schema, filter);
   }
 
   /** Calls `listener` with task and tenant after a transaction of this process has added a job. */
@@ -124,8 +124,8 @@ export class Jobs<Known extends Tasks> {
   }
 
   async #createQueue(name: string, policy: QueuePolicy): Promise<void> {
-    const kept = { retentionSeconds: keptS };
-    const options = name === deadQueue ? kept : { ...kept, deadLetter: deadQueue };
+    const retention = { retentionSeconds: retentionS };
+    const options = name === deadQueue ? retention : { ...retention, deadLetter: deadQueue };
     let queue = await this.boss.getQueue(name);
     if (queue === null) {
       await this.boss.createQueue(name, { policy, ...options });
@@ -143,7 +143,7 @@ export class Jobs<Known extends Tasks> {
 }
 
 /** How long a job waits, and how long a dead one is kept. */
-const keptS = 30 * 24 * 3600;
+const retentionS = 30 * 24 * 3600;
 
 /** `short`: one job with a key waits for its first attempt. `key_strict_fifo`: one job with a key runs at a time. */
 function policyOf({ inOrder }: Task): QueuePolicy {

@@ -24,13 +24,13 @@ export const thisRelease: SchemaVersions = { version: 46, usableFrom: 46 };
  */
 export async function migrateJobs(owner: Queryable, service: string): Promise<void> {
   const schema = jobsSchema(service);
-  const found = await readVersions(owner, schema);
+  const versions = await readVersions(owner, schema);
   const { version, usableFrom } = thisRelease;
-  if (found !== undefined && found.version > version) return;
-  if (found?.version === version && found.usableFrom > 0) return addTurns(owner, schema, service);
+  if (versions !== undefined && versions.version > version) return;
+  if (versions?.version === version && versions.usableFrom > 0) return addTurns(owner, schema, service);
   await createSchema(owner, schema);
-  if (found === undefined) await owner.query(getConstructionPlans(schema));
-  else if (found.version < version) await owner.query(upgradeOf(schema, found.version));
+  if (versions === undefined) await owner.query(getConstructionPlans(schema));
+  else if (versions.version < version) await owner.query(upgradeOf(schema, versions.version));
   await grantAccess(owner, schema, service);
   await addTurns(owner, schema, service);
   await recordRelease(owner, schema, { version, usableFrom });
@@ -49,11 +49,11 @@ function upgradeOf(schema: string, from: number): string {
 /** Throws if this release can't use the schema of jobs; logs that a newer release has migrated it. */
 export async function assertJobsSchema(db: Queryable, service: string, log: Logger): Promise<void> {
   const schema = jobsSchema(service);
-  const found = await readVersions(db, schema);
-  if (found === undefined || found.version < thisRelease.version || found.usableFrom === 0)
+  const versions = await readVersions(db, schema);
+  if (versions === undefined || versions.version < thisRelease.version || versions.usableFrom === 0)
     throw new Error(`the schema ${schema} is not migrated: run the migration step first`);
-  if (found.usableFrom > thisRelease.version)
-    throw new Error(`the schema ${schema} is too new for this release: version ${found.version}`);
-  if (found.version > thisRelease.version)
-    log.warn({ version: found.version }, 'the schema of jobs is of a newer release');
+  if (versions.usableFrom > thisRelease.version)
+    throw new Error(`the schema ${schema} is too new for this release: version ${versions.version}`);
+  if (versions.version > thisRelease.version)
+    log.warn({ version: versions.version }, 'the schema of jobs is of a newer release');
 }

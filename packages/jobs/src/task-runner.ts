@@ -50,7 +50,7 @@ export class TaskRunner {
   /** The tenant of the last job that was begun. */
   #lastTenant = beforeAll;
   /** Set at the end of a drain: what can't be settled now is left to other replicas. */
-  #givenUp = false;
+  #isGivenUp = false;
 
   constructor(options: TaskRunnerOptions) {
     this.#options = options;
@@ -100,7 +100,7 @@ export class TaskRunner {
       running.controller.abort(new Error('this replica stops'));
     }
     await settledWithin(this.#allEnded(), 2 * graceMs);
-    this.#givenUp = true;
+    this.#isGivenUp = true;
   }
 
   async #allEnded(): Promise<void> {
@@ -228,7 +228,7 @@ export class TaskRunner {
         return;
       } catch (error) {
         log.warn({ err: error }, 'failed to record the end of an attempt');
-        if (!isDatabaseOutage(error) || this.#givenUp) return;
+        if (!isDatabaseOutage(error) || this.#isGivenUp) return;
         await sleep(settleRetryMs);
       }
     }

@@ -44,11 +44,11 @@ export class Batched<Item, Result> {
 /** Finds things by their key, with one call for all that are wanted meanwhile. */
 export function batchedFinder<Found>(
   find: (keys: readonly string[]) => Promise<readonly Found[]>,
-  keyOf: (found: Found) => string,
+  keyOf: (value: Found) => string,
 ): (key: string) => Promise<Found | null> {
   const batched = new Batched<string, Found | null>(async (keys) => {
-    const found = new Map((await find([...new Set(keys)])).map((each) => [keyOf(each), each]));
-    return keys.map((key) => found.get(key) ?? null);
+    const byKey = new Map((await find([...new Set(keys)])).map((each) => [keyOf(each), each]));
+    return keys.map((key) => byKey.get(key) ?? null);
   });
   return (key) => batched.get(key);
 }

@@ -234,10 +234,12 @@ export class BodyBudget {
     const { perTenant, perProcess } = this.#options;
     // Copies may exceed a limit until a provider has read them: all small requests would stop for so long.
     const level = body.bytes + bytes <= smallBytes ? levelWithoutCopies : levelOf;
-    const [own, ofAll] = [level(body), level(this.#all)];
-    const ofTenant = level(this.#tenantOf(body));
-    if (ofTenant > own && ofTenant + more > perTenant) return 'rate_limit_exceeded';
-    return ofAll > own && ofTenant + more > perProcess - ofAll ? 'service_unavailable' : null;
+    const [bodyLevel, processLevel] = [level(body), level(this.#all)];
+    const tenantLevel = level(this.#tenantOf(body));
+    if (tenantLevel > bodyLevel && tenantLevel + more > perTenant) return 'rate_limit_exceeded';
+    return processLevel > bodyLevel && tenantLevel + more > perProcess - processLevel
+      ? 'service_unavailable'
+      : null;
   }
 
   #change(body: Body, { bytes = 0, copies = 0, promised = 0, waiting = 0 }: Partial<Held>): void {

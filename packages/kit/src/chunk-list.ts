@@ -4,7 +4,7 @@ const largeBytes = 4 * 1024;
  * The first chunks are not copied either, whatever their size, so a body of few chunks is copied at most once, in
  * `concat`.
  */
-const keptChunks = 16;
+const minChunks = 16;
 const slabBytes = 64 * 1024;
 
 /** Bodies of this size or more get their memory at once, if their size is announced. */
@@ -43,7 +43,7 @@ export class ChunkList {
       this.#filled += chunk.copy(this.#slab, this.#filled);
       return;
     }
-    if (chunk.length >= largeBytes || this.#parts.length < keptChunks) {
+    if (chunk.length >= largeBytes || this.#parts.length < minChunks) {
       this.#closePart();
       this.#parts.push(chunk);
       return;

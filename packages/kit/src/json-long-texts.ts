@@ -24,19 +24,19 @@ export function* parsedByTexts(
   reader: JsonReader,
 ): Steps<unknown> {
   const mark = `\0${randomBytes(8).toString('hex')}:`;
-  const kept: Buffer[] = [];
+  const copies: Buffer[] = [];
   const texts: string[] = [];
   let from = 0;
   for (const text of longTexts) {
     if (json[skipSpace(json, text.until + 1)] === colon) continue;
     const marked = JSON.stringify(`${mark}${texts.length}`);
-    kept.push(json.subarray(from, text.from), Buffer.from(marked));
+    copies.push(json.subarray(from, text.from), Buffer.from(marked));
     texts.push(yield* longText(json, text, reader));
     from = text.until + 1;
     yield;
   }
-  kept.push(json.subarray(from));
-  const rest = reader.decode(Buffer.concat(kept));
+  copies.push(json.subarray(from));
+  const rest = reader.decode(Buffer.concat(copies));
   yield;
   const value = reader.parse(rest);
   if (texts.length === 0) return value;

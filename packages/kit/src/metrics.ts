@@ -11,10 +11,10 @@ const loopSamplingMs = 50;
 
 /**
  * A separate registry for each service, so that several services can share a process. Labels must be low-cardinality.
- * `ofProcess`: whether it has the metrics of the process too (the default).
+ * `withProcess`: whether it has the metrics of the process too (the default).
  */
-export function createRegistry(service: string, { ofProcess = true } = {}): Registry {
-  const registry = ofProcess ? createProcessRegistry(service) : registryOf(service);
+export function createRegistry(service: string, { ofProcess: withProcess = true } = {}): Registry {
+  const registry = withProcess ? createProcessRegistry(service) : registryOf(service);
   new Gauge({
     name: 'gatehouse_build_info',
     help: 'Always 1; the version label is the release that runs',

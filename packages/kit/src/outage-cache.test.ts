@@ -201,7 +201,7 @@ describe('while the source is away', () => {
 
 describe('a cache with a bound in bytes', () => {
   it('drops the least recently used entries past the bound, and keeps no value that is larger than it', async () => {
-    const cache = makeCache({ size: { maxBytes: 10_000, of: (value) => value?.length ?? 0 } });
+    const cache = makeCache({ size: { maxBytes: 10_000, bytesOf: (value) => value?.length ?? 0 } });
     const source = new Source();
     source.answer = 'x'.repeat(4_000);
     for (const key of ['a', 'b', 'c']) await cache.get(key, source.load);

@@ -7,7 +7,7 @@ export interface OutageCacheOptions<Value> {
   /** Maximum number of entries; the least recently used is evicted first. */
   max: number;
   /** Maximum bytes of all entries, for values whose size callers decide. Default: only `max` applies. */
-  size?: { maxBytes: number; of: (value: Value) => number };
+  size?: { maxBytes: number; bytesOf: (value: Value) => number };
   /** How long a value is used without asking the source again. */
   freshMs: number;
   /** How long a value is used while the source is unavailable. */
@@ -122,11 +122,11 @@ export class OutageCache<Value> {
   }
 
   async #load(key: string, load: () => Promise<Value>): Promise<Value> {
-    const askedAt = monotonicMs();
+    const startedAt = monotonicMs();
     try {
       const value = await load();
       this.#keep(key, {
-        ...{ value, loadedAt: askedAt, currentAt: askedAt, graceUntil: 0 },
+        ...{ value, loadedAt: startedAt, currentAt: startedAt, graceUntil: 0 },
         subjects: this.#options.watch?.subjectsOf(value, key) ?? null,
       });
       return value;
@@ -148,6 +148,6 @@ function createEntries<Value>({ max, size }: OutageCacheOptions<Value>): LRUCach
   return new LRUCache({
     max,
     maxSize: size.maxBytes,
-    sizeCalculation: ({ value }, key) => entryBytes + 2 * key.length + size.of(value),
+    sizeCalculation: ({ value }, key) => entryBytes + 2 * key.length + size.bytesOf(value),
   });
 }

@@ -43,8 +43,8 @@ export async function readPage<Row extends object>(db: Queryable, query: PageQue
      order by ${order}`,
     [...values],
   );
-  const kept = rows.slice(0, limit);
-  return { rows: kept.map(withoutPageColumns), more: Number(rows[0]?.page_found ?? 0) > kept.length };
+  const pageRows = rows.slice(0, limit);
+  return { rows: pageRows.map(withoutPageColumns), more: Number(rows[0]?.page_found ?? 0) > pageRows.length };
 }
 
 function withoutPageColumns<Row extends object>(row: Row & PageColumns): Row {

@@ -35,7 +35,7 @@ export interface ConsentKind<Subject extends { id: string }, End extends string>
   /** The page of the provider where the user consents; null if the ticket's subject is gone. */
   authorizationUrl(
     ticket: OpenTicket,
-    asked: { redirectUri: string; state: string; verifier: string },
+    request: { redirectUri: string; state: string; verifier: string },
   ): Promise<string | null>;
   finish(ticket: OpenTicket, answer: ProviderAnswer): Promise<End | 'over'>;
   ends: Readonly<Record<End, EndPage>>;
@@ -150,7 +150,7 @@ export class ConsentFlow<Subject extends { id: string }, End extends string> {
 }
 
 /** The key and the user that ask for a consent. */
-export function askedBy(call: Pick<Call, 'principal'>): AskedBy {
+export function requesterOf(call: Pick<Call, 'principal'>): AskedBy {
   const { tenantSlug, keyId, userId, role } = tenantOf(call);
   return { tenant: tenantSlug, key_id: keyId, user_id: userId, role };
 }

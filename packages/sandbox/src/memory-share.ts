@@ -53,8 +53,8 @@ export class MemoryShare {
     while (sumOf(left) > this.#bytes) {
       const free = [...left].filter(({ holder }) => holder.free);
       const tenants = [...Map.groupBy(left, ({ holder }) => holder.tenantId).values()];
-      const of = free.length > 0 ? free : (tenants.toSorted((a, b) => sumOf(b) - sumOf(a))[0] ?? []);
-      const [largest] = of.toSorted((a, b) => b.bytes - a.bytes);
+      const candidates = free.length > 0 ? free : (tenants.toSorted((a, b) => sumOf(b) - sumOf(a))[0] ?? []);
+      const [largest] = candidates.toSorted((a, b) => b.bytes - a.bytes);
       if (largest === undefined) return;
       largest.holder.kill();
       left.delete(largest);

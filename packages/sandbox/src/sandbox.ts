@@ -94,9 +94,9 @@ export class Sandbox<Input, Output> {
   }
 
   #takeIdle(): SandboxProcess | undefined {
-    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
-      clearTimeout(kept.timer);
-      if (kept.process.free) return kept.process;
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      clearTimeout(idle.timer);
+      if (idle.process.free) return idle.process;
     }
     return undefined;
   }
@@ -104,7 +104,7 @@ export class Sandbox<Input, Output> {
   #keep(process: SandboxProcess): void {
     const timer = setTimeout(() => {
       this.#idle.splice(
-        this.#idle.findIndex((kept) => kept.process === process),
+        this.#idle.findIndex((idle) => idle.process === process),
         1,
       );
       void process.kill();

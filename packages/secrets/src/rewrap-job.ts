@@ -77,15 +77,15 @@ export class RewrapJob {
 
   /** Returns whether it found any value, also one that it could not wrap: others may be behind it. */
   async #rewrapSome(): Promise<boolean> {
-    let [found, wrapped] = [0, 0];
+    let [seen, wrapped] = [0, 0];
     for (const place of this.#options.columns)
       for (const value of await this.#findStale(place)) {
-        found += 1;
+        seen += 1;
         if (await this.#rewrap(value)) wrapped += 1;
       }
     if (wrapped > 0) this.#options.log.info({ values: wrapped }, 'encrypted values with the current key');
-    if (found === 0) this.#failed.clear();
-    return found > 0;
+    if (seen === 0) this.#failed.clear();
+    return seen > 0;
   }
 
   /** Counts the values that each old key has wrapped. */
@@ -102,10 +102,10 @@ export class RewrapJob {
   async #findStale(place: SealedColumn): Promise<SealedValue[]> {
     const except = [...(this.#failed.get(place) ?? [])];
     if (except.length > maxFailures) return [];
-    const found: SealedValue[] = [];
+    const values: SealedValue[] = [];
     for (const { prefix } of this.#options.keyRing.stalePrefixes)
-      found.push(...(await this.#store.find(place, { prefix, except, limit: batch })));
-    return found;
+      values.push(...(await this.#store.find(place, { prefix, except, limit: batch })));
+    return values;
   }
 
   /** Returns false, and logs why, if the value can't be opened or replaced. */

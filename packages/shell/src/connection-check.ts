@@ -12,7 +12,7 @@ export async function checkConnections(
   { db, url, log }: { db: Queryable; url: string; log: Logger },
 ): Promise<void> {
   if (!count.begin(url)) return;
-  const most = count.of(url);
+  const most = count.countOf(url);
   const { allowed, open } = await readConnectionLimit(db);
   if (most > allowed)
     throw new Error(

@@ -18,7 +18,7 @@ export class ConnectionCount {
   }
 
   /** To the server of this URL. */
-  of(url: string): number {
+  countOf(url: string): number {
     const host = hostOf(url);
     const sharing = Math.min(this.#sharing.get(host) ?? 0, this.shared);
     return (this.#separate.get(host) ?? 0) + sharing;

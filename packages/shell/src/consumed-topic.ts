@@ -21,15 +21,15 @@ export function consumeTopic(shell: Shell, { topic, config, take }: ConsumedTopi
   if (kafka === null) return;
   const { log, registry, name } = shell;
   const groupId = `${kafka.prefix}gatehouse-${name}`;
-  const { brokers, topic: ofKafka } = kafka;
-  shell.add(new KafkaConsumer({ groupId, brokers, topic: ofKafka, handle: take, log, registry }));
+  const { brokers, topic: kafkaTopic } = kafka;
+  shell.add(new KafkaConsumer({ groupId, brokers, topic: kafkaTopic, handle: take, log, registry }));
 }
 
 function takeEvents(topic: Topic, take: ConsumedTopicOptions['take']): Rpc<TakeRequest, TakeResponse> {
   return {
     callers: publishersOf(topic),
-    handle: async ({ topic: asked, source, events }) => {
-      if (asked !== topic)
+    handle: async ({ topic: requested, source, events }) => {
+      if (requested !== topic)
         throw new AppError('invalid_value', 'This service takes other events.', { param: 'topic' });
       await take(events.map((text) => ({ origin: source, payload: Buffer.from(text) })));
       return {};

@@ -143,9 +143,9 @@ export class Shell implements ServiceBase {
   }
 
   /** Creates the HTTP handler of a service behind the edge. Throws if its handlers differ from the route table. */
-  createApp(own: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency'>): RequestListener {
+  createApp(definition: Pick<AppOptions, 'handlers' | 'rawHandlers' | 'idempotency'>): RequestListener {
     return createApp({
-      ...own,
+      ...definition,
       service: this.name,
       verifier: this.verifier,
       bodyBudget: this.bodyBudget,
@@ -156,9 +156,9 @@ export class Shell implements ServiceBase {
   }
 
   /** Creates the service without starting it. `parts` start after those of the shell and before the servers. */
-  createService(own: ServiceDefinition & { parts: readonly Part[] }): Service {
-    const rpcs = [...(own.rpcs ?? []), ...this.#rpcs];
-    const parts = [...this.#parts, ...own.parts];
-    return new Service(this, { ...own, rpcs, parts, ready: this.#ready });
+  createService(definition: ServiceDefinition & { parts: readonly Part[] }): Service {
+    const rpcs = [...(definition.rpcs ?? []), ...this.#rpcs];
+    const parts = [...this.#parts, ...definition.parts];
+    return new Service(this, { ...definition, rpcs, parts, ready: this.#ready });
   }
 }

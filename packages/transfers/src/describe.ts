@@ -7,9 +7,9 @@ export function idsOf(refs: readonly ResourceRef[], type: TransferableType): str
 }
 
 /** The counts of a resource, as they are sent. */
-export function countsOf(of: ResourceRef, counts: Readonly<Record<string, number>>): Counts {
+export function countsOf(ref: ResourceRef, counts: Readonly<Record<string, number>>): Counts {
   return {
-    of,
+    of: ref,
     counts: Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, BigInt(count)])),
   };
 }

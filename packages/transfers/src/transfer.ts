@@ -68,7 +68,7 @@ function readItem({ ref, action, ...item }: SentItem): TransferItem {
 const actions = [...transferModes, 'skip'] as const;
 
 function oneOf<Known extends string>(known: readonly Known[], sent: string): Known {
-  const found = known.find((each) => each === sent);
-  if (found === undefined) throw new Error(`unknown in a transfer: ${sent}`);
-  return found;
+  const kind = known.find((each) => each === sent);
+  if (kind === undefined) throw new Error(`unknown in a transfer: ${sent}`);
+  return kind;
 }

@@ -26,17 +26,17 @@ const workInFlight = { perKey: 4, maxWaiting: 256 };
 export async function createService(config: MemoryConfig, overrides: ShellOverrides = {}): Promise<Service> {
   const shell = await Shell.create('memory', config, overrides);
   const { DATABASE_URL: url, DATABASE_POOL: max } = config;
-  const ofTenants = { role: 'memory_app', waits: 'tenants', settings: indexOnly } as const;
+  const tenantPool = { role: 'memory_app', waits: 'tenants', settings: indexOnly } as const;
   const { app, system, rpc, jobs } = createPools(shell, {
     url,
     migrations,
     pools: {
-      app: { ...ofTenants, max },
+      app: { ...tenantPool, max },
       system: { role: 'memory_system', waits: 'all', max: Math.min(3, Math.ceil(max / 2)) },
       // A separate pool: turns of agents wait for RPCs, which must not wait for uploads.
-      rpc: { ...ofTenants, max },
+      rpc: { ...tenantPool, max },
       // Another one, so that neither waits for what a tenant's jobs and transfers do.
-      jobs: { ...ofTenants, max: Math.ceil(max / 2) },
+      jobs: { ...tenantPool, max: Math.ceil(max / 2) },
     },
   });
   const peers = createPeers(shell, config);

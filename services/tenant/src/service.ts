@@ -48,9 +48,9 @@ export async function createService(config: TenantConfig, overrides: ShellOverri
   const { findTenant } = tenants;
   const isTenant = async (id: string) => (await findTenant(id)) !== null;
   const keys = createKeys(shell, { app, system, lookups, changes, raise, isTenant });
-  const ofLogins = { config, system, proved, logins, recordChange };
-  const sessions = createSessions(shell, { ...ofLogins, app, lookups, changes, raise });
-  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...ofLogins });
+  const loginDeps = { config, system, proved, logins, recordChange };
+  const sessions = createSessions(shell, { ...loginDeps, app, lookups, changes, raise });
+  const deviceLogins = createDeviceLogins(shell, { ...sessions.doors, ...loginDeps });
   const limits = createLimits(shell, { app, system, lease, known, memory, recordChange, raise });
   const deletions = createDeletions(shell, { app, system, jobs, participants, keyRing, changes });
   const transfers = createTransfers(shell, {

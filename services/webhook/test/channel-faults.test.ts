@@ -83,7 +83,7 @@ const newMessage = (externalId: string) => ({
   conversation: { id: newId(), externalId: 'with-ann', group: false },
   ...{ userId: 'ann', senderName: null, text: null, textBytes: 0, hasAttachment: false, position: null },
   hops: 0,
-  keptDays: 30,
+  retentionDays: 30,
 });
 
 describe('a message', () => {

@@ -49,7 +49,7 @@ export function addApply(program: Command, context: Context, operations: readonl
       const { signal } = context.surroundings;
       const done: object[] = [];
       const show = (step: Step): void => {
-        if (json) done.push(shown(step));
+        if (json) done.push(showStep(step));
         else output.line(lineOf(step, !dryRun));
       };
       try {
@@ -67,7 +67,7 @@ export function addApply(program: Command, context: Context, operations: readonl
     .action(async (options: DeclaredOptions) => {
       const { steps } = await plan(context, options, sets);
       const output = context.output(options);
-      if (output.isJson) output.answer({ steps: steps.map(shown) });
+      if (output.isJson) output.answer({ steps: steps.map(showStep) });
       else for (const step of steps) output.line(lineOf(step, false));
       if (steps.length > 0) throw new DriftError();
       if (!output.isJson) output.line('Everything is as declared.');
@@ -96,7 +96,7 @@ async function plan(
   return { declared, steps: planSteps(declared, present, { label, prune, sendSecrets, sets }), present };
 }
 
-function shown({ action, kind, identity, differing }: Step): object {
+function showStep({ action, kind, identity, differing }: Step): object {
   return { action, kind: kind.name, name: identity, members: differing };
 }
 

@@ -38,13 +38,13 @@ export function addChat(program: Command, context: Context): void {
       const messages: Message[] = [];
       if (options.system !== undefined) messages.push({ role: 'system', content: options.system });
       const { stdin, signal } = context.surroundings;
-      const given = words.length === 1 && words[0] === '-' ? await readAll(stdin) : words.join(' ');
+      const prompt = words.length === 1 && words[0] === '-' ? await readAll(stdin) : words.join(' ');
       const ask = async (content: string): Promise<void> => {
         messages.push({ role: 'user', content });
         messages.push({ role: 'assistant', content: await answer(client, { messages, options, context }) });
       };
-      if (given !== '') {
-        await ask(given);
+      if (prompt !== '') {
+        await ask(prompt);
         return;
       }
       const lines = createInterface({ input: stdin, signal });

@@ -36,8 +36,8 @@ export function completionsOf(program: Command, words: readonly string[]): strin
   for (const word of before.toReversed())
     command = command.commands.find((each) => each.name() === word) ?? command;
   const isHidden = (each: Command): boolean => each.name() === 'complete-words';
-  const found = started.startsWith('-')
+  const candidates = started.startsWith('-')
     ? command.options.map(({ long }) => long ?? '')
     : command.commands.filter((each) => !isHidden(each)).map((each) => each.name());
-  return found.filter((word) => word !== '' && word.startsWith(started));
+  return candidates.filter((word) => word !== '' && word.startsWith(started));
 }

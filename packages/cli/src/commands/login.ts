@@ -78,19 +78,20 @@ export function addLogin(program: Command, context: Context): void {
 async function logIn(context: Context, options: LoginOptions): Promise<void> {
   const { url, key } = options;
   if (url === undefined) throw new UsageError('Missing: --url');
-  const kept = key === undefined ? await confirmed(context, url, options) : await given(context, url, key);
-  const client = context.clientOf(kept);
+  const profile =
+    key === undefined ? await confirmed(context, url, options) : await profileOfKey(context, url, key);
+  const client = context.clientOf(profile);
   const who = await client.json<Whoami>({ method: 'GET', path: '/v1/whoami' });
-  const name = await context.profiles.keep(options.profile, { ...kept, ...checkedProfile(kept) });
+  const name = await context.profiles.keep(options.profile, { ...profile, ...checkedProfile(profile) });
   const output = context.output(options);
   if (output.isJson) output.json({ profile: name, ...who });
   else
     output.line(
-      `Logged in to ${kept.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
+      `Logged in to ${profile.url} as ${who.role}${who.tenant_id === null ? '' : ` of tenant ${who.tenant_id}`} (profile "${name}").`,
     );
 }
 
-async function given({ surroundings }: Context, url: string, text: string): Promise<Profile> {
+async function profileOfKey({ surroundings }: Context, url: string, text: string): Promise<Profile> {
   return checkedProfile({ url, key: text === '-' ? (await readAll(surroundings.stdin)).trim() : text });
 }
 

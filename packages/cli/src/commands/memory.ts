@@ -44,13 +44,13 @@ export function addMemory(program: Command, context: Context): void {
       const client = await context.client(options);
       const path = `/v1/agents/${encodeURIComponent(agent)}/memory/search`;
       const json = { query: words.join(' '), limit: Number(options.limit) };
-      const found = await client.json<Results>({ method: 'POST', path, json, user: options.asUser });
+      const response = await client.json<Results>({ method: 'POST', path, json, user: options.asUser });
       const output = context.output(options);
-      if (output.isJson) output.answer(found);
+      if (output.isJson) output.answer(response);
       else
         output.answer({
-          data: found.results.map(({ path: of, score, text }) => ({
-            path: of,
+          data: response.results.map(({ path: file, score, text }) => ({
+            path: file,
             score,
             text: firstLine(text),
           })),

@@ -20,17 +20,17 @@ export async function carryOut(
   steps: readonly Step[],
   { declared, present, secrets, signal, onDone }: CarryingOut,
 ): Promise<void> {
-  const shownOnce = steps.filter(({ action, kind }) => action === 'create' && kind.secrets.length > 0);
-  if (shownOnce.length > 0 && secrets === undefined)
+  const withSecrets = steps.filter(({ action, kind }) => action === 'create' && kind.secrets.length > 0);
+  if (withSecrets.length > 0 && secrets === undefined)
     throw new UsageError(
-      `The secrets of new ${[...new Set(shownOnce.map(({ kind }) => kind.name))].join(', ')} are shown once: give --secrets-file FILE to keep them.`,
+      `The secrets of new ${[...new Set(withSecrets.map(({ kind }) => kind.name))].join(', ')} are shown once: give --secrets-file FILE to keep them.`,
     );
   const agents = agentIds(present);
   if (secrets !== undefined) await repeatPending(client, secrets, { declared, agents });
   for (const step of steps) {
     signal.throwIfAborted();
     const made =
-      secrets !== undefined && shownOnce.includes(step)
+      secrets !== undefined && withSecrets.includes(step)
         ? await createOnce(client, secrets, { step, agents })
         : await send(client, step, agents);
     if (step.kind.name === 'agents' && made !== undefined) agents.set(step.identity, String(made['id']));
@@ -103,6 +103,6 @@ function withAgentId(members: Members, agents: ReadonlyMap<string, string>): Mem
 
 function agentIds(present: Present): Map<string, string> {
   const agents = kinds.find(({ name }) => name === 'agents');
-  const found = agents === undefined ? undefined : present.get(agents);
-  return new Map([...(found ?? [])].map(([key, { id }]) => [key, String(id)]));
+  const agentsByName = agents === undefined ? undefined : present.get(agents);
+  return new Map([...(agentsByName ?? [])].map(([key, { id }]) => [key, String(id)]));
 }

@@ -31,9 +31,9 @@ export async function readDeclared(
 
 async function filesOf(source: string): Promise<string[]> {
   if (source === '-') return [source];
-  const found = await stat(source).catch(() => undefined);
-  if (found === undefined) throw new UsageError(`${source} does not exist`);
-  if (!found.isDirectory()) return [source];
+  const stats = await stat(source).catch(() => undefined);
+  if (stats === undefined) throw new UsageError(`${source} does not exist`);
+  if (!stats.isDirectory()) return [source];
   const names = (await readdir(source)).filter((name) => /\.(ya?ml|json)$/.test(name)).toSorted();
   if (names.length === 0) throw new UsageError(`${source} has no .yaml, .yml or .json file`);
   return names.map((name) => path.join(source, name));

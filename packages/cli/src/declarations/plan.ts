@@ -60,8 +60,8 @@ export async function readPresent(
   for (const kind of kinds) {
     if (!isAsked(kind) && !(refersToAgents(kind) && (prune || (kind.name === 'agents' && agentsMatter))))
       continue;
-    const found = await listAll(client, kind.path);
-    present.set(kind, byIdentity(kind, found));
+    const resources = await listAll(client, kind.path);
+    present.set(kind, byIdentity(kind, resources));
   }
   return present;
 }
@@ -83,14 +83,14 @@ async function listAll(client: ApiClient, path: string): Promise<Members[]> {
 
 /** Marks those that several have the name of. Keys that are over don't count. */
 function byIdentity(kind: Kind, things: readonly Members[]): Map<string, Found> {
-  const found = new Map<string, Found>();
+  const grouped = new Map<string, Found>();
   for (const thing of things) {
     if (kind.name === 'api_keys' && ['revoked', 'expired'].includes(String(thing['status']))) continue;
     const identity = String(thing[kind.identity]);
-    if (found.has(identity)) found.set(identity, { ...thing, [ambiguous]: true });
-    else found.set(identity, thing);
+    if (grouped.has(identity)) grouped.set(identity, { ...thing, [ambiguous]: true });
+    else grouped.set(identity, thing);
   }
-  return found;
+  return grouped;
 }
 
 /** The steps, in an order in which what is needed comes first; nothing is asked or changed. */
@@ -125,13 +125,13 @@ function stepFor(
     return { action: 'create', kind, identity, members: thing, differing: Object.keys(thing) };
   if (there[ambiguous] === true)
     throw new UsageError(`${kind.name}: several are named ${identity}. Rename or delete the others first.`);
-  const shown = { ...there, agent: agents.get(String(there['agent_id'])) };
+  const current = { ...there, agent: agents.get(String(there['agent_id'])) };
   const isCompared = (name: string): boolean =>
     !kind.hidden.includes(name) && (!kind.once.includes(name) || name in there);
   const sets = options.sets.get(kind.name) ?? new Set();
   const compared = Object.keys(thing).filter(isCompared);
   const differing = compared.filter(
-    (name) => !holds((shown as Members)[name], thing[name], { path: name, sets }),
+    (name) => !holds((current as Members)[name], thing[name], { path: name, sets }),
   );
   const sent = options.sendSecrets ? kind.hidden.filter((name) => thing[name] !== undefined) : [];
   if (differing.length === 0 && sent.length === 0) return undefined;
@@ -140,7 +140,7 @@ function stepFor(
       `${kind.name}: ${identity} differs in ${differing.join(', ')}, and can't be changed: name another, or remove this one first.`,
     );
   const members = Object.fromEntries(
-    [...differing, ...sent].map((name) => [name, merged((shown as Members)[name], thing[name])]),
+    [...differing, ...sent].map((name) => [name, merged((current as Members)[name], thing[name])]),
   );
   return {
     action: 'update',
@@ -188,9 +188,9 @@ function deletions(declared: Declared, present: Present, label: string | undefin
     .filter(({ name }) => ['agents', 'channels', 'endpoints'].includes(name))
     .toReversed()
     .flatMap((kind) => {
-      const kept = new Set(declared.get(kind)?.map((thing) => thing[kind.identity]));
+      const declaredIds = new Set(declared.get(kind)?.map((thing) => thing[kind.identity]));
       return [...(present.get(kind) ?? [])]
-        .filter(([identity, thing]) => !kept.has(identity) && isOurs(kind, thing))
+        .filter(([identity, thing]) => !declaredIds.has(identity) && isOurs(kind, thing))
         .map(([identity, thing]): Step => {
           return { action: 'delete', kind, identity, id: String(thing['id']), members: {}, differing: [] };
         });

@@ -63,8 +63,8 @@ export class SecretsFile {
     made: Record<string, unknown>,
     names: readonly string[],
   ): Promise<void> {
-    const shown = names.filter((member) => made[member] !== undefined && made[member] !== null);
-    const secrets = Object.fromEntries(shown.map((member) => [member, made[member]]));
+    const returned = names.filter((member) => made[member] !== undefined && made[member] !== null);
+    const secrets = Object.fromEntries(returned.map((member) => [member, made[member]]));
     await this.#append({ kind, name, id: made['id'], secrets });
   }
 

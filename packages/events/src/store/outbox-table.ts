@@ -51,11 +51,11 @@ export class OutboxTable<Content> implements Outbox {
     this.#toEvent = toEvent;
     this.#table = table;
     const all = ['partition', 'occurred_at', ...columns];
-    const shown = all.map((column) => `${selected[column] ?? column} as ${column}`).join(', ');
+    const selectList = all.map((column) => `${selected[column] ?? column} as ${column}`).join(', ');
     // `limit 1` keeps the planner from reading the whole table for the join. octet_length reads only the header of a
     // stored text.
     this.#read = `
-      select id::text, ${shown}, case when bytes <= $4 then ${content} end as content, bytes
+      select id::text, ${selectList}, case when bytes <= $4 then ${content} end as content, bytes
       from (
         select id, ${all.join(', ')}, ${content}, bytes, sum(bytes) over (order by id) - bytes as bytes_before
         from (

@@ -65,7 +65,7 @@ export const jobTable = 'job_common';
  */
 export async function grantAccess(owner: Queryable, schema: string, service: string): Promise<void> {
   const [app, system] = [`${service}_app`, `${service}_system`];
-  const own = `group_id = ${service}.current_tenant()::text`;
+  const tenantGroup = `group_id = ${service}.current_tenant()::text`;
   const tables = await tablesOf(owner, schema);
   await owner.query('begin');
   for (const table of tables) {
@@ -88,11 +88,11 @@ export async function grantAccess(owner: Queryable, schema: string, service: str
      create policy jobs_app_select on ${schema}.queue for select to ${app} using (true);
      grant select, insert, delete on ${jobs} to ${app};
      drop policy if exists jobs_app_select on ${jobs};
-     create policy jobs_app_select on ${jobs} for select to ${app} using (${own});
+     create policy jobs_app_select on ${jobs} for select to ${app} using (${tenantGroup});
      drop policy if exists jobs_app_insert on ${jobs};
-     create policy jobs_app_insert on ${jobs} for insert to ${app} with check (${own});
+     create policy jobs_app_insert on ${jobs} for insert to ${app} with check (${tenantGroup});
      drop policy if exists jobs_app_delete on ${jobs};
-     create policy jobs_app_delete on ${jobs} for delete to ${app} using (${own})`,
+     create policy jobs_app_delete on ${jobs} for delete to ${app} using (${tenantGroup})`,
   );
   await owner.query('commit');
 }
@@ -103,7 +103,7 @@ export async function grantAccess(owner: Queryable, schema: string, service: str
  */
 export async function addTurns(owner: Queryable, schema: string, service: string): Promise<void> {
   const jobs = `${schema}.${jobTable}`;
-  const own = `group_id = ${service}.current_tenant()::text`;
+  const tenantGroup = `group_id = ${service}.current_tenant()::text`;
   const { rows } = await owner.query(
     `select from pg_policies where schemaname = $1 and tablename = $2 and policyname = 'jobs_app_update'`,
     [schema, jobTable],
@@ -114,7 +114,7 @@ export async function addTurns(owner: Queryable, schema: string, service: string
      create index if not exists job_turns_idx on ${jobs} (name, group_id, (-priority), start_after)
        where state < 'active' and not blocked;
      grant update (start_after) on ${jobs} to ${service}_app;
-     create policy jobs_app_update on ${jobs} for update to ${service}_app using (${own}) with check (${own});
+     create policy jobs_app_update on ${jobs} for update to ${service}_app using (${tenantGroup}) with check (${tenantGroup});
      commit`,
   );
 }

@@ -35,11 +35,11 @@ export async function enterTransfer(
     `insert into ${service}.transfers (id, source_tenant_id, target_tenant_id) values ($1, $2, $3) on conflict do nothing`,
     [id, sourceTenantId, targetTenantId],
   );
-  const found = await db.query<{ state: TransferState }>(
+  const result = await db.query<{ state: TransferState }>(
     `select state from ${service}.transfers where id = $1 for update`,
     [id],
   );
-  return only(found).state;
+  return only(result).state;
 }
 
 export async function setState(

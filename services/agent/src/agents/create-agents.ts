@@ -18,7 +18,7 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   const chat = shell.peer('chat', config.CHAT_GRPC, ChatServiceClient);
   const memory = shell.peer('memory', config.MEMORY_GRPC, MemoryServiceClient);
   const jobs = new Jobs({ service: 'agent', tasks: agentTasks, system, log });
-  const ofRpcs = new AgentStore(rpc);
+  const rpcStore = new AgentStore(rpc);
   const forget_agent = forgetAgent({
     forgetMemory: forgetMemoryAt(memory),
     again: ({ tenantId, agentId }) => jobs.add(system, { task: 'forget_agent', tenantId, ids: { agentId } }),
@@ -26,7 +26,7 @@ export function createAgents(shell: Shell, { config, app, system, rpc, changes }
   const drainTimeoutMs = config.DRAIN_TIMEOUT_MS;
   return {
     handlers: agentHandlers({ agents: new AgentStore(app), models: new ModelClient(chat), changes, jobs }),
-    rpcs: { resolveAgent: resolveAgent(ofRpcs), listVisibleAgents: listVisibleAgents(ofRpcs) },
+    rpcs: { resolveAgent: resolveAgent(rpcStore), listVisibleAgents: listVisibleAgents(rpcStore) },
     parts: [new JobWorker({ jobs, handlers: { forget_agent }, log, registry, drainTimeoutMs })],
   };
 }

@@ -1,9 +1,9 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawHandler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
-import { found } from '@gatehouse/http/resource';
+import { existing } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import { askedBy, ConsentFlow } from '@gatehouse/public-access/consent-flow';
+import { requesterOf, ConsentFlow } from '@gatehouse/public-access/consent-flow';
 import type { ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import type { Logins } from '../logins/logins.ts';
@@ -46,7 +46,7 @@ export function consentPageHandlers(options: {
 async function createLink(call: Call, dependencies: ConsentLinkDependencies): Promise<Reply> {
   const { servers, logins, tickets, changes, publicUrl } = dependencies;
   const { tenantId } = tenantOf(call);
-  const server = found(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');
+  const server = existing(await servers.findByRef(tenantId, call.params['id'] ?? ''), 'MCP server');
   const { auth, id: subjectId, connectionId } = server;
   if (auth.type !== 'oauth')
     throw new AppError('invalid_value', 'Only MCP servers with the auth type oauth need a consent.');
@@ -64,8 +64,8 @@ async function createLink(call: Call, dependencies: ConsentLinkDependencies): Pr
   });
   const details: ConsentDetails = { binding, connectionId, userId };
   return changes.change(call, async (db) => {
-    const asked = { tenantId, subjectId, askedBy: askedBy(call), details: JSON.stringify(details) };
-    const { ticket, expiresAt } = await tickets.make(db, asked);
+    const consent = { tenantId, subjectId, askedBy: requesterOf(call), details: JSON.stringify(details) };
+    const { ticket, expiresAt } = await tickets.make(db, consent);
     return {
       body: {
         url: `${publicUrl}/v1/mcp/servers/${subjectId}/consent?ticket=${ticket}`,

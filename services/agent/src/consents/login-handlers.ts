@@ -2,7 +2,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { listMcpLogins, McpLogin } from '@gatehouse/contract/mcp-logins';
 import type { Call, Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import type { Pool } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
 import type { Logins } from '../logins/logins.ts';
@@ -26,7 +26,7 @@ export interface LoginDependencies {
 }
 
 const what = 'login';
-const ofUser = 'Logins belong to a user';
+const needsUser = 'Logins belong to a user';
 
 /** `/v1/mcp/logins*` */
 export function loginHandlers({
@@ -39,16 +39,16 @@ export function loginHandlers({
     'mcp.logins.list': async (call: List) => {
       const { limit, cursor } = call.query;
       const page = { limit, before: decodeCursor(cursor) };
-      const servers = await listServersWithLogin(app, actingUserOf(call, ofUser), page);
+      const servers = await listServersWithLogin(app, actingUserOf(call, needsUser), page);
       return { body: pageOf(servers, limit, showLogin) };
     },
 
     'mcp.logins.delete': async (call: Call) => {
-      const { userId } = actingUserOf(call, ofUser);
+      const { userId } = actingUserOf(call, needsUser);
       const serverId = resourceId({ id: call.params['server_id'] ?? '' }, what);
       const ended: OwnEndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const login = found(await deleteLogin(db, { userId, serverId }), what);
+        const login = existing(await deleteLogin(db, { userId, serverId }), what);
         ended.push(login);
         const before = { name: login.serverName, user_id: userId };
         return { changes: [{ action: 'mcp_server.disconnected', id: serverId, before, after: null }] };

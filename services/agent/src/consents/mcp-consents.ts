@@ -93,10 +93,10 @@ export class McpConsents implements ConsentKind<McpServer, End> {
 
   async authorizationUrl(
     ticket: OpenTicket,
-    asked: { state: string; verifier: string },
+    request: { state: string; verifier: string },
   ): Promise<string | null> {
     if ((await this.find(ticket)) === null) return null;
-    return this.#options.oauth.authorizationUrl(detailsOf(ticket).binding, asked);
+    return this.#options.oauth.authorizationUrl(detailsOf(ticket).binding, request);
   }
 
   /** Exchanges the code where the link says, and stores the login. */

@@ -27,7 +27,7 @@ export interface OwnEndedLogin extends EndedLogin {
   connectionId: string;
 }
 
-const ofServer = 'l.server_id = s.id and l.connection_id = s.connection_id';
+const sameConnection = 'l.server_id = s.id and l.connection_id = s.connection_id';
 
 /**
  * The servers where each user has a login, with that of a user: the newest first, below the id `before`, up to one more
@@ -44,7 +44,7 @@ export async function listServersWithLogin(
       `select s.id, s.name, s.url, greatest(l.logged_in_at, l.created_at) as "loggedInAt",
          case when l.refresh_due_at is null then l.expires_at end as "expiresAt",
          coalesce(l.lost_at is not null or (l.refresh_due_at is null and l.expires_at <= now()), false) as "isLost"
-       from agent.mcp_servers as s left join agent.mcp_logins as l on ${ofServer} and l.user_id = $2
+       from agent.mcp_servers as s left join agent.mcp_logins as l on ${sameConnection} and l.user_id = $2
        where s.tenant_id = $1 and ($3::uuid is null or s.id < $3) and s.auth ->> 'type' = 'oauth'
          and s.auth ->> 'perUser' = 'true' and (s.enabled or l.id is not null)
        order by s.id desc limit $4`,

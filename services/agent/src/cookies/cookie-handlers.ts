@@ -1,7 +1,7 @@
 import type { BrowserCookie, deleteCookies, listCookies, SyncCookies } from '@gatehouse/contract/cookies';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found } from '@gatehouse/http/resource';
+import { existing } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { inLoopTurn } from '@gatehouse/kit/loop-turns';
@@ -19,7 +19,7 @@ type Sync = Call<SyncCookies>;
 type List = Call<unknown, z.output<typeof listCookies>>;
 type Delete = Call<unknown, z.output<typeof deleteCookies>>;
 
-const ofUser = 'Cookies belong to a user';
+const needsUser = 'Cookies belong to a user';
 /** Cookies of a user for all agents together: as many as browsers keep. */
 const maxOfUser = 3_000;
 
@@ -41,9 +41,9 @@ export function cookieHandlers({
 }: CookieDependencies): Record<string, Handler> {
   return {
     'browser.cookies.sync': async (call: Sync) => {
-      const { tenantId, userId } = actingUserOf(call, ofUser);
+      const { tenantId, userId } = actingUserOf(call, needsUser);
       const { mode, source, agent_id: ref } = call.body;
-      const { id: agentId } = found(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
+      const { id: agentId } = existing(await agents.find(viewerOf(tenantOf(call)), ref), 'agent');
       const read = await readAll(call.body);
       const [expired, live] = [read.filter((each) => each.isExpired), read.filter((each) => !each.isExpired)];
       const sealed = await sealAll(live, tenantId, values);
@@ -52,7 +52,7 @@ export function cookieHandlers({
         const synced = await syncCookies(db, owner, {
           ...{ cookies: sealed, expired, source, replace: mode === 'replace' },
         });
-        if (synced.ofUser > maxOfUser)
+        if (synced.remaining > maxOfUser)
           throw new AppError('limit_reached', `A user has at most ${maxOfUser} cookies. Delete some.`);
         return synced.deleted;
       });
@@ -69,7 +69,7 @@ export function cookieHandlers({
 
     'browser.cookies.list': async (call: List) => {
       const { limit, cursor, agent_id: agentId = null } = call.query;
-      const rows = await cookies.list(actingUserOf(call, ofUser), {
+      const rows = await cookies.list(actingUserOf(call, needsUser), {
         agentId,
         limit,
         before: decodeCursor(cursor),
@@ -79,7 +79,7 @@ export function cookieHandlers({
 
     'browser.cookies.delete': async (call: Delete) => {
       const { agent_id: agentId = null, domain = null } = call.query;
-      await cookies.delete(actingUserOf(call, ofUser), { agentId, domain });
+      await cookies.delete(actingUserOf(call, needsUser), { agentId, domain });
       return {};
     },
   };

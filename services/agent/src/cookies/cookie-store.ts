@@ -30,7 +30,7 @@ interface User {
 }
 
 /** The longest time that browsers keep a cookie, too. */
-const keptDays = 400;
+const retentionDays = 400;
 
 /** Cookies that users give to agents, of one tenant at a time. */
 export class CookieStore {
@@ -116,16 +116,16 @@ export async function syncCookies(
     replace,
     source,
   }: { cookies: readonly NewCookie[]; expired: readonly Cookie[]; replace: boolean; source: string },
-): Promise<{ deleted: number; ofUser: number }> {
+): Promise<{ deleted: number; remaining: number }> {
   const { tenantId, userId, agentId } = owner;
   // One sync of a user after the other: their number is limited.
   await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`cookies ${tenantId} ${userId}`]);
   const deleted = await deleteOthers(db, owner, { cookies, expired, replace });
-  const column = <Value>(of: (cookie: NewCookie) => Value): Value[] => cookies.map(of);
+  const column = <Value>(valueOf: (cookie: NewCookie) => Value): Value[] => cookies.map(valueOf);
   await db.query(
     `insert into agent.cookies (tenant_id, user_id, agent_id, source, kept_until, id, name, value, domain, host_only,
        path, secure, http_only, same_site, partition_key, expires_at, place)
-     select $1, $2, $3, $4, least(now() + interval '${keptDays} days', c.expires_at), c.id, c.name,
+     select $1, $2, $3, $4, least(now() + interval '${retentionDays} days', c.expires_at), c.id, c.name,
        c.value, c.domain, c.host_only, c.path, c.secure, c.http_only, c.same_site, c.partition_key, c.expires_at,
        decode(c.place, 'hex')
      from unnest($5::uuid[], $6::text[], $7::bytea[], $8::text[], $9::boolean[], $10::text[], $11::boolean[],
@@ -158,7 +158,7 @@ export async function syncCookies(
       [tenantId, userId],
     ),
   );
-  return { deleted, ofUser: count };
+  return { deleted, remaining: count };
 }
 
 async function deleteOthers(

@@ -14,7 +14,7 @@ const cleanup = { everyMs: 600_000, batch: 500 };
 export function createCookies({ log }: Shell, { config, app, system, rpc }: Ground) {
   const values = new SealedColumn(config.SECRETS_KEYRING, 'cookies');
   const cookies = new CookieStore(app);
-  const ofRpcs = new CookieStore(rpc);
+  const rpcStore = new CookieStore(rpc);
   return {
     handlers: cookieHandlers({ agents: new AgentStore(app), cookies, app, values }),
     parts: [
@@ -27,7 +27,7 @@ export function createCookies({ log }: Shell, { config, app, system, rpc }: Grou
     ],
     /** The cookies of an owner for some domains, decrypted. */
     openCookies: async (owner: CookieOwner, domains: readonly string[]): Promise<OpenCookie[]> =>
-      (await ofRpcs.findOf(owner, domains)).map((cookie) => ({
+      (await rpcStore.findOf(owner, domains)).map((cookie) => ({
         ...cookie,
         value: values.open({ tenantId: owner.tenantId, id: cookie.id }, cookie.value),
       })),

@@ -72,23 +72,23 @@ function isPublicSuffix(domain: string): boolean {
 }
 
 function sameSiteOf({ same_site, sameSite }: CookieInput): Cookie['sameSite'] {
-  const given = same_site ?? sameSite;
-  if (given === undefined || given === 'unspecified') return null;
-  return given === 'no_restriction' ? 'none' : given;
+  const sameSiteText = same_site ?? sameSite;
+  if (sameSiteText === undefined || sameSiteText === 'unspecified') return null;
+  return sameSiteText === 'no_restriction' ? 'none' : sameSiteText;
 }
 
 function partitionKeyOf({ partition_key, partitionKey }: CookieInput): string {
-  const given = partition_key ?? partitionKey ?? '';
-  if (typeof given === 'string') return given;
+  const partition = partition_key ?? partitionKey ?? '';
+  if (typeof partition === 'string') return partition;
   // An empty one is absent, too.
-  return [given.topLevelSite, given.sourceOrigin].find(Boolean) ?? '';
+  return [partition.topLevelSite, partition.sourceOrigin].find(Boolean) ?? '';
 }
 
 function expiryOf({ expires, expirationDate }: CookieInput): Date | null {
-  const given = expires ?? expirationDate;
-  if (given === undefined || given === -1) return null;
-  if (typeof given === 'string') return new Date(given);
-  return new Date(given * 1_000);
+  const expiry = expires ?? expirationDate;
+  if (expiry === undefined || expiry === -1) return null;
+  if (typeof expiry === 'string') return new Date(expiry);
+  return new Date(expiry * 1_000);
 }
 
 /** Why no browser would store a cookie, by the rules of the library; null if it would. */

@@ -13,7 +13,7 @@ export function accessOf(logins: Logins, serverSecrets: ServerSecrets): McpRegis
       throw new McpFailure(server.otherIssuer === null ? 'unauthorized' : 'other_issuer');
     if (auth.type === 'oauth' || auth.type === 'oauth_client_credentials') {
       if (isPerUser(server) && user === null) throw new McpFailure('needs_consent');
-      const { tenantId, id } = await logins.of(server, loginUserOf(server, user));
+      const { tenantId, id } = await logins.refOf(server, loginUserOf(server, user));
       const login = { tenantId, id };
       const tokens = {
         current: () => logins.token(login),

@@ -41,8 +41,8 @@ export class LoginRevocations {
    * Revokes tokens that no login has any more. Not if the client has others of their owner: some authorization servers
    * revoke all tokens that a person gave to a client, by any of them. Returns at once.
    */
-  revoke(owner: TokenOwner, given: () => GivenTokens): void {
-    const work = (): Promise<void> => this.#queue.run(owner.tenantId, () => this.#revokeAll(owner, given()));
+  revoke(owner: TokenOwner, tokens: () => GivenTokens): void {
+    const work = (): Promise<void> => this.#queue.run(owner.tenantId, () => this.#revokeAll(owner, tokens()));
     this.#work.begin(work, (error) => this.#warn(owner, { err: error }));
   }
 

@@ -84,7 +84,7 @@ export class Logins {
   }
 
   /** The login for calls as `userId` (empty: as the tenant). Throws `McpFailure` `needs_consent` without one. */
-  async of(server: McpServerHead, userId: string): Promise<LoginRef> {
+  async refOf(server: McpServerHead, userId: string): Promise<LoginRef> {
     const { id: serverId, tenantId, connectionId, auth } = server;
     const owner = { tenantId, serverId, connectionId, userId };
     const known = await this.#options.store.findOf(owner);

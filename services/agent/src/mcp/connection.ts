@@ -99,7 +99,7 @@ export class McpConnection {
     }
   }
 
-  static of(client: Client, timeoutMs: number): McpConnection {
+  static over(client: Client, timeoutMs: number): McpConnection {
     return new McpConnection(client, timeoutMs);
   }
 
@@ -189,7 +189,7 @@ async function connectBy(
       }),
     },
   );
-  const connection = McpConnection.of(client, timeoutMs);
+  const connection = McpConnection.over(client, timeoutMs);
   const send = egressFetch({ egress, tenantId, timeoutMs, maxBytes });
   try {
     await client.connect(
@@ -266,10 +266,10 @@ class ToolCollection {
   add({ tools, ttlMs, _meta: meta }: ListToolsResult): void {
     if (typeof ttlMs === 'number') this.#ttlMs = ttlMs;
     this.#readBytes += Number(meta?.[pageBytesKey] ?? 0);
-    for (const { name, description = '', annotations, _meta: own } of tools) {
+    for (const { name, description = '', annotations, _meta: toolMeta } of tools) {
       this.#read += 1;
       if (name === '' || name.length > maxNameChars || this.#names.has(name)) continue;
-      const [schema, reason] = [String(own?.[schemaKey]), own?.[reasonKey]];
+      const [schema, reason] = [String(toolMeta?.[schemaKey]), toolMeta?.[reasonKey]];
       this.#bytes += Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
       if (this.#bytes > maxListBytes || this.#tools.length === maxTools) break;
       this.#names.add(name);

@@ -21,9 +21,11 @@ export function egressFetch({ egress, tenantId, timeoutMs, maxBytes }: EgressFet
     if (method !== 'GET' && method !== 'POST' && method !== 'DELETE')
       throw new EgressError('invalid_request');
     // The client gives texts and forms only.
-    const { body: given } = init;
+    const { body: initBody } = init;
     const body =
-      typeof given === 'string' || given instanceof URLSearchParams ? Buffer.from(String(given)) : undefined;
+      typeof initBody === 'string' || initBody instanceof URLSearchParams
+        ? Buffer.from(String(initBody))
+        : undefined;
     const limitMs = method === 'GET' ? streamMs : timeoutMs;
     const response = await egress.open({
       tenantId,

@@ -63,7 +63,7 @@ export class McpFailure extends Error {
   }
 }
 
-const ofEgress: Record<EgressFailure, McpFailureKind> = {
+const egressFailures: Record<EgressFailure, McpFailureKind> = {
   not_allowed: 'unreachable',
   invalid_request: 'invalid',
   busy: 'busy',
@@ -96,15 +96,15 @@ function isUnknownSession(error: unknown): boolean {
 
 function kindOf(error: unknown): McpFailureKind {
   for (const cause of causesOf(error)) {
-    if (cause instanceof EgressError) return ofEgress[cause.failure];
+    if (cause instanceof EgressError) return egressFailures[cause.failure];
     if (cause instanceof UnauthorizedError) return 'unauthorized';
-    if (cause instanceof SdkHttpError) return ofStatus(cause.data.status);
+    if (cause instanceof SdkHttpError) return failureOfStatus(cause.data.status);
     if (cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout) return 'timeout';
   }
   return 'invalid';
 }
 
-function ofStatus(status: number): McpFailureKind {
+function failureOfStatus(status: number): McpFailureKind {
   if (status === 401 || status === 403) return 'unauthorized';
   if (status === 404 || status === 400) return 'session';
   return status === 502 || status === 503 || status === 504 ? 'unreachable' : 'invalid';

@@ -71,8 +71,8 @@ export class McpRegistry {
   readonly #options: McpRegistryOptions;
   readonly #sessions = new McpSessions();
   readonly #reader = new MessageReader();
-  readonly #ofServer = new FairQueue(callsOfServer);
-  readonly #ofTenant = new FairQueue(callsOfTenant);
+  readonly #serverQueue = new FairQueue(callsOfServer);
+  readonly #tenantQueue = new FairQueue(callsOfTenant);
   readonly #listings = new FairQueue(listingsOfTenant);
   readonly #refreshes = new SharedCalls<Listed>();
 
@@ -148,8 +148,8 @@ export class McpRegistry {
           connection.callTool(tool, args, limited),
         );
       // First the turn of the server: one that is slow holds up no other one.
-      const calledInTurn = (): Promise<ToolResult> => this.#ofTenant.run(server.tenantId, called, limited);
-      const result = await this.#ofServer.run(server.id, calledInTurn, limited);
+      const calledInTurn = (): Promise<ToolResult> => this.#tenantQueue.run(server.tenantId, called, limited);
+      const result = await this.#serverQueue.run(server.id, calledInTurn, limited);
       if (server.status !== 'connected') await this.#options.record.setConnected(server);
       return result;
     } catch (error) {

@@ -130,28 +130,28 @@ function mendedInner(schema: unknown, where: Where, name: string): Fields | bool
   return mended(schema, within(where, name));
 }
 
-function mendedList(given: unknown, where: Where, name: string): unknown {
-  const list = isFields(given) ? [given] : listOf(given);
+function mendedList(value: unknown, where: Where, name: string): unknown {
+  const list = isFields(value) ? [value] : listOf(value);
   if (list.length === 0) return undefined;
   return list.map((each, index) => mended(each, within(where, `${name}[${index}]`)));
 }
 
-function mendedMap(given: unknown, where: Where, name: string): unknown {
-  if (!isFields(given)) return undefined;
+function mendedMap(value: unknown, where: Where, name: string): unknown {
+  if (!isFields(value)) return undefined;
   const at = within(where, name);
-  return Object.fromEntries(Object.entries(given).map(([key, each]) => [key, mended(each, within(at, key))]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mended(each, within(at, key))]));
 }
 
-function mendedNumber(given: unknown, where: Where, name: string): number | undefined {
-  if (typeof given === 'number') return given;
-  const isNumber = typeof given === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(given);
-  if (isNumber) return Number(given);
-  assertNull(given, where, name);
+function mendedNumber(value: unknown, where: Where, name: string): number | undefined {
+  if (typeof value === 'number') return value;
+  const isNumber = typeof value === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(value);
+  if (isNumber) return Number(value);
+  assertNull(value, where, name);
   return undefined;
 }
 
-function assertNull(given: unknown, where: Where, name: string): void {
-  if (given !== null) throw new Unusable(`${placeOf(where)}.${name} has the wrong type.`);
+function assertNull(value: unknown, where: Where, name: string): void {
+  if (value !== null) throw new Unusable(`${placeOf(where)}.${name} has the wrong type.`);
 }
 
 /** In draft 4 they are flags beside a limit. */
@@ -164,10 +164,10 @@ function mendExclusive(schema: Fields, name: string, limit: string): void {
   Reflect.deleteProperty(schema, limit);
 }
 
-function mendType(schema: Fields, given: unknown, where: Where): void {
-  const element = typeof given === 'string' ? /^(.*)\[\]$/.exec(given)?.[1] : undefined;
+function mendType(schema: Fields, value: unknown, where: Where): void {
+  const element = typeof value === 'string' ? /^(.*)\[\]$/.exec(value)?.[1] : undefined;
   if (element !== undefined) schema['items'] ??= mended(element, within(where, 'items'));
-  const names = element === undefined ? typesOf(given, where) : ['array'];
+  const names = element === undefined ? typesOf(value, where) : ['array'];
   const known = [...new Set(names.filter((name) => name !== null))];
   if (known.length === 0 || names.includes(null)) return;
   schema['type'] = known.length === 1 ? known[0] : known;
@@ -175,8 +175,8 @@ function mendType(schema: Fields, given: unknown, where: Where): void {
 }
 
 /** Null for a name that allows every type. */
-function typesOf(given: unknown, where: Where): (string | null)[] {
-  const names: unknown[] = typeof given === 'string' ? given.split('|') : [given].flat();
+function typesOf(value: unknown, where: Where): (string | null)[] {
+  const names: unknown[] = typeof value === 'string' ? value.split('|') : [value].flat();
   return names.map((name) => typeOf(name, where));
 }
 
@@ -203,8 +203,8 @@ function mendItems(
 }
 
 /** Properties, with `required` of draft 3 in each of them, or of a server that has put the list among them. */
-function mendProperties(schema: Fields, given: unknown, where: Where): void {
-  const properties = propertiesOf(given, where);
+function mendProperties(schema: Fields, value: unknown, where: Where): void {
+  const properties = propertiesOf(value, where);
   const at = within(where, 'properties');
   const required: string[] = [];
   const result: [string, Fields | boolean][] = [];
@@ -221,20 +221,20 @@ function mendProperties(schema: Fields, given: unknown, where: Where): void {
 }
 
 /** PHP writes an empty object as a list; some servers write a list of named properties. */
-function propertiesOf(given: unknown, where: Where): Fields {
-  if (isFields(given)) return given;
-  const list = Array.isArray(given) ? (given as unknown[]) : null;
+function propertiesOf(value: unknown, where: Where): Fields {
+  if (isFields(value)) return value;
+  const list = Array.isArray(value) ? (value as unknown[]) : null;
   if (list?.every((each) => isFields(each) && typeof each['name'] === 'string'))
     return Object.fromEntries((list as Fields[]).map(({ name, ...property }) => [String(name), property]));
   throw new Unusable(`${placeOf(where)}.properties is not an object.`);
 }
 
 /** A list of names, each once; nothing else. */
-function mendRequired(schema: Fields, given: unknown): void {
-  if (given === undefined && schema['required'] === undefined) return;
+function mendRequired(schema: Fields, value: unknown): void {
+  if (value === undefined && schema['required'] === undefined) return;
   const names = [
     ...(Array.isArray(schema['required']) ? (schema['required'] as string[]) : []),
-    ...(isNames(given) ? given : typeof given === 'string' ? [given] : []),
+    ...(isNames(value) ? value : typeof value === 'string' ? [value] : []),
   ];
   delete schema['required'];
   if (names.length > 0) schema['required'] = [...new Set(names)];

@@ -122,34 +122,34 @@ export class OAuthClient {
    */
   async bind(url: string, auth: OAuthSettings, { tenantId, ...by }: BindWith): Promise<OAuthBinding> {
     const limit = AbortSignal.timeout(stepMs);
-    const found = (): Promise<OAuthBinding> =>
-      this.#step(tenantId, (fetchFn) => this.#found(url, auth, { ...by, fetchFn }));
-    return this.#turns.run(tenantId, found, limit).catch((error: unknown) => {
+    const discover = (): Promise<OAuthBinding> =>
+      this.#step(tenantId, (fetchFn) => this.#discover(url, auth, { ...by, fetchFn }));
+    return this.#turns.run(tenantId, discover, limit).catch((error: unknown) => {
       throw limit.aborted ? new McpFailure('timeout', { cause: error }) : refusedToFailure(error);
     });
   }
 
-  async #found(
+  async #discover(
     url: string,
     auth: OAuthSettings,
     { secret, known, fetchFn }: Omit<BindWith, 'tenantId'> & { fetchFn: Fetch },
   ): Promise<OAuthBinding> {
-    const { resourceMetadataUrl, scope: asked } = await challengeOf(url, fetchFn);
+    const { resourceMetadataUrl, scope: challengedScope } = await challengeOf(url, fetchFn);
     const documents = keepingMetadata(fetchFn);
-    const found = await discoverOAuthServerInfo(url, {
+    const discovered = await discoverOAuthServerInfo(url, {
       fetchFn: documents.fetchFn,
       ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
     });
-    const { authorizationServerMetadata: metadata, resourceMetadata } = found;
+    const { authorizationServerMetadata: metadata, resourceMetadata } = discovered;
     const resource = resourceMetadata?.resource ?? null;
     // Tokens for another resource would go to a server that they are not for.
     if (metadata === undefined || (resource !== null && !isResourceOf(url, resource)))
       throw new McpFailure('invalid');
-    const named = asked ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
+    const named = challengedScope ?? resourceMetadata?.scopes_supported?.join(' ') ?? null;
     // Without any, the authorization server gives its own.
     const scope = auth.scope ?? (named !== null && named.length > maxUrlPartChars ? null : named);
     const pinned = await this.#pin(metadata, auth);
-    const revocation = revocationEndpointOf({ ...documents.kept(), ...metadata });
+    const revocation = revocationEndpointOf({ ...documents.metadata(), ...metadata });
     const bound = { metadata: pinned, revocation, resource, scope, redirectUrl: this.#redirectUrl };
     if (auth.clientId !== null)
       return {
@@ -158,7 +158,7 @@ export class OAuthClient {
       };
     const isKnown = known?.metadata.issuer === metadata.issuer && known.redirectUrl === this.#redirectUrl;
     if (isKnown) return { ...bound, client: known.client, registration: known.registration };
-    const client = await this.#register(found.authorizationServerUrl, metadata, { scope, fetchFn });
+    const client = await this.#register(discovered.authorizationServerUrl, metadata, { scope, fetchFn });
     return { ...bound, client, registration: metadata.registration_endpoint };
   }
 
@@ -168,7 +168,7 @@ export class OAuthClient {
     { state, verifier }: { state: string; verifier: string },
   ): string {
     const url = new URL(metadata.authorization_endpoint);
-    const asked = {
+    const parameters = {
       response_type: 'code',
       client_id: client.client_id,
       redirect_uri: redirectUrl,
@@ -178,7 +178,7 @@ export class OAuthClient {
       ...(scope !== null && { scope }),
       ...(resource !== null && { resource }),
     };
-    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
     return url.href;
   }
 
@@ -220,14 +220,14 @@ export class OAuthClient {
     const { client_id: clientId, client_secret: clientSecret = '' } = client;
     const expectedIssuer = metadata.issuer;
     const provider = new ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer });
-    const asked = this.#ask(tenantId, (fetchFn) =>
+    const refreshed = this.#ask(tenantId, (fetchFn) =>
       fetchToken(provider, metadata.issuer, {
         ...{ metadata, fetchFn },
         ...(scope !== null && { scope }),
         ...(resource !== null && { resource }),
       }),
     );
-    return asked.catch((error: unknown) => {
+    return refreshed.catch((error: unknown) => {
       throw refusedToFailure(error);
     });
   }
@@ -306,8 +306,8 @@ export class OAuthClient {
   }
 
   async #ask(tenantId: string, request: (fetchFn: Fetch) => Promise<OAuthTokens>): Promise<Tokens> {
-    const given = await this.#step(tenantId, request);
-    const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = given;
+    const response = await this.#step(tenantId, request);
+    const { access_token: accessToken, refresh_token: refreshToken = null, expires_in: seconds } = response;
     if (!isToken(accessToken) || (refreshToken !== null && !isToken(refreshToken)))
       throw new McpFailure('invalid');
     return {

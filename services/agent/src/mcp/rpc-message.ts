@@ -41,14 +41,14 @@ export function rpcMessage(value: unknown, bytes: number): RpcMessage | null {
   const message = fieldsOf(value);
   const { jsonrpc, method, error, result } = message;
   if (jsonrpc !== '2.0') throw invalid();
-  if (method !== undefined) return ofServer(message, textOf(method, maxNameChars));
+  if (method !== undefined) return serverMessage(message, textOf(method, maxNameChars));
   const id = message['id'];
   const head = isId(id) ? { jsonrpc, id } : { jsonrpc };
   if (error !== undefined) return { kind: 'response', content: { ...head, error: errorOf(fieldsOf(error)) } };
   return { kind: 'response', content: { ...head, result: resultOf(fieldsOf(result), bytes) } };
 }
 
-function ofServer(message: Fields, method: string): RpcMessage | null {
+function serverMessage(message: Fields, method: string): RpcMessage | null {
   const { jsonrpc, id } = message;
   if (id !== undefined) {
     if (!isId(id)) throw invalid();

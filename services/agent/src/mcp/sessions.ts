@@ -111,9 +111,9 @@ export class McpSessions {
 
   #makeRoom(tenantId: string): void {
     const idle = [...this.#held].filter(([, { uses }]) => uses === 0);
-    const own = [...this.#held.values()].filter((held) => held.tenantId === tenantId).length;
+    const tenantSessions = [...this.#held.values()].filter((held) => held.tenantId === tenantId).length;
     const [victims, over] =
-      own >= maxHeld.ofTenant
+      tenantSessions >= maxHeld.ofTenant
         ? [idle.filter(([, held]) => held.tenantId === tenantId), true]
         : [idle, this.#held.size >= maxHeld.all];
     const [oldest] = victims.toSorted(([, a], [, b]) => a.idleSince - b.idleSince);

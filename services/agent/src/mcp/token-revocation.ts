@@ -13,15 +13,15 @@ type Fetch = ReturnType<typeof egressFetch>;
 const most = { chars: 2_000, methods: 20 };
 
 /** `fetch` that keeps the metadata of OpenID providers, because the SDK drops their endpoint for revocations. */
-export function keepingMetadata(send: Fetch): { fetchFn: Fetch; kept: () => object } {
-  let kept: object = {};
+export function keepingMetadata(send: Fetch): { fetchFn: Fetch; metadata: () => object } {
+  let metadata: object = {};
   const fetchFn: Fetch = async (url, init) => {
     const response = await send(url, init);
     if (response.ok && new URL(url).pathname.includes('/.well-known/openid-configuration'))
-      kept = Object(await response.clone().json()) as object;
+      metadata = Object(await response.clone().json()) as object;
     return response;
   };
-  return { fetchFn, kept: () => kept };
+  return { fetchFn, metadata: () => metadata };
 }
 
 /**
@@ -33,12 +33,14 @@ export function revocationEndpointOf(metadata: object): RevocationEndpoint | nul
   const {
     revocation_endpoint: url,
     token_endpoint: tokenUrl,
-    revocation_endpoint_auth_methods_supported: own,
-    token_endpoint_auth_methods_supported: ofTokens,
+    revocation_endpoint_auth_methods_supported: revocationMethods,
+    token_endpoint_auth_methods_supported: tokenMethods,
   } = metadata as Record<string, unknown>;
   if (typeof url !== 'string' || url.length > most.chars || !URL.canParse(url)) return null;
   if (new URL(url).origin !== new URL(String(tokenUrl)).origin) return null;
-  const methods = [own ?? ofTokens ?? []].flat().filter((method) => typeof method === 'string');
+  const methods = [revocationMethods ?? tokenMethods ?? []]
+    .flat()
+    .filter((method) => typeof method === 'string');
   return { url, methods: methods.slice(0, most.methods).map((method) => method.slice(0, most.chars)) };
 }
 

@@ -84,7 +84,7 @@ export function reviewed(
     const isSame = entry !== undefined && sameText(entry.digest, digest);
     if (trust === 'follow' || isNew || isSame) accepted.push({ name: tool.name, digest });
     else if (entry !== undefined) {
-      const next = { ...kept(entry, last.get(tool.name), room), pending: true as const };
+      const next = { ...acceptedEntry(entry, last.get(tool.name), room), pending: true as const };
       accepted.push(next);
       if (entry.pending !== true) changes.push({ tool, accepted: next.definition ?? null });
     }
@@ -93,7 +93,7 @@ export function reviewed(
 }
 
 /** With the definition if it is known and there is room. */
-function kept(
+function acceptedEntry(
   { definition: before, ...entry }: AcceptedTool,
   last: McpTool | undefined,
   room: { bytes: number },

@@ -33,10 +33,10 @@ interface Members {
 
 /** The top, which providers take as an object with properties and nothing else. */
 function topOf(schema: Fields): Fields {
-  const { $ref: _ref, allOf: _all, anyOf: _any, oneOf: _one, ...own } = schema;
+  const { $ref: _ref, allOf: _all, anyOf: _any, oneOf: _one, ...siblings } = schema;
   const { properties, required } = new Merger(schema).membersOf(schema);
   return {
-    ...own,
+    ...siblings,
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.size > 0 && { required: [...required] }),
@@ -53,7 +53,7 @@ class Merger {
   readonly #root: Fields;
   #left = maxMembers;
   readonly #texts = new Map<Schema, string>();
-  readonly #found = new Map<unknown, Schema | undefined>();
+  readonly #resolved = new Map<unknown, Schema | undefined>();
 
   constructor(root: Fields) {
     this.#root = root;
@@ -66,10 +66,12 @@ class Merger {
     if ('not' in schema || 'enum' in schema || 'const' in schema)
       throw new Unusable('input_schema must not have not, enum or const at its top.');
     const { properties = {}, required, $ref: ref, allOf, anyOf, oneOf } = schema;
-    const own = Object.entries(properties as Record<string, Schema>);
-    this.#left -= 1 + own.length + listOf(required).length;
+    const entries = Object.entries(properties as Record<string, Schema>);
+    this.#left -= 1 + entries.length + listOf(required).length;
     if (depth > maxDepth || this.#left < 0) throw new Unusable('input_schema has too many references.');
-    const parts: Members[] = [{ properties: new Map(own), required: new Set(listOf(required) as string[]) }];
+    const parts: Members[] = [
+      { properties: new Map(entries), required: new Set(listOf(required) as string[]) },
+    ];
     if (ref !== undefined) parts.push(this.membersOf(this.#find(ref), depth + 1));
     for (const part of listOf(allOf)) parts.push(this.membersOf(part, depth + 1));
     for (const choices of [anyOf, oneOf]) {
@@ -83,8 +85,8 @@ class Merger {
 
   /** Once for each reference, however often it is written. */
   #find(ref: unknown): Schema | undefined {
-    if (!this.#found.has(ref)) this.#found.set(ref, found(this.#root, ref));
-    return this.#found.get(ref);
+    if (!this.#resolved.has(ref)) this.#resolved.set(ref, resolve(this.#root, ref));
+    return this.#resolved.get(ref);
   }
 
   /** The members where all of the parts hold. */
@@ -149,7 +151,7 @@ function lead(references: readonly Reference[], whole: Fields, top: Fields): voi
     // The top's own is put into it.
     if (holder === whole) continue;
     const { $ref: ref } = holder;
-    const target = found(whole, ref);
+    const target = resolve(whole, ref);
     if (typeof ref !== 'string' || target === undefined)
       throw new Unusable(`${placeOf(where)} has a reference that leads nowhere.`);
     const isThere = (path: string): boolean => isSchema(at(top, path));
@@ -161,7 +163,7 @@ function lead(references: readonly Reference[], whole: Fields, top: Fields): voi
 }
 
 /** The schema that a reference leads to, also by the name of the place of definitions in other documents. */
-function found(root: Fields, ref: unknown): Schema | undefined {
+function resolve(root: Fields, ref: unknown): Schema | undefined {
   if (typeof ref !== 'string') return undefined;
   return pathsOf(ref)
     .map((path) => at(root, path))

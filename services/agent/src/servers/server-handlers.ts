@@ -11,7 +11,7 @@ import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
 import type { Reply } from '@gatehouse/http/reply';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
@@ -83,48 +83,48 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
     'mcp.servers.get': async (call: Call) => {
       const { tenantId, userId } = tenantOf(call);
-      const server = found(await servers.find(tenantId, resourceId(call.params, what)), what);
+      const server = existing(await servers.find(tenantId, resourceId(call.params, what)), what);
       // Users see only their own list.
       const isOwn = isPerUser(server) && userId !== null;
-      const own = isOwn ? await lists.findList(server, userId) : null;
-      return { body: showServer(server, own && { ...own, tools: own.tools ?? [] }) };
+      const userList = isOwn ? await lists.findList(server, userId) : null;
+      return { body: showServer(server, userList && { ...userList, tools: userList.tools ?? [] }) };
     },
 
     'mcp.servers.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const known = found(await servers.find(tenantId, id), what);
+      const known = existing(await servers.find(tenantId, id), what);
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { body } = call;
       const isOther = connectsDifferently(known, body) || (body.enabled === true && !known.enabled);
       if (isOther || known.status === 'pending') await counts.count(tenantId, connections);
       let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const before = found(await lockMcpServer(db, id), what);
+        const before = existing(await lockMcpServer(db, id), what);
         const isConsented = await hasLogin(db, before);
         const after = await updateMcpServer(db, id, patched({ before, isConsented }, body, dependencies));
         ended = await deleteLoginsBut(db, id, after.connectionId);
-        const [old, shown] = [showServer(before), showServer(after)];
+        const [old, next] = [showServer(before), showServer(after)];
         return {
-          body: shown,
-          changes: [{ action: 'mcp_server.updated', id, before: old, after: shown }],
+          body: next,
+          changes: [{ action: 'mcp_server.updated', id, before: old, after: next }],
         };
       });
       logins.ended(ended);
       if (connectsDifferently(known, body)) registry.forget(known);
       if ((reply.body as WireMcpServer).status !== 'pending') return reply;
-      const stored = found(await servers.find(tenantId, id), what);
+      const stored = existing(await servers.find(tenantId, id), what);
       await registry.refresh(stored, null).catch((error: unknown) => {
         if (!(error instanceof McpFailure)) throw error;
       });
-      return { ...reply, body: showServer(found(await servers.find(tenantId, id), what)) };
+      return { ...reply, body: showServer(existing(await servers.find(tenantId, id), what)) };
     },
 
     'mcp.servers.delete': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const server = found(await servers.find(tenantId, id), what);
+      const server = existing(await servers.find(tenantId, id), what);
       let ended: EndedLogin[] = [];
       const reply = await changes.change(call, async (db) => {
-        const before = showServer(found(await lockMcpServer(db, id), what));
+        const before = showServer(existing(await lockMcpServer(db, id), what));
         ended = await deleteLoginsBut(db, id, null);
         await deleteMcpServer(db, id);
         return { changes: [{ action: 'mcp_server.deleted', id, before, after: null }] };
@@ -138,13 +138,13 @@ export function serverHandlers(dependencies: ServerDependencies): Record<string,
 
     'mcp.servers.refresh': async (call: Call) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const server = found(await servers.find(tenantId, id), what);
+      const server = existing(await servers.find(tenantId, id), what);
       // The list of a user with a login is fetched with that user's next call.
       const isAskable = server.enabled && authProblemOf(server) === null && !isPerUser(server);
       if (!isAskable) return { body: showServer(server) };
       await counts.count(tenantId, connections);
       await registry.refresh(server, null).catch(unreachable);
-      return { body: showServer(found(await servers.find(tenantId, id), what)) };
+      return { body: showServer(existing(await servers.find(tenantId, id), what)) };
     },
   };
 }
@@ -155,14 +155,14 @@ async function create(
 ): Promise<Reply> {
   const [{ tenantId }, id] = [tenantOf(call), newId()];
   const settings = newSettings(call.body);
-  const { secrets: given } = splitAuth(call.body.auth);
+  const { secrets: authSecrets } = splitAuth(call.body.auth);
   await guard.check(settings.url, 'url');
   if (await servers.isNameTaken(tenantId, settings.name)) throw takenName();
   if (call.body.verify) await counts.count(tenantId, connections);
   // Before the transaction, which waits for no other server.
   const verified = call.body.verify
-    ? await verification.verify(tenantId, settings, given).catch(unreachable)
-    : { listed: null, secrets: given, clientIssuer: null };
+    ? await verification.verify(tenantId, settings, authSecrets).catch(unreachable)
+    : { listed: null, secrets: authSecrets, clientIssuer: null };
   const sealed = seal(secrets, { tenantId, id }, verified.secrets);
   const connectionId = newId();
   return changes.change(call, async (db) => {
@@ -188,9 +188,9 @@ async function accept(call: Accept, { changes }: ServerDependencies): Promise<Re
   const { name = '' } = call.params;
   const { digest } = call.body;
   return changes.change(call, async (db) => {
-    const before = found(await lockMcpServer(db, id), what);
+    const before = existing(await lockMcpServer(db, id), what);
     if (!isPerUser(before)) {
-      const tool = found(before.tools.find((each) => each.name === name) ?? null, 'tool');
+      const tool = existing(before.tools.find((each) => each.name === name) ?? null, 'tool');
       if (!sameText(digestOf(tool), digest))
         throw new AppError('invalid_value', 'The tool has another definition now.', { param: 'digest' });
     }

@@ -6,14 +6,14 @@ import { modelNames } from '../mcp/model-names.ts';
 import { acceptance, digestOf, type AcceptedTool } from '../mcp/tool-review.ts';
 import { judgedSchema } from '../mcp/tool-schema.ts';
 
-/** `own`: the list of the acting user, of a server where each user has one. */
+/** `userList`: the list of the acting user, of a server where each user has one. */
 export function showServer(
   server: McpServer,
-  own: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] } | null = null,
+  userList: { tools: readonly McpTool[]; accepted: readonly AcceptedTool[] } | null = null,
 ): WireMcpServer {
   const { id, name, url, transport, enabled, status, trust } = server;
-  const tools = isPerUser(server) ? (own?.tools ?? []) : server.tools;
-  const accepted = [...(own?.accepted ?? []), ...server.accepted];
+  const tools = isPerUser(server) ? (userList?.tools ?? []) : server.tools;
+  const accepted = [...(userList?.accepted ?? []), ...server.accepted];
   const names = modelNames(tools.map((tool) => ({ server: name, tool: tool.name })));
   const isAccepted = acceptance({ trust, accepted });
   return {

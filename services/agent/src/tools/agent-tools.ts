@@ -40,7 +40,7 @@ export function isOffered(
  */
 export class AgentTools {
   readonly #refs: readonly string[];
-  readonly #found: Omit<AgentTool, 'name'>[] = [];
+  readonly #tools: Omit<AgentTool, 'name'>[] = [];
   #bytes = 0;
   #isFull = false;
 
@@ -60,18 +60,18 @@ export class AgentTools {
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     for (const tool of named) {
       this.#bytes += bytesOf(tool);
-      this.#isFull ||= this.#bytes > maxBytes || this.#found.length === maxTools;
+      this.#isFull ||= this.#bytes > maxBytes || this.#tools.length === maxTools;
       if (this.#isFull) return;
-      this.#found.push({ server: { id, name, timeoutMs }, tool });
+      this.#tools.push({ server: { id, name, timeoutMs }, tool });
     }
   }
 
   /** With the names that models get. */
   get all(): AgentTool[] {
     const names = modelNames(
-      this.#found.map(({ server, tool }) => ({ server: server.name, tool: tool.name })),
+      this.#tools.map(({ server, tool }) => ({ server: server.name, tool: tool.name })),
     );
-    return this.#found.map((found, index) => ({ ...found, name: names[index] ?? '' }));
+    return this.#tools.map((tool, index) => ({ ...tool, name: names[index] ?? '' }));
   }
 }
 

@@ -49,9 +49,10 @@ async function callServer(
   const server = isUuid(serverId) ? await servers.findHead(tenantId, serverId) : null;
   const { mcp_servers: refs } = agent.tools;
   const [seen] = server === null ? [] : await offered.seenBy([server], user);
-  const found = seen === undefined ? undefined : await offered.find(seen, name);
-  if (found === undefined || server?.enabled !== true || !isOffered(refs, server, found)) throw noSuchTool();
-  const { schemaJson, ...definition } = found;
+  const offeredTool = seen === undefined ? undefined : await offered.find(seen, name);
+  if (offeredTool === undefined || server?.enabled !== true || !isOffered(refs, server, offeredTool))
+    throw noSuchTool();
+  const { schemaJson, ...definition } = offeredTool;
   const tool = { ...definition, inputSchema: JSON.parse(schemaJson) as McpTool['inputSchema'] };
   try {
     const { text, isError } = await registry.call(server, { tool, args: argumentsOf(request), user }, signal);

@@ -48,8 +48,8 @@ export function listTools(dependencies: ToolDependencies): Rpc<ListToolsRequest,
         const seen = await seenServers(dependencies, refs, { tenantId, user: userId });
         const revision = revisionOf({ refs, builtin, seen });
         if (revisionOnly) return { revision, tools: [] };
-        const ofServers = await toolsOf(dependencies.offered, refs, seen);
-        return { revision, tools: [...ofGateways(builtin), ...ofServers.map(ofServer)] };
+        const serverTools = await toolsOf(dependencies.offered, refs, seen);
+        return { revision, tools: [...sendBuiltinTools(builtin), ...serverTools.map(sendServerTool)] };
       };
       return refs.length === 0 ? list() : turns.run(tenantId, list, context.signal);
     },
@@ -65,8 +65,8 @@ async function seenServers(
   const names = serverNames(refs);
   if (names.length === 0) return [];
   const find = async (): Promise<SeenServer[]> => {
-    const found = await servers.findEnabled(tenantId, names);
-    const seen = await offered.seenBy(found, user);
+    const heads = await servers.findEnabled(tenantId, names);
+    const seen = await offered.seenBy(heads, user);
     return seen.toSorted((a, b) => names.indexOf(a.server.name) - names.indexOf(b.server.name));
   };
   const seen = await find();
@@ -103,7 +103,7 @@ async function toolsOf(
   return tools.all;
 }
 
-function ofServer({ name, server, tool }: AgentTool): Tool {
+function sendServerTool({ name, server, tool }: AgentTool): Tool {
   const { description, schemaJson, readOnly, idempotent } = tool;
   return {
     ...{ name, tool: tool.name, description, schemaJson, serverId: server.id },
@@ -111,12 +111,12 @@ function ofServer({ name, server, tool }: AgentTool): Tool {
   };
 }
 
-function ofGateways(names: readonly BuiltinToolName[]): Tool[] {
-  return builtinToolNames.filter((name) => names.includes(name)).map(ofGateway);
+function sendBuiltinTools(names: readonly BuiltinToolName[]): Tool[] {
+  return builtinToolNames.filter((name) => names.includes(name)).map(sendBuiltinTool);
 }
 
 /** Each only reads. */
-function ofGateway(name: BuiltinToolName): Tool {
+function sendBuiltinTool(name: BuiltinToolName): Tool {
   const { description, executor, timeoutMs } = builtinTools[name];
   const schemaJson = JSON.stringify(schemaOf(name));
   return { name, tool: name, description, schemaJson, serverId: '', repeatable: true, timeoutMs, executor };

@@ -39,7 +39,7 @@ export interface SeenServer {
 }
 
 const MiB = 1024 * 1024;
-const kept = { maxBytes: 32 * MiB, maxBytesPerTenant: 8 * MiB };
+const cacheBounds = { maxBytes: 32 * MiB, maxBytesPerTenant: 8 * MiB };
 
 /** Offered for the tools of a server to users without a login there, so that a model learns what is missing. */
 export const connectTool: OfferedTool = {
@@ -56,7 +56,7 @@ export const connectTool: OfferedTool = {
  */
 export class OfferedTools {
   readonly #sources: ListSources;
-  readonly #kept = new TenantCache<readonly OfferedTool[]>({ ...kept, bytesOf });
+  readonly #cache = new TenantCache<readonly OfferedTool[]>({ ...cacheBounds, bytesOf });
   readonly #reads = new SharedCalls<readonly OfferedTool[]>();
 
   constructor(sources: ListSources) {
@@ -65,12 +65,12 @@ export class OfferedTools {
 
   /** How a user sees servers of a tenant, in the same order. A user without a login sees what says so. */
   async seenBy(servers: readonly KnownHead[], user: string | null): Promise<SeenServer[]> {
-    const own = servers.filter(isPerUser);
-    const [first] = own;
+    const perUser = servers.filter(isPerUser);
+    const [first] = perUser;
     const heads =
       user === null || first === undefined
         ? new Map<string, ListHead>()
-        : await this.#sources.headsOf(own, { tenantId: first.tenantId, user });
+        : await this.#sources.headsOf(perUser, { tenantId: first.tenantId, user });
     return servers.map((server) => {
       const { id, toolsRevision, trust, isStale } = server;
       if (!isPerUser(server))
@@ -95,7 +95,7 @@ export class OfferedTools {
   async read(seen: SeenServer): Promise<readonly OfferedTool[]> {
     if (seen.isUnconnected) return [connectTool];
     const { tenantId } = seen.server;
-    const known = this.#kept.get(tenantId, seen.revision);
+    const known = this.#cache.get(tenantId, seen.revision);
     // The server of another tenant has another id.
     return known ?? this.#reads.get(seen.revision, () => this.#read(seen));
   }
@@ -106,18 +106,18 @@ export class OfferedTools {
 
   async #read({ server, user }: SeenServer): Promise<readonly OfferedTool[]> {
     const { tenantId, id, trust } = server;
-    const ofServer = await this.#sources.textsOf(server);
-    const own = user === null ? null : await this.#sources.textsFor(server, user);
-    if (ofServer === null || (isPerUser(server) && own === null)) return [];
+    const serverTexts = await this.#sources.textsOf(server);
+    const userTexts = user === null ? null : await this.#sources.textsFor(server, user);
+    if (serverTexts === null || (isPerUser(server) && userTexts === null)) return [];
     // Each piece takes up to 40 ms.
     const parse = async <Value>(text: string): Promise<Value> =>
       inLoopTurn(tenantId, () => JSON.parse(text) as Value);
-    const listed = (await parse<McpTool[] | null>((own ?? ofServer).tools ?? 'null')) ?? [];
+    const listed = (await parse<McpTool[] | null>((userTexts ?? serverTexts).tools ?? 'null')) ?? [];
     const accepted = [
-      ...(own === null ? [] : await parse<AcceptedTool[]>(own.accepted)),
-      ...(await parse<AcceptedTool[]>(ofServer.accepted)),
+      ...(userTexts === null ? [] : await parse<AcceptedTool[]>(userTexts.accepted)),
+      ...(await parse<AcceptedTool[]>(serverTexts.accepted)),
     ];
-    const toolFilter = await parse<McpSettings['toolFilter']>(ofServer.toolFilter);
+    const toolFilter = await parse<McpSettings['toolFilter']>(serverTexts.toolFilter);
     const usable = await inLoopTurn(tenantId, () => {
       const isAccepted = acceptance({ trust, accepted });
       return listed.filter((tool) => isEnabled({ toolFilter }, tool.name) && isAccepted(tool));
@@ -128,8 +128,9 @@ export class OfferedTools {
       tools.push(...(await inLoopTurn(tenantId, () => piece.map(offered).filter((tool) => tool !== null))));
     }
     // The texts may be newer than what was seen.
-    const revisions = own === null ? [ofServer.revision] : [ofServer.revision, own.revision];
-    this.#kept.set(tenantId, cacheKey(id, trust, ...revisions), tools);
+    const revisions =
+      userTexts === null ? [serverTexts.revision] : [serverTexts.revision, userTexts.revision];
+    this.#cache.set(tenantId, cacheKey(id, trust, ...revisions), tools);
     return tools;
   }
 }

@@ -10,15 +10,15 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs, onConflict }) => {
       const ids = { agents: idsOf(refs, 'agent'), servers: idsOf(refs, 'mcp_server') };
-      const found = await store.find(sourceTenantId, ids);
+      const transferables = await store.find(sourceTenantId, ids);
       // Agents that stay miss a server only if it moves.
       const uses = await store.findUses(sourceTenantId, {
         ...ids,
         servers: mode === 'move' ? ids.servers : [],
       });
-      const taken = targetTenantId === '' ? [] : await store.findTaken(targetTenantId, found);
+      const taken = targetTenantId === '' ? [] : await store.findTaken(targetTenantId, transferables);
       const stays = new Set(onConflict === 'skip' ? taken.map(({ id }) => id) : []);
-      const more = found.filter(({ type, id }) => type === 'mcp_server' && !stays.has(id)).length;
+      const more = transferables.filter(({ type, id }) => type === 'mcp_server' && !stays.has(id)).length;
       const hasRoom =
         targetTenantId === '' ||
         more === 0 ||
@@ -28,7 +28,7 @@ export function describeTransfer(store: TransferStore): Rpc<DescribeRequest, Des
         message: `The target may have ${maxMcpServers} MCP servers.`,
       };
       return {
-        resources: found.map(({ type, id, ...resource }) => ({ ref: { type, id }, ...resource })),
+        resources: transferables.map(({ type, id, ...resource }) => ({ ref: { type, id }, ...resource })),
         counts: [],
         dependencies: uses.map(({ agentId, key, serverId }) => ({
           of: { type: 'agent', id: agentId },

@@ -76,8 +76,8 @@ export class AgentSteps {
       // The step may run again.
       await inTarget(db, transfer, async () => {
         await deleteHidden(db, table, transfer.id);
-        const kept = skippedOf(transfer, typeOf[table]).map(({ targetId }) => targetId);
-        await keepRows(db, table, kept, transfer.id);
+        const skippedIds = skippedOf(transfer, typeOf[table]).map(({ targetId }) => targetId);
+        await keepRows(db, table, skippedIds, transfer.id);
         if (table === 'agent.mcp_servers' && items.length > 0) await assertRoom(db, transfer, items.length);
       });
       for (const item of items) {
@@ -140,7 +140,7 @@ export class AgentSteps {
       ? {
           ...common,
           name: item.targetName,
-          ...this.#ofServer(row, { transfer, id, connectionId, shared: shared !== null }),
+          ...this.#moveServer(row, { transfer, id, connectionId, shared: shared !== null }),
         }
       : { ...common, key: item.targetName, closed: false, tools: toolsOf(row, transfer) };
     if (id === item.id) await deleteRow(db, table, id);
@@ -158,7 +158,7 @@ export class AgentSteps {
     });
   }
 
-  #ofServer(
+  #moveServer(
     row: RowTexts,
     {
       transfer,

@@ -90,12 +90,12 @@ export class TransferStore {
         join agent.mcp_servers as s on s.tenant_id = $1 and s.name = split_part(ref, '/', 1)
       where a.tenant_id = $1`;
     return withTenant(this.#pool, tenantId, async (db) => {
-      const own = await db.query<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
+      const agentUses = await db.query<ServerUse>(`${uses} and a.id = any ($2)`, [tenantId, agents]);
       const others = await db.query<ServerUse>(
         `${uses} and s.id = any ($2) and a.id <> all ($3) order by 2, 3 limit $4`,
         [tenantId, servers, agents, maxUses],
       );
-      return [...own.rows, ...others.rows];
+      return [...agentUses.rows, ...others.rows];
     });
   }
 
@@ -125,11 +125,11 @@ async function takenIn(
   resources: readonly (Ref & { name: string })[],
 ): Promise<TakenName[]> {
   const { table, name } = tables[type];
-  const own = resources.filter((resource) => resource.type === type);
+  const refs = resources.filter((resource) => resource.type === type);
   const { rows } = await db.query<{ id: string; name: string; existingId: string }>(
     `select r.id, r.name, t.id as "existingId" from unnest($2::uuid[], $3::text[]) as r (id, name)
      cross join lateral (select id from ${table} where tenant_id = $1 and ${name} = r.name offset 0) as t`,
-    [tenantId, own.map(({ id }) => id), own.map((resource) => resource.name)],
+    [tenantId, refs.map(({ id }) => id), refs.map((resource) => resource.name)],
   );
   if (rows.length === 0) return [];
   const bases = rows.map((row) => row.name.slice(0, maxBase));
@@ -138,7 +138,7 @@ async function takenIn(
        and regexp_replace(${name}, '-[0-9]+$', '') = any ($2)`,
     [tenantId, bases],
   );
-  const taken = new Set([...alike.rows, ...own].map((each) => each.name));
+  const taken = new Set([...alike.rows, ...refs].map((each) => each.name));
   return rows.map(({ id, name: wanted, existingId }) => {
     const freeName = freeNameOf(wanted.slice(0, maxBase), taken);
     // Two long names may begin alike.

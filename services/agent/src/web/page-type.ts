@@ -51,12 +51,12 @@ const mediaType = /^\s*([\w!#$&^.+*-]+\/[\w!#$&^.+*-]+)\s*(?:;|$)/;
  * it (Fetch standard, "extract a MIME type").
  */
 function mediaTypeOf(header: string): MediaType {
-  let found: MediaType = { essence: '', charset: null };
+  let type: MediaType = { essence: '', charset: null };
   for (const part of header.split(',')) {
     const essence = mediaType.exec(part)?.[1]?.toLowerCase();
     if (essence === undefined || essence === '*/*') continue;
-    const [, charset = essence === found.essence ? found.charset : null] = charsetParameter.exec(part) ?? [];
-    found = { essence, charset };
+    const [, charset = essence === type.essence ? type.charset : null] = charsetParameter.exec(part) ?? [];
+    type = { essence, charset };
   }
-  return found;
+  return type;
 }

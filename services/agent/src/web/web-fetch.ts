@@ -50,20 +50,20 @@ export class WebFetch {
   }
 
   /** Each failure is a result, for the model. Throws the reason of `signal`. */
-  async call(of: FetchFor, args: unknown, signal: AbortSignal): Promise<Fetched> {
+  async call(caller: FetchFor, args: unknown, signal: AbortSignal): Promise<Fetched> {
     const parsed = webFetchArguments.safeParse(args);
     if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
     const url = URL.parse(parsed.data.url);
     if (url === null || !isFetchable(url))
       return { content: 'Not called: url must be an address with https.', outcome: 'error' };
-    if (!isNamedHost(of.hosts, url.hostname)) return notAllowed;
+    if (!isNamedHost(caller.hosts, url.hostname)) return notAllowed;
     const limited = AbortSignal.any([signal, AbortSignal.timeout(builtinTools.web_fetch.timeoutMs)]);
     try {
       const fetched = async (): Promise<Fetched> => {
-        const { response, at } = await this.#get(of, url, limited);
-        return this.#shown(of.tenantId, response, at);
+        const { response, at } = await this.#get(caller, url, limited);
+        return this.#readPage(caller.tenantId, response, at);
       };
-      return await this.#turns.run(of.tenantId, fetched, limited);
+      return await this.#turns.run(caller.tenantId, fetched, limited);
     } catch (error) {
       signal.throwIfAborted();
       if (limited.aborted) return failed('timeout');
@@ -101,7 +101,7 @@ export class WebFetch {
     }
   }
 
-  async #shown(tenantId: string, { status, headers, body }: EgressResponse, at: URL): Promise<Fetched> {
+  async #readPage(tenantId: string, { status, headers, body }: EgressResponse, at: URL): Promise<Fetched> {
     const outcome = status >= 200 && status < 300 ? 'ok' : 'error';
     const head = [`URL: ${at.href}`, ...(outcome === 'ok' ? [] : [`Status: ${status}`])];
     const pageType = pageTypeOf(headers['content-type'], body);

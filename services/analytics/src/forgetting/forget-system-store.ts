@@ -67,14 +67,14 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
        from analytics.traces where tenant_id = $1 and id > $4 order by id limit ${traceBatch}`,
       [tenantId, userId, until, after],
     );
-    const own = rows.flatMap((row) => (row.own ? [row.id] : []));
+    const personalIds = rows.flatMap((row) => (row.own ? [row.id] : []));
     // Separate from the search, so that PostgreSQL plans for these ids and reads only their partitions. A run may have
     // ended since.
     const { rowCount } = await client.query(
       `update analytics.traces set user_id = $2, session_id = null, input_preview = null, output_preview = null,
          error_message = null
        where id = any($1::uuid[]) and not coalesce(fold > (select folded_to from analytics.folds), false)`,
-      [own, pseudonym],
+      [personalIds, pseudonym],
     );
     const changed = rowCount ?? 0;
     const more = rows.length === traceBatch;
@@ -88,7 +88,7 @@ export async function forgetTraces(pool: Pool, user: ForgottenUser, settleMs: nu
        where tenant_id = $1 and user_digest = $2`,
       [
         ...[tenantId, userDigest(tenantId, userId), rows.at(-1)?.id ?? firstTrace, more, settleMs / 1_000],
-        changed < own.length,
+        changed < personalIds.length,
       ],
     );
     if (changed > 0) await shareNumber(client, user, pseudonym);
@@ -110,7 +110,7 @@ async function shareNumber(
   );
 }
 
-const ofUser = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
+const userRows = 'tenant_id = $1 and bucket >= $2 and bucket < $3 and bucket <= $4 and user_id = $5';
 const withoutUser = (key: string): string => key.replace('user_id, ', '');
 const unpricedColumns = withoutUser(unpricedKey);
 const listed = measures.join(', ');
@@ -123,24 +123,24 @@ async function moveUsage(
   client: PoolClient,
   { days, userId, pseudonym }: { days: readonly unknown[]; userId: string; pseudonym: string },
 ): Promise<void> {
-  await client.query(`select from analytics.usage where ${ofUser} for update`, [...days, userId]);
+  await client.query(`select from analytics.usage where ${userRows} for update`, [...days, userId]);
   await client.query(
     `insert into analytics.usage (${unpricedColumns}, user_id, ${listed})
      select ${unpricedColumns}, $6, ${measures.map((column) => `sum(${column})`).join(', ')}
-     from analytics.usage where ${ofUser} group by ${unpricedColumns}
+     from analytics.usage where ${userRows} group by ${unpricedColumns}
      on conflict (${usageKey}) do update set
        ${measures.map((column) => `${column} = usage.${column} + excluded.${column}`).join(', ')}`,
     [...days, userId, pseudonym],
   );
   await client.query(
-    `update analytics.usage set ${measures.map((column) => `${column} = 0`).join(', ')} where ${ofUser}`,
+    `update analytics.usage set ${measures.map((column) => `${column} = 0`).join(', ')} where ${userRows}`,
     [...days, userId],
   );
   for (const name of [userId, pseudonym])
-    await client.query(`delete from analytics.usage where ${ofUser} and ${countsNothing}`, [...days, name]);
+    await client.query(`delete from analytics.usage where ${userRows} and ${countsNothing}`, [...days, name]);
   await client.query(
     `with moved as (
-       delete from analytics.unpriced_models where ${ofUser} returning ${unpricedColumns}, unpriced_model
+       delete from analytics.unpriced_models where ${userRows} returning ${unpricedColumns}, unpriced_model
      )
      insert into analytics.unpriced_models (${unpricedColumns}, user_id, unpriced_model)
      select ${unpricedColumns}, $6, unpriced_model from moved
@@ -241,10 +241,10 @@ export async function findForgotten(
   pool: Pool,
   runs: readonly (RunStarted | RunEnded)[],
 ): Promise<ReadonlySet<string>> {
-  const ofUsers = runs.flatMap(({ user_id: userId, ...run }) =>
+  const userRuns = runs.flatMap(({ user_id: userId, ...run }) =>
     userId === null ? [] : [{ ...run, userId }],
   );
-  if (ofUsers.length === 0) return new Set();
+  if (userRuns.length === 0) return new Set();
   const { rows } = await pool.query<{ run_id: string }>({
     name: 'find_forgotten',
     text: `
@@ -254,10 +254,10 @@ export async function findForgotten(
         select least(requested_at, created_at) from analytics.forgotten_users known
         where known.tenant_id = run.tenant_id and known.user_digest = run.user_digest)`,
     values: [
-      ofUsers.map((run) => run.run_id),
-      ofUsers.map((run) => run.tenant_id),
-      ofUsers.map((run) => userDigest(run.tenant_id, run.userId)),
-      ofUsers.map((run) => run.started_at),
+      userRuns.map((run) => run.run_id),
+      userRuns.map((run) => run.tenant_id),
+      userRuns.map((run) => userDigest(run.tenant_id, run.userId)),
+      userRuns.map((run) => run.started_at),
     ],
   });
   return new Set(rows.map((row) => row.run_id));

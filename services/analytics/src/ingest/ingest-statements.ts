@@ -140,16 +140,16 @@ export function inputValues(runs: readonly (RunStarted | RunEnded)[]): (Buffer |
 /** Null in the columns that only ended runs have. */
 function valueOf(run: RunStarted | RunEnded, column: InputColumn): InputValue {
   const ended = 'spans' in run ? run : null;
-  const ownKey = run.own_key ?? false;
+  const isOwnKey = run.own_key ?? false;
   switch (column) {
     case 'own_key':
-      return ownKey;
+      return isOwnKey;
     case 'spans':
       return ended && JSON.stringify(spansOf(ended));
     case 'called':
       return ended && ended.spans.some(({ status }) => status !== 'not_sent');
     case 'unpriced_models': {
-      const models = ended === null || ownKey ? null : unpricedModelsOf(ended);
+      const models = ended === null || isOwnKey ? null : unpricedModelsOf(ended);
       return models && arrayLiteral(models);
     }
     default: {

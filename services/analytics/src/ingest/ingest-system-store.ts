@@ -17,9 +17,9 @@ export interface Intake {
  * before storing runs of these users.
  */
 export async function numberUsers(pool: Pool, runs: readonly (RunStarted | RunEnded)[]): Promise<void> {
-  const ofUsers = runs.filter((run) => run.user_id !== null);
+  const userRuns = runs.filter((run) => run.user_id !== null);
   // One run per user is enough.
-  const users = [...new Map(ofUsers.map((run) => [cacheKey(run.tenant_id, run.user_id), run])).values()];
+  const users = [...new Map(userRuns.map((run) => [cacheKey(run.tenant_id, run.user_id), run])).values()];
   if (users.length === 0) return;
   await pool.query({
     name: 'number_users',

@@ -96,8 +96,8 @@ export class Ingest {
   }
 
   async #refuse(event: RunEvent, error: unknown): Promise<void> {
-    const [kept] = await this.#withoutForgotten([event]);
-    await this.#deadLetters.add((kept ?? event).received, refusalOf(error));
+    const [remaining] = await this.#withoutForgotten([event]);
+    await this.#deadLetters.add((remaining ?? event).received, refusalOf(error));
   }
 
   /** Returns whether the watermarks were stored too: they are not when some of the events come too late. */

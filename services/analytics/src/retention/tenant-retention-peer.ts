@@ -19,7 +19,7 @@ export class TenantRetention {
     return readTenantSettings(this.#peer, tenantId, {
       // A tenant service of an earlier release does not send the field.
       read: ({ retentionDays }) => (retentionDays >= 1 ? retentionDays : null),
-      ofDeleted: unknownTenantDays,
+      whenDeleted: unknownTenantDays,
     });
   }
 }

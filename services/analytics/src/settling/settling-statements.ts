@@ -8,8 +8,8 @@ const listed = columns.join(', ');
 /** Groups rows once for each of `kinds`, by the columns of the kind and by `more`. */
 function byKind(kinds: readonly SettledKind[], more: string, rows: string): string {
   const sets = kinds.map((kind) => {
-    const own = [kind === 'hour' ? 'hour' : 'start', ...settledKinds[kind], more];
-    return `(${own.filter((column) => column !== '').join(', ')})`;
+    const keyColumns = [kind === 'hour' ? 'hour' : 'start', ...settledKinds[kind], more];
+    return `(${keyColumns.filter((column) => column !== '').join(', ')})`;
   });
   return `from (${rows}) as rows group by grouping sets (${sets.join(', ')})`;
 }
@@ -25,8 +25,8 @@ const kindOf = ([first, ...others]: readonly SettledKind[]): string => {
   return `case ${cases.join(' ')} else '${first ?? ''}' end`;
 };
 
-const rowsOf = (table: string, shown: string): string => `
-  select date_bin('1 hour', bucket, 'epoch') as hour, case when bucket < $4 then $2 else $4 end as start, ${shown}
+const rowsOf = (table: string, selectList: string): string => `
+  select date_bin('1 hour', bucket, 'epoch') as hour, case when bucket < $4 then $2 else $4 end as start, ${selectList}
   from analytics.${table} where tenant_id = $1 and bucket >= $2 and bucket < $3`;
 
 /** All kinds of rows. */
@@ -39,11 +39,11 @@ const nothing = measures.map(() => '0').join(', ');
 
 /** The columns of some kinds, and null for those of others. */
 function listedFor(kinds: readonly SettledKind[]): string {
-  const own = new Set<string>(kinds.flatMap((kind) => settledKinds[kind]));
-  const shown = columns.map((column) =>
-    own.has(column) ? column : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
+  const groupColumns = new Set<string>(kinds.flatMap((kind) => settledKinds[kind]));
+  const selectList = columns.map((column) =>
+    groupColumns.has(column) ? column : `null::${column === 'api_key_id' ? 'uuid' : 'text'}`,
   );
-  return shown.join(', ');
+  return selectList.join(', ');
 }
 
 /** The same without nulls. */

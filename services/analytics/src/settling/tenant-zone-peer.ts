@@ -15,7 +15,7 @@ export class TenantZones {
     return readTenantSettings(this.#peer, tenantId, {
       // A tenant service of the previous release does not send the field.
       read: ({ timezone }) => (timezone === '' ? 'UTC' : timezone),
-      ofDeleted: 'UTC',
+      whenDeleted: 'UTC',
     });
   }
 }

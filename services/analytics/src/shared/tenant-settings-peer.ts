@@ -4,19 +4,22 @@ import { AppError } from '@gatehouse/kit/errors';
 import type { GetTenantSettingsResponse, TenantServiceClient } from '@gatehouse/proto/tenant/v1/tenant';
 
 /**
- * Reads from the current settings of a tenant; `ofDeleted` is the answer for a deleted tenant, and null that of an outage
+ * Reads from the current settings of a tenant; `whenDeleted` is the answer for a deleted tenant, and null that of an outage
  * of the tenant service. Throws its other errors. Never cached.
  */
 export async function readTenantSettings<Value>(
   peer: Peer<TenantServiceClient>,
   tenantId: string,
-  { read, ofDeleted }: { read: (settings: GetTenantSettingsResponse) => Value; ofDeleted: Value },
+  {
+    read,
+    whenDeleted: whenDeleted,
+  }: { read: (settings: GetTenantSettingsResponse) => Value; whenDeleted: Value },
 ): Promise<Value | null> {
   try {
     const request = { tenantId, omitLimitedKeys: true };
     return read(await peer.call('getTenantSettings', request, { deadlineMs: 2_000 }));
   } catch (error) {
-    if (error instanceof AppError && error.code === 'not_found') return ofDeleted;
+    if (error instanceof AppError && error.code === 'not_found') return whenDeleted;
     if (isOutage(error)) return null;
     throw error;
   }

@@ -26,8 +26,8 @@ export function traceHandlers(traces: TraceStore): Record<string, Handler> {
         { ...filter, limit: query.limit, spans: query.include_spans },
       );
       const page = new BoundedItems<Trace>();
-      const shown = page.addAll(changes.rows, (row) => showTrace(row, viewer, query.include_spans));
-      const last = shown < changes.rows.length ? changes.rows[shown - 1] : undefined;
+      const size = page.addAll(changes.rows, (row) => showTrace(row, viewer, query.include_spans));
+      const last = size < changes.rows.length ? changes.rows[size - 1] : undefined;
       const hasMore = changes.hasMore || last !== undefined;
       const position = last === undefined ? changes.position : positionAfter(last);
       return {

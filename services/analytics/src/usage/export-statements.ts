@@ -29,7 +29,7 @@ export function exportStatement(
 ): string {
   const { groupBy } = request;
   const names = groupBy.map((_, index) => `k${index + 1}`);
-  const shown = groupBy.map((dimension, index) => labels[dimension](names[index] ?? ''));
+  const cells = groupBy.map((dimension, index) => labels[dimension](names[index] ?? ''));
   const clauses = [
     ...spansOf(groupBy).map(startsClause),
     ...(bounds === null ? [] : [`month_starts as materialized (${billingMonths}), `]),
@@ -40,7 +40,7 @@ export function exportStatement(
       ${grouped(groupBy, { folds: sumsOf(exportedMeasures), rows: units(sourceOf(request, parts)) })}
       order by ${names.join(', ')} limit ${maxExportedRows + 1}
     )
-    select ${[...shown, ...(bounds === null ? [] : boundsOf(dayKey)), ...exportedMeasures].join(', ')},
+    select ${[...cells, ...(bounds === null ? [] : boundsOf(dayKey)), ...exportedMeasures].join(', ')},
            count(*) over () as found
     from grouped order by ${names.join(', ')}`;
 }

@@ -87,6 +87,6 @@ async function readFirstKeys(
   const { groups } = await readSums(db, tenantId, firstGroups, { totals: false, groups: most });
   return firstValues(
     request,
-    groups.map(({ labels, requests: own }) => ({ value: labels?.[0] ?? null, requests: Number(own) })),
+    groups.map(({ labels, requests: count }) => ({ value: labels?.[0] ?? null, requests: Number(count) })),
   );
 }

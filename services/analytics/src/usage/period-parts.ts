@@ -41,7 +41,7 @@ export function kindFor({ groupBy, filter, figures }: SummaryRequest): SettledKi
   const needed = [...groupBy, ...filters].flatMap((name) => columnOf[name] ?? []);
   const kinds = Object.keys(settledKinds) as SettledKind[];
   const kind = kinds.find((name) =>
-    needed.every((column) => settledKinds[name].some((own) => own === column)),
+    needed.every((column) => settledKinds[name].some((dimension) => dimension === column)),
   );
   if (kind === undefined || (kind !== 'hour' && groupBy.includes('hour'))) return null;
   // Rows of API keys have no users.

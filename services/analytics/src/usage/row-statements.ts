@@ -96,10 +96,10 @@ export interface Source {
 export function units(source: Source): string {
   const { table } = source;
   const isPersonal = table === 'usage';
-  const own = isPersonal
+  const personal = isPersonal
     ? personalColumns
     : 'null::text as user_id, null::uuid as api_key_id, null::text as session_id';
-  const columns = `bucket as at, ${dimensionColumns}, ${own}, ${measures.join(', ')}`;
+  const columns = `bucket as at, ${dimensionColumns}, ${personal}, ${measures.join(', ')}`;
   return `
   ${quarters(source, { table, columns, ...(isPersonal && { condition: personFilters }) })}
   ${settled(source, `bucket, ${dimensionColumns}, ${personalColumns}, ${measures.join(', ')}`)}
@@ -173,8 +173,8 @@ export function summaryValues(
   ];
 }
 
-export const sumsOf = (shown: readonly Measure[]): string =>
-  shown.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
+export const sumsOf = (measures: readonly Measure[]): string =>
+  measures.map((measure) => `sum(${measure}) as ${measure}`).join(', ');
 
 interface Grouping {
   /** A column that rows are also grouped by. */

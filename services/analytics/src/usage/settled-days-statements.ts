@@ -9,8 +9,8 @@ export function settledDaysStatement(groupBy: readonly Dimension[]): string {
   const cut = spansOf(groupBy).find((span) => span !== 'hour');
   const cuts =
     cut === undefined ? `'{}'::timestamptz[]` : `(${starts[groupBy.includes('day') ? 'day' : cut]})`;
-  const days = (shown: string): string => `array(
-      select ${shown} from analytics.settled_days
+  const days = (format: string): string => `array(
+      select ${format} from analytics.settled_days
       where tenant_id = $4 and day > $5::timestamptz - interval '1 day' and day < $6 and state = 'settled'
         and $1::timestamptz < $2::timestamptz and $3::text is not null
       order by day)`;

@@ -32,9 +32,9 @@ export function summaryHandlers(usage: UsageStore): Record<string, Handler> {
     show: (answer: Answer) => Body,
   ): Promise<{ body: Body }> => {
     const { tenantId } = call.principal;
-    const shown = await turns.run(tenantId, () => summarize(usage, call, figures));
-    const isLarge = shown.summary.groups.length > fewGroups;
-    return { body: isLarge ? await inLoopTurn(tenantId, () => show(shown)) : show(shown) };
+    const summary = await turns.run(tenantId, () => summarize(usage, call, figures));
+    const isLarge = summary.summary.groups.length > fewGroups;
+    return { body: isLarge ? await inLoopTurn(tenantId, () => show(summary)) : show(summary) };
   };
   return {
     'usage.summary': (call: SummaryCall) => answer(call, 'usage', showUsage),
@@ -71,7 +71,7 @@ export function filterOf(query: SummaryQuery | ExportQuery, { user }: Viewer): U
 
 function showUsage({ period, summary, previous }: Answer): UsageSummary {
   const groups = new BoundedItems<UsageSummary['groups'][number]>();
-  const shown = groups.addAll(summary.groups, (group) => ({ key: group.key, ...showTotals(group) }));
+  const size = groups.addAll(summary.groups, (group) => ({ key: group.key, ...showTotals(group) }));
   return {
     ...showPeriod(period),
     as_of: summary.asOf.toISOString(),
@@ -81,13 +81,13 @@ function showUsage({ period, summary, previous }: Answer): UsageSummary {
       previous === null
         ? null
         : { ...showPeriod(previous.period), totals: showTotals(previous.summary.totals) },
-    truncated: summary.truncated || shown < summary.groups.length,
+    truncated: summary.truncated || size < summary.groups.length,
   };
 }
 
 function showCosts({ period, summary, previous }: Answer): CostSummary {
   const groups = new BoundedItems<CostSummary['groups'][number]>();
-  const shown = groups.addAll(summary.groups, (group) => ({
+  const size = groups.addAll(summary.groups, (group) => ({
     key: group.key,
     requests: group.requests,
     total_usd: usdOf(group.costPico),
@@ -103,7 +103,7 @@ function showCosts({ period, summary, previous }: Answer): CostSummary {
       previous === null
         ? null
         : { ...showPeriod(previous.period), ...showCostTotals(previous.summary.totals) },
-    truncated: summary.truncated || shown < summary.groups.length,
+    truncated: summary.truncated || size < summary.groups.length,
   };
 }
 

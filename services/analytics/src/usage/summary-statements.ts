@@ -20,7 +20,7 @@ const [requests, ...amounts] = costMeasures;
 const usageMeasures = measures.filter((measure) => !amounts.some((amount) => amount === measure));
 
 /** The measures of totals and of groups. Adding up an amount takes several times as long as adding up a count. */
-const shown: Record<Figures | 'all', Record<'totals' | 'groups', readonly Measure[]>> = {
+const measuresOf: Record<Figures | 'all', Record<'totals' | 'groups', readonly Measure[]>> = {
   usage: { totals: usageMeasures, groups: usageMeasures },
   costs: { totals: costMeasures, groups: [requests, 'cost_pico', 'unpriced_requests'] },
   all: { totals: measures, groups: measures },
@@ -38,12 +38,12 @@ export interface Shows {
  */
 export function summaryStatement(request: SummaryRequest, parts: PeriodParts, shows: Shows): string {
   const { groupBy, figures = 'all' } = request;
-  const own = shown[figures][shows.totals ? 'totals' : 'groups'];
+  const measures = measuresOf[figures][shows.totals ? 'totals' : 'groups'];
   const source = sourceOf(request, parts);
   const users = figures === 'costs' ? noUsers : usersOf(groupBy, source.table === 'usage');
   const condition = hasFirstKey(request, parts);
   const sums = {
-    folds: sumsOf(own),
+    folds: sumsOf(measures),
     rows: units(source),
     condition,
     ...(users === listedUsers && { column: 'user_id' }),
@@ -54,14 +54,14 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
     clauses.push(`people as (${grouped(groupBy, people)})`);
   }
   const total = `
-    (select null::text[] as labels, ${sumsOf(own)}, (${users.inAll}) as unique_users, null::bigint as found,
+    (select null::text[] as labels, ${sumsOf(measures)}, (${users.inAll}) as unique_users, null::bigint as found,
             (select array_agg(distinct unpriced_model order by unpriced_model)
              from (${unpricedModels(source)}) as unpriced) as unpriced_models,
             (${asOf}) as as_of
      from sums)`;
   const rows = [
     ...(shows.totals ? [total] : []),
-    ...(shows.groups > 0 ? [groupRows(groupBy, { own, users, most: shows.groups })] : []),
+    ...(shows.groups > 0 ? [groupRows(groupBy, { measures: measures, users, most: shows.groups })] : []),
   ];
   return `with ${spansOf(groupBy).map(startsClause).join('')} ${clauses.join(', ')} ${rows.join(' union all ')}`;
 }
@@ -69,31 +69,31 @@ export function summaryStatement(request: SummaryRequest, parts: PeriodParts, sh
 /** The users of rows of sums: their number in all of them, and the groups of sums with their numbers of users. */
 interface Users {
   inAll: string;
-  ofGroups: (keys: readonly string[], own: readonly Measure[]) => string;
+  groupRows: (keys: readonly string[], measures: readonly Measure[]) => string;
 }
 
 const noUsers: Users = {
   inAll: '0',
-  ofGroups: (keys, own) => `select ${[...keys, ...own].join(', ')}, 0 as people from sums`,
+  groupRows: (keys, measures) => `select ${[...keys, ...measures].join(', ')}, 0 as people from sums`,
 };
 
 /** Rows of sums have one user each. */
 const listedUsers: Users = {
   inAll: 'select count(distinct user_id) from sums',
-  ofGroups: (keys, own) => `
-    select ${keys.join(', ')}, ${sumsOf(own)}, count(user_id) as people from sums group by ${keys.join(', ')}`,
+  groupRows: (keys, measures) => `
+    select ${keys.join(', ')}, ${sumsOf(measures)}, count(user_id) as people from sums group by ${keys.join(', ')}`,
 };
 
 /** A union: a join would not match keys that are null. */
 const setsOfUsers: Users = {
   inAll: `
     select sum(bit_count(users)) from (select bit_or(users) as users from people group by chunk) as chunks`,
-  ofGroups: (keys, own) => `
-    select ${keys.join(', ')}, ${sumsOf(own)}, sum(people) as people
+  groupRows: (keys, measures) => `
+    select ${keys.join(', ')}, ${sumsOf(measures)}, sum(people) as people
     from (
-      select ${[...keys, ...own].join(', ')}, 0 as people from sums
+      select ${[...keys, ...measures].join(', ')}, 0 as people from sums
       union all
-      select ${keys.join(', ')}, ${own.map(() => '0').join(', ')}, sum(bit_count(users))
+      select ${keys.join(', ')}, ${measures.map(() => '0').join(', ')}, sum(bit_count(users))
       from people group by ${keys.join(', ')}
     ) as both_kinds
     group by ${keys.join(', ')}`,
@@ -102,8 +102,8 @@ const setsOfUsers: Users = {
 /** The same where a key of the groups is the user. */
 const usersAsKey = (key: string): Users => ({
   inAll: `select count(distinct ${key}) from sums`,
-  ofGroups: (keys, own) =>
-    `select ${[...keys, ...own].join(', ')}, (${key} is not null)::integer as people from sums`,
+  groupRows: (keys, measures) =>
+    `select ${[...keys, ...measures].join(', ')}, (${key} is not null)::integer as people from sums`,
 });
 
 function usersOf(groupBy: readonly Dimension[], isPersonal: boolean): Users {
@@ -112,17 +112,17 @@ function usersOf(groupBy: readonly Dimension[], isPersonal: boolean): Users {
 }
 
 interface GroupRows {
-  own: readonly Measure[];
+  measures: readonly Measure[];
   users: Users;
   most: number;
 }
 
-function groupRows(groupBy: readonly Dimension[], { own, users, most }: GroupRows): string {
+function groupRows(groupBy: readonly Dimension[], { measures: measures, users, most }: GroupRows): string {
   const names = groupBy.map((_, index) => `k${index + 1}`);
   const list = names.join(', ');
   const texts = groupBy.map((dimension, index) => labels[dimension](names[index] ?? '')).join(', ');
   return `
-    (select labels, ${own.join(', ')}, people as unique_users, found, null::text[] as unpriced_models,
+    (select labels, ${measures.join(', ')}, people as unique_users, found, null::text[] as unpriced_models,
             null::timestamptz as as_of
      from (
        select labelled.*, count(*) over () as found,
@@ -130,7 +130,7 @@ function groupRows(groupBy: readonly Dimension[], { own, users, most }: GroupRow
                 over (order by ${list} rows between unbounded preceding and 1 preceding) as bytes_before
        from (
          select first.*, array[${texts}]::text[] as labels
-         from (${users.ofGroups(names, own)} order by ${list} limit ${most}) as first
+         from (${users.groupRows(names, measures)} order by ${list} limit ${most}) as first
        ) as labelled
      ) as bounded
      -- Labels are shorter than the JSON that is made of them, so that the answer leaves out the last one of these.

@@ -29,7 +29,7 @@ export class AgentClient {
     this.#peer = peer;
     this.#cache = new OutageCache({
       max: 10_000,
-      size: { maxBytes: 64 * 1024 * 1024, of: ({ bytes }) => bytes },
+      size: { maxBytes: 64 * 1024 * 1024, bytesOf: ({ bytes }) => bytes },
       freshMs: 0,
       outageMs: 5 * 60_000,
       isOutage,

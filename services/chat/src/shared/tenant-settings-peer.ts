@@ -42,7 +42,7 @@ export class TenantSettingsClient {
     this.#tenants = new ActiveTenants({
       changes,
       load: (tenantId, context) => this.#loadTenant(tenantId, context),
-      size: { maxBytes: 64 * 1024 * 1024, of: sizeOf },
+      size: { maxBytes: 64 * 1024 * 1024, bytesOf: sizeOf },
     });
   }
 

@@ -96,14 +96,14 @@ export class Cors {
     methods: readonly string[],
     requested: string | undefined,
   ): Record<string, string> {
-    const asked = (requested ?? '').split(',').map((name) => name.trim().toLowerCase());
+    const names = (requested ?? '').split(',').map((name) => name.trim().toLowerCase());
     return {
       vary: 'Origin',
       'access-control-allow-origin': origin,
       'access-control-allow-methods': methods.join(', '),
       'access-control-allow-headers': [
         ...requestHeaders,
-        ...asked.filter((name) => sdkHeader.test(name)),
+        ...names.filter((name) => sdkHeader.test(name)),
       ].join(', '),
       'access-control-max-age': String(maxAgeSeconds),
     };

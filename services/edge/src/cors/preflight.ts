@@ -16,8 +16,8 @@ export interface Preflight {
  */
 export function findPreflight(request: IncomingMessage, cors: Cors, matcher: RouteMatcher): Preflight | null {
   if (request.method !== 'OPTIONS') return null;
-  const { origin, 'access-control-request-method': asked } = request.headers;
-  if (!cors.names(origin) || asked === undefined) return null;
+  const { origin, 'access-control-request-method': requestedMethod } = request.headers;
+  if (!cors.names(origin) || requestedMethod === undefined) return null;
   const path = pathOf(request.url ?? '');
   const known = matcher.match('OPTIONS', path);
   if (known.kind !== 'method') return null;
@@ -25,7 +25,7 @@ export function findPreflight(request: IncomingMessage, cors: Cors, matcher: Rou
     const match = matcher.match(method, path);
     return match.kind === 'route' && isOpenToBrowsers(match.route) ? [{ method, route: match.route }] : [];
   });
-  const route = open.find(({ method }) => method === asked)?.route;
+  const route = open.find(({ method }) => method === requestedMethod)?.route;
   if (route === undefined) return null;
   const methods = open.map(({ method }) => method);
   const requested = request.headers['access-control-request-headers'];

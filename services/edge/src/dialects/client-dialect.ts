@@ -16,20 +16,20 @@ export interface Asked {
  * The dialect that a client speaks, by the path, also where no route has it. Lists of models have one path for several
  * dialects: there the client's own headers and query decide.
  */
-export function clientDialect(asked: Asked): DialectName {
-  const path = pathOf(asked.url);
+export function clientDialect(request: Asked): DialectName {
+  const path = pathOf(request.url);
   if (isAtOrUnder(path, '/v1beta')) return 'gemini';
   if (isAtOrUnder(path, '/v1/messages')) return 'messages';
   if (isAtOrUnder(path, '/v1/responses') || /^\/openai\/(?:v1\/)?responses(?:\/|$)/.test(path))
     return 'responses';
   if (!isAtOrUnder(path, '/v1/models')) return 'chat';
-  if (callsGoogleMethod(asked) || isOfGoogle(asked)) return 'gemini';
-  return asked.headers['anthropic-version'] === undefined ? 'chat' : 'messages';
+  if (callsGoogleMethod(request) || isOfGoogle(request)) return 'gemini';
+  return request.headers['anthropic-version'] === undefined ? 'chat' : 'messages';
 }
 
 /** The dialect of a request for a path under `/v1` that no route has: there Google's clients ask for more resources. */
-export function dialectOfUnknown(asked: Asked): DialectName {
-  return isAtOrUnder(pathOf(asked.url), '/v1') && isOfGoogle(asked) ? 'gemini' : clientDialect(asked);
+export function dialectOfUnknown(request: Asked): DialectName {
+  return isAtOrUnder(pathOf(request.url), '/v1') && isOfGoogle(request) ? 'gemini' : clientDialect(request);
 }
 
 /** Whether a client of Google's API sent a request, as far as headers and query show. */

@@ -5,13 +5,13 @@ import { consoleAssetId, consoleAssets, consolePageId, type ConsoleAsset } from 
 import { browserHeaders, contentTypeOf } from './browser-headers.ts';
 import { documentHandler, type DocumentHandler } from './document.ts';
 
-const own = path.join(import.meta.dirname, '../../console');
+const consoleFolder = path.join(import.meta.dirname, '../../console');
 const swaggerUi = path.dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')));
 
 const sources: Record<ConsoleAsset, string> = {
-  'console.css': own,
-  'console.js': own,
-  'gatehouse.svg': own,
+  'console.css': consoleFolder,
+  'console.js': consoleFolder,
+  'gatehouse.svg': consoleFolder,
   'swagger-ui.css': swaggerUi,
   'swagger-ui-bundle.js': swaggerUi,
 };
@@ -21,7 +21,7 @@ const headers = browserHeaders("'none'");
 /** `GET /api-docs` and the files that it loads, by route id. They are read once; no other file is served. */
 export function consoleHandlers(): [routeId: string, handler: DocumentHandler][] {
   return [
-    [consolePageId, fileHandler(path.join(own, 'index.html'))],
+    [consolePageId, fileHandler(path.join(consoleFolder, 'index.html'))],
     ...consoleAssets.map((name): [string, DocumentHandler] => [
       consoleAssetId(name),
       fileHandler(path.join(sources[name], name)),

@@ -45,16 +45,16 @@ function filesHandler(): DocumentHandler {
     }),
   );
   return (request, response) => {
-    const asked = pathOf(request.url ?? '').slice(pagesPath.length);
-    const handler = asked.startsWith('assets/') ? assets.get(asked) : view;
-    if (handler === undefined || !isSafePath(`/${asked}`)) throw unknownPath();
+    const pagePath = pathOf(request.url ?? '').slice(pagesPath.length);
+    const handler = pagePath.startsWith('assets/') ? assets.get(pagePath) : view;
+    if (handler === undefined || !isSafePath(`/${pagePath}`)) throw unknownPath();
     handler(request, response);
   };
 }
 
 /** Compressed once for the clients that take gzip. */
-function compressed(document: Buffer, given: Record<string, string>): DocumentHandler {
-  const varying = { ...given, vary: 'accept-encoding' };
+function compressed(document: Buffer, headers: Record<string, string>): DocumentHandler {
+  const varying = { ...headers, vary: 'accept-encoding' };
   const plain = documentHandler(document, varying);
   const zipped = documentHandler(gzipSync(document, { level: 9 }), {
     ...varying,

@@ -75,12 +75,12 @@ export class Gateway {
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const entry = this.#options.accessLog.open(request, response);
     this.#options.untrustedProxies.check(request);
-    const asked = askedOf(request);
-    entry.dialect = clientDialect(asked);
+    const clientRequest = clientRequestOf(request);
+    entry.dialect = clientDialect(clientRequest);
     try {
       await this.#serve(request, response, entry);
     } catch (error) {
-      const known = inDialect(toAppError(error), entry, asked);
+      const known = inDialect(toAppError(error), entry, clientRequest);
       if (known.code === 'internal')
         this.#options.log.error({ err: error, request_id: entry.requestId }, 'request failed');
       sendError(response, known, entry.requestId, entry.dialect);
@@ -185,7 +185,7 @@ export class Gateway {
   }
 }
 
-function askedOf({ method = '', url = '', headers }: IncomingMessage): Asked {
+function clientRequestOf({ method = '', url = '', headers }: IncomingMessage): Asked {
   return { method, url, headers };
 }
 
@@ -198,9 +198,9 @@ function refuseUpgrade({ headers }: IncomingMessage): void {
 }
 
 /** Google's API has no 405 for a method of a resource, and its clients ask for resources that no route has. */
-function inDialect(error: AppError, entry: AccessEntry, asked: Asked): AppError {
-  if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(asked);
-  const isGoogle = entry.dialect === 'gemini' && callsGoogleMethod(asked);
+function inDialect(error: AppError, entry: AccessEntry, request: Asked): AppError {
+  if (error.code === 'route_not_found' && !entry.relayed) entry.dialect = dialectOfUnknown(request);
+  const isGoogle = entry.dialect === 'gemini' && callsGoogleMethod(request);
   return isGoogle && error.code === 'method_not_allowed' ? unknownPath() : error;
 }
 

@@ -78,13 +78,13 @@ export class Answer {
     closeWhenEarly(response);
     try {
       // All at once: headers that were set one by one before cost each of these twice what it takes.
-      const own = doorHeaders(requestId, dialect);
+      const gatewayHeaders = doorHeaders(requestId, dialect);
       // The headers written here replace the one that CORS has set.
       const vary = [response.getHeader('vary'), headers['vary']].filter((value) => value !== undefined);
-      if (vary.length > 1) own['vary'] = vary.join(', ');
+      if (vary.length > 1) gatewayHeaders['vary'] = vary.join(', ');
       const { 'cache-control': caching } = headers;
-      if (caching !== undefined) own['cache-control'] = String(caching);
-      response.writeHead(status, responseHeaders(headers, own));
+      if (caching !== undefined) gatewayHeaders['cache-control'] = String(caching);
+      response.writeHead(status, responseHeaders(headers, gatewayHeaders));
     } catch (error) {
       this.#abort(error);
       return;

@@ -27,14 +27,14 @@ const passedOn = [
 /** Names and values in turn. V8 keeps no shapes for objects with so many different names, so lookups would be slow. */
 export type HeaderList = string[];
 
-/** The headers for a service: those of the client that pass, and the edge's `own`. */
-export function requestHeaders(incoming: IncomingHttpHeaders, own: HeaderList): HeaderList {
+/** The headers for a service: those of the client that pass, and `gatewayHeaders`. */
+export function requestHeaders(incoming: IncomingHttpHeaders, gatewayHeaders: HeaderList): HeaderList {
   const headers: HeaderList = [];
   for (const name of passedOn) {
     const value = incoming[name];
     if (typeof value === 'string') headers.push(name, value);
   }
-  headers.push(...own);
+  headers.push(...gatewayHeaders);
   return headers;
 }
 

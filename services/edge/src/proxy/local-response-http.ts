@@ -48,8 +48,8 @@ export class LocalResponse extends EventEmitter {
     if (this.headersSent) throw new Error('the head of the response was written before');
     this.headersSent = true;
     this.statusCode = status;
-    const given = headers === undefined ? {} : withLowerCase(headers);
-    this.#answer.begin(status, this.#headers === null ? given : { ...this.#headers, ...given });
+    const outgoing = headers === undefined ? {} : withLowerCase(headers);
+    this.#answer.begin(status, this.#headers === null ? outgoing : { ...this.#headers, ...outgoing });
     return this;
   }
 

@@ -72,14 +72,14 @@ function plain(text: string): string {
 
 /** Removes dot segments (RFC 3986 §5.2.4) and empty ones. */
 function resolve(path: string): string {
-  const kept: string[] = [];
+  const parameters: string[] = [];
   const segments = path.split('/');
   for (const segment of segments) {
-    if (segment === '..') kept.pop();
-    else if (segment !== '' && segment !== '.') kept.push(segment);
+    if (segment === '..') parameters.pop();
+    else if (segment !== '' && segment !== '.') parameters.push(segment);
   }
-  const ending = kept.length > 0 && ['', '.', '..'].includes(segments.at(-1) ?? '') ? '/' : '';
-  return `/${kept.join('/')}${ending}`;
+  const ending = parameters.length > 0 && ['', '.', '..'].includes(segments.at(-1) ?? '') ? '/' : '';
+  return `/${parameters.join('/')}${ending}`;
 }
 
 /** All readings of a path, from the literal one to that of the most lenient server. */

@@ -100,8 +100,8 @@ export class AddressList {
 
   async #refresh(): Promise<number> {
     try {
-      const found = await Promise.all(this.#configured.map((address) => this.#resolve(address)));
-      this.#addresses = found.flat().sort();
+      const resolved = await Promise.all(this.#configured.map((address) => this.#resolve(address)));
+      this.#addresses = resolved.flat().sort();
       this.#unknown = false;
       for (const known of [this.#resting, this.#silent])
         for (const address of known.keys()) if (!this.#addresses.includes(address)) known.delete(address);
@@ -116,7 +116,7 @@ export class AddressList {
   async #resolve(address: string): Promise<string[]> {
     if (!address.startsWith(dnsScheme)) return [address];
     const { hostname, port } = new URL(`http://${address.slice(dnsScheme.length)}`);
-    const found = await this.#lookup(hostname);
-    return found.map(({ address: ip, family }) => (family === 6 ? `[${ip}]:${port}` : `${ip}:${port}`));
+    const records = await this.#lookup(hostname);
+    return records.map(({ address: ip, family }) => (family === 6 ? `[${ip}]:${port}` : `${ip}:${port}`));
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { maxDocumentBytes, type Document, type DocumentSource } from '@gatehouse/contract/memory';
 import { AppError } from '@gatehouse/kit/errors';
-import { ofAgent } from '../shared/memory-key.ts';
+import { agentScope } from '../shared/memory-key.ts';
 import type { Passage } from './split-markdown.ts';
 
 /** A document as stored, without its text. */
@@ -38,10 +38,10 @@ export interface NewDocument {
 
 /** The bytes that a document counts towards the limit of its tenant: everything that was given. */
 export function sizeOf({ text, path, title, metadata, userId, source }: NewDocument): number {
-  const given = [text, path, title ?? '', userId, source.session_id ?? ''];
+  const texts = [text, path, title ?? '', userId, source.session_id ?? ''];
   const json = JSON.stringify(metadata);
-  if (json !== '{}') given.push(json);
-  return given.reduce((sum, each) => sum + Buffer.byteLength(each), 0);
+  if (json !== '{}') texts.push(json);
+  return texts.reduce((sum, each) => sum + Buffer.byteLength(each), 0);
 }
 
 const maxMetadataBytes = 64 * 1024;
@@ -79,8 +79,8 @@ export function showDocument({
     id,
     path,
     title,
-    scope: userId === ofAgent ? 'agent' : 'user',
-    user_id: userId === ofAgent ? null : userId,
+    scope: userId === agentScope ? 'agent' : 'user',
+    user_id: userId === agentScope ? null : userId,
     ...document,
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),

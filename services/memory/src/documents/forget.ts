@@ -1,7 +1,7 @@
 import type { Forget } from '@gatehouse/contract/memory';
 import type { TenantPrincipal } from '@gatehouse/identity/principal';
 import { AppError } from '@gatehouse/kit/errors';
-import { assertWritesAgents, ofAgent } from '../shared/memory-key.ts';
+import { assertWritesAgents, agentScope } from '../shared/memory-key.ts';
 
 /** The rows to forget: all that match everything that is set. */
 export interface Forgotten {
@@ -38,13 +38,13 @@ export function forgottenBy(principal: TenantPrincipal, body: Forget): Forgotten
 function usersOf(
   principal: TenantPrincipal,
   user: string | undefined,
-  ofRunOrSession: boolean,
+  byRunOrSession: boolean,
 ): readonly string[] | 'all' {
   const { userId } = principal;
   if (userId === null) {
     assertWritesAgents(principal);
     if (user !== undefined) return [user];
-    return ofRunOrSession ? 'all' : [ofAgent];
+    return byRunOrSession ? 'all' : [agentScope];
   }
   if (user === undefined || user === userId) return [userId];
   throw new AppError(

@@ -62,8 +62,8 @@ function cut(text: string, block: Block, { lead, most }: Bounds): Piece[] {
       return around(piece, inner) ?? plainLines(text, piece, lead);
     }
     case 'listItem': {
-      const own = itemLeadOf(lineAt(text, text.lastIndexOf('\n', piece.start - 1) + 1));
-      const bounds = { lead: joined(lead, own), most: maxPieceChars, beginsWithLead: true };
+      const itemLead = itemLeadOf(lineAt(text, text.lastIndexOf('\n', piece.start - 1) + 1));
+      const bounds = { lead: joined(lead, itemLead), most: maxPieceChars, beginsWithLead: true };
       return around(piece, blocksOf(text, block.children, bounds), lead) ?? plainLines(text, piece, lead);
     }
     case 'code':

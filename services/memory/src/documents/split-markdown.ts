@@ -130,12 +130,12 @@ class Headings {
   above({ start, end, heading, lead = '', tail = '' }: Piece): Pick<Span, 'context' | 'lead'> {
     const titles = this.#open.map(({ title }) => title);
     const room = Math.min(maxLeadChars, maxChars - (end - start) - tail.length);
-    const own = lead.length <= room ? lead : '';
+    const ownLead = lead.length <= room ? lead : '';
     const nearest = heading === undefined ? this.#open.at(-1) : undefined;
-    const line = nearest === undefined ? '' : headingLine(nearest, room - own.length);
+    const line = nearest === undefined ? '' : headingLine(nearest, room - ownLead.length);
     if (line !== '') titles.pop();
     const context = titles.join(' > ').slice(0, maxContextChars).toWellFormed();
-    return { context, lead: line + own };
+    return { context, lead: line + ownLead };
   }
 }
 

@@ -7,7 +7,7 @@ import type { Ground } from './ground.ts';
 /** The knowledge graph of agents. */
 export function createGraph({ app, peers, changes, work }: Ground) {
   const { agents, completions, limits } = peers;
-  const limitsOf = (tenantId: string) => limits.of(tenantId);
+  const limitsOf = (tenantId: string) => limits.limitsOf(tenantId);
   const graphs = new GraphStore(app);
   const traversals = new TraversalStore(app);
   return {

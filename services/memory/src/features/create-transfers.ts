@@ -11,7 +11,7 @@ export function createTransfers({ log }: Shell, options: Ground) {
   const { app, jobs, system, requestJob } = options;
   const { limits } = options.peers;
   const { steps } = new MemorySteps({
-    limitsOf: (tenantId) => limits.of(tenantId),
+    limitsOf: (tenantId) => limits.limitsOf(tenantId),
     requestEmbeddings: requestJob('embed'),
     requestReindex: requestJob('reindex'),
     requestRemoval: requestJob('remove'),

@@ -1,7 +1,7 @@
 import type { Entity, GraphNode } from '@gatehouse/contract/graph';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
-import { ofAgent } from '../shared/memory-key.ts';
+import { agentScope } from '../shared/memory-key.ts';
 
 /** An entity as stored. */
 export interface StoredEntity {
@@ -122,7 +122,7 @@ function duplicate(param: string, reason: string): AppError {
 
 export function showEntity({ externalId, userId, ...entity }: StoredEntity): Entity {
   const { id, name, type, description, properties } = entity;
-  const scope = userId === ofAgent ? 'agent' : 'user';
+  const scope = userId === agentScope ? 'agent' : 'user';
   return { id, external_id: externalId, name, type, description, properties, scope };
 }
 

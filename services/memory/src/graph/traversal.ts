@@ -42,12 +42,12 @@ export async function traverse(
   for (let distance = 1; distance <= depth && frontier.length > 0; distance += 1) {
     const room = maxNodes - distances.size;
     // One more than fits shows that something was cut.
-    const found = await graph.neighbours({ frontier, visited: [...distances.keys()], limit: room + 1 });
-    if (found === null) return { distances, truncated: true };
-    truncated ||= found.length > room || (await graph.isCut(frontier));
-    frontier = found.slice(0, room);
+    const neighbours = await graph.neighbours({ frontier, visited: [...distances.keys()], limit: room + 1 });
+    if (neighbours === null) return { distances, truncated: true };
+    truncated ||= neighbours.length > room || (await graph.isCut(frontier));
+    frontier = neighbours.slice(0, room);
     for (const id of frontier) distances.set(id, distance);
-    if (found.length > room) break;
+    if (neighbours.length > room) break;
   }
   return { distances, truncated };
 }

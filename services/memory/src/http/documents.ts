@@ -8,7 +8,7 @@ import {
 } from '@gatehouse/contract/memory';
 import { type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, pathParameter } from '@gatehouse/http/resource';
+import { existing, pathParameter } from '@gatehouse/http/resource';
 import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { z } from 'zod';
 import { assertFits, auditView, showDocument } from '../documents/document.ts';
@@ -16,7 +16,7 @@ import { forgottenBy } from '../documents/forget.ts';
 import type { Splitter } from '../documents/splitter.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
-import { ofAgent, readableUsers, writableUser } from '../shared/memory-key.ts';
+import { agentScope, readableUsers, writableUser } from '../shared/memory-key.ts';
 import { deleteDocument, putDocument, type DocumentStore } from '../store/documents/document-store.ts';
 import type { ForgetStore } from '../store/forgetting/forget-store.ts';
 import type { GraphStore } from '../store/graph/graph-store.ts';
@@ -57,7 +57,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
 
     'memory.documents.get': async (call: Call) => {
       const { key, principal } = await memoryOf(call, agents);
-      const document = found(await documents.find(key, readableUsers(principal), pathOf(call)), what);
+      const document = existing(await documents.find(key, readableUsers(principal), pathOf(call)), what);
       return { body: { ...showDocument(document), text: document.text } };
     },
 
@@ -69,12 +69,12 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
       assertFits(text, metadata);
       const at = new Date();
       return work.run(key.tenantId, async () => {
-        const limits = await tenantLimits.of(key.tenantId, call);
+        const limits = await tenantLimits.limitsOf(key.tenantId, call);
         const passages = await splitter.split(text, key.tenantId);
         const source = { kind: 'api', run_id: null, session_id: null } as const;
         return changes.change(call, async (db) => {
           const put = { path, userId, title, metadata, source, text, passages, at };
-          const { document, created } = found(
+          const { document, created } = existing(
             await putDocument(db, key, put, { limits }),
             'user: their data were deleted meanwhile',
           );
@@ -84,7 +84,7 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
           return {
             status: created ? 201 : 200,
             body: showDocument(document),
-            changes: userId === ofAgent ? [{ action, id: document.id, before: null, after }] : [],
+            changes: userId === agentScope ? [{ action, id: document.id, before: null, after }] : [],
           };
         });
       });
@@ -95,10 +95,10 @@ export function documentHandlers(dependencies: DocumentDependencies): Record<str
       const userId = writableUser(principal);
       const path = pathOf(call);
       return changes.change(call, async (db) => {
-        const document = found(await deleteDocument(db, key, userId, path), what);
+        const document = existing(await deleteDocument(db, key, userId, path), what);
         const before = auditView(document);
         const action = 'memory_document.deleted';
-        return { changes: userId === ofAgent ? [{ action, id: document.id, before, after: null }] : [] };
+        return { changes: userId === agentScope ? [{ action, id: document.id, before, after: null }] : [] };
       });
     },
 

@@ -6,7 +6,7 @@ import { AppError } from '@gatehouse/kit/errors';
 import { assertFits } from '../documents/document.ts';
 import type { Line } from '@gatehouse/kit/json-lines';
 import type { NumberedRecord } from '../moving/record-batches.ts';
-import { ofAgent } from '../shared/memory-key.ts';
+import { agentScope } from '../shared/memory-key.ts';
 
 type Importer = Pick<TenantPrincipal, 'userId'>;
 
@@ -26,18 +26,18 @@ export function readRecord({ number, bytes }: Line, principal: Importer): Number
 
 /** The user whose record it is. An acting user imports only what is their own. */
 function userOf({ scope, user_id: named }: ImportedRecord, { userId }: Importer): string {
-  const own = scope === 'agent' ? null : (named ?? (scope === 'user' ? userId : null));
+  const lineUser = scope === 'agent' ? null : (named ?? (scope === 'user' ? userId : null));
   if (scope === 'agent' && named !== null)
     throw new AppError('invalid_value', 'A record with the scope agent has no user_id.', {
       param: 'user_id',
     });
-  if (scope === 'user' && own === null)
+  if (scope === 'user' && lineUser === null)
     throw new AppError('missing_required_parameter', 'A record with the scope user needs a user_id.', {
       param: 'user_id',
     });
-  if (userId !== null && own !== userId)
+  if (userId !== null && lineUser !== userId)
     throw new AppError('user_mismatch', 'With an acting user, all records must belong to that user.', {
       param: 'user_id',
     });
-  return own ?? ofAgent;
+  return lineUser ?? agentScope;
 }

@@ -22,7 +22,7 @@ import type { NumberedRecord } from '../moving/record-batches.ts';
 import { runImport, type StagedImport } from '../moving/run-import.ts';
 import type { AgentClient } from '../peers/agents.ts';
 import type { MemoryLimitsClient } from '../peers/memory-limits.ts';
-import { ofAgent, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
+import { agentScope, readableUsers, type MemoryKey } from '../shared/memory-key.ts';
 import type { ExportStore, StoredText } from '../store/documents/export-store.ts';
 import { maxImportMinutes, type ImportKey } from '../store/imports/import-statements.ts';
 import type { Imported, ImportStore } from '../store/imports/import-store.ts';
@@ -118,8 +118,8 @@ function exportedRecord({ userId, createdAt, updatedAt, ...document }: StoredTex
   return {
     kind: 'document',
     ...document,
-    scope: userId === ofAgent ? 'agent' : 'user',
-    user_id: userId === ofAgent ? null : userId,
+    scope: userId === agentScope ? 'agent' : 'user',
+    user_id: userId === agentScope ? null : userId,
     created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
   };
@@ -158,7 +158,7 @@ async function importBody(
   const commit = async (
     store: (db: Parameters<Parameters<Changes['change']>[1]>[0], held: MemoryLimits) => Promise<Imported>,
   ): Promise<Reply> => {
-    const held = await limits.of(key.tenantId, call);
+    const held = await limits.limitsOf(key.tenantId, call);
     return changes.change(call, async (db) => {
       const imported = await store(db, held);
       await requestEmbeddings(db, key);

@@ -5,7 +5,7 @@ import type { FairQueue } from '@gatehouse/kit/fair-queue';
 import type { AgentClient } from '../peers/agents.ts';
 import type { Embedder } from '../peers/embedder.ts';
 import type { FoundPassage, MemorySearch, PassageIndex } from '../search/search.ts';
-import { ofAgent, readableUsers } from '../shared/memory-key.ts';
+import { agentScope, readableUsers } from '../shared/memory-key.ts';
 import { memoryOf } from './memory-call.ts';
 
 export interface SearchDependencies {
@@ -21,7 +21,7 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
       const { key, principal } = await memoryOf(call, agents);
       const { query, limit, mode, filter, min_score: minScore } = call.body;
       const startedAt = monotonicMs();
-      const found = await search.run(
+      const response = await search.run(
         key,
         {
           users: readableUsers(principal),
@@ -39,8 +39,8 @@ export function searchHandlers({ agents, search, embedder }: SearchDependencies)
         (text) => embedder.query(call, { agentId: key.agentId, text }),
       );
       const tookMs = Math.round((monotonicMs() - startedAt) * 10) / 10;
-      const results = found.results.map(showPassage);
-      return { body: { results, mode: found.mode, took_ms: tookMs } };
+      const results = response.results.map(showPassage);
+      return { body: { results, mode: response.mode, took_ms: tookMs } };
     },
   };
 }
@@ -53,8 +53,8 @@ export function limitedIndex(index: PassageIndex, work: FairQueue): PassageIndex
   };
 }
 
-function showPassage(found: FoundPassage): Passage {
-  const { documentId, path, title, text, startLine, endLine, userId, metadata, updatedAt } = found;
+function showPassage(passage: FoundPassage): Passage {
+  const { documentId, path, title, text, startLine, endLine, userId, metadata, updatedAt } = passage;
   return {
     document_id: documentId,
     path,
@@ -62,9 +62,9 @@ function showPassage(found: FoundPassage): Passage {
     text,
     start_line: startLine,
     end_line: endLine,
-    score: found.score,
-    scores: { lexical: found.lexical, semantic: found.semantic },
-    scope: userId === ofAgent ? 'agent' : 'user',
+    score: passage.score,
+    scores: { lexical: passage.lexical, semantic: passage.semantic },
+    scope: userId === agentScope ? 'agent' : 'user',
     metadata,
     updated_at: updatedAt.toISOString(),
   };

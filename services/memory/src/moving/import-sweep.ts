@@ -58,9 +58,9 @@ export class ImportSweep<State> {
   }
 
   async #round(): Promise<boolean> {
-    const found = await this.#options.unfinished(batchSize);
+    const unfinished = await this.#options.unfinished(batchSize);
     let finished = 0;
-    for (const ref of found) finished += (await this.#finish(ref, true)) ? 1 : 0;
+    for (const ref of unfinished) finished += (await this.#finish(ref, true)) ? 1 : 0;
     return finished === batchSize;
   }
 

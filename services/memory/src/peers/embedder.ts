@@ -48,9 +48,9 @@ export class Embedder {
   }
 
   /** Embeds passages of an agent's memory in the background. */
-  async passages(of: { tenantId: string; agentId: string }, texts: string[]): Promise<Embedded> {
-    const assertion = await this.#signer.delegation({ ...of, userId: null });
-    return this.#embed(of.agentId, texts, { deadlineMs: passagesDeadlineMs, assertion });
+  async passages(owner: { tenantId: string; agentId: string }, texts: string[]): Promise<Embedded> {
+    const assertion = await this.#signer.delegation({ ...owner, userId: null });
+    return this.#embed(owner.agentId, texts, { deadlineMs: passagesDeadlineMs, assertion });
   }
 
   async #embed(agentId: string, texts: string[], context: CallContext): Promise<Embedded> {

@@ -20,7 +20,7 @@ export class MemoryLimitsClient {
   }
 
   /** Throws `tenant_suspended`, and `service_unavailable` while the tenant service is down and the limits unknown. */
-  of(tenantId: string, caller?: SettingsCaller): Promise<MemoryLimits> {
+  limitsOf(tenantId: string, caller?: SettingsCaller): Promise<MemoryLimits> {
     return this.#tenants.get(tenantId, caller);
   }
 }

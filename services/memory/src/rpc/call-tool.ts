@@ -64,8 +64,8 @@ function tool<Shape extends z.ZodType>(
   shape: Shape,
   call: (args: z.output<Shape>, view: View) => Promise<unknown>,
 ): Tool {
-  return async (given, view) => {
-    const parsed = shape.safeParse(given);
+  return async (input, view) => {
+    const parsed = shape.safeParse(input);
     if (!parsed.success) return { content: argumentProblem(parsed.error), outcome: 'error' };
     try {
       return {
@@ -86,8 +86,8 @@ async function searchMemory(
   { query, limit }: z.output<typeof memorySearchArguments>,
   { key, users, context }: View,
 ): Promise<unknown> {
-  const asked = { users, query, limit, mode: 'hybrid', filter: noFilter, minScore: 0 } as const;
-  const { results } = await search.run(key, asked, (text) =>
+  const searchRequest = { users, query, limit, mode: 'hybrid', filter: noFilter, minScore: 0 } as const;
+  const { results } = await search.run(key, searchRequest, (text) =>
     embedder.query(context, { agentId: key.agentId, text, withinMs: embedWithinMs }),
   );
   return results.map(({ path, title, text, startLine, endLine }) => ({

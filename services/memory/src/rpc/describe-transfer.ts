@@ -13,7 +13,7 @@ export function describeTransfer(
     callers: ['tenant'],
     handle: async ({ sourceTenantId, targetTenantId, resources, includeMemory, includeKnowledgeGraph }) => {
       const agentIds = idsOf(resources, 'agent');
-      const found = (await store.find(sourceTenantId, agentIds)).map((memory) => ({
+      const described = (await store.find(sourceTenantId, agentIds)).map((memory) => ({
         ...{ agentId: memory.agentId, bytes: includeMemory ? memory.bytes : 0 },
         counts: {
           ...(includeMemory && { documents: memory.documents, passages: memory.passages }),
@@ -21,13 +21,13 @@ export function describeTransfer(
         },
       }));
       const sumOf = (kind: 'documents' | 'entities') =>
-        found.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0);
-      const bytes = found.reduce((sum, memory) => sum + memory.bytes, 0);
+        described.reduce((sum, { counts }) => sum + (counts[kind] ?? 0), 0);
+      const bytes = described.reduce((sum, memory) => sum + memory.bytes, 0);
       const more = { documents: sumOf('documents'), bytes, entities: sumOf('entities') };
       const isAsked = targetTenantId !== '' && more.documents + more.entities > 0;
       return {
         ...{ resources: [], dependencies: [], conflicts: [] },
-        counts: found.map(({ agentId, counts }) => countsOf({ type: 'agent', id: agentId }, counts)),
+        counts: described.map(({ agentId, counts }) => countsOf({ type: 'agent', id: agentId }, counts)),
         problems: isAsked ? await beyond(targetTenantId, more) : [],
       };
     },
@@ -37,7 +37,7 @@ export function describeTransfer(
     tenantId: string,
     more: Record<'documents' | 'bytes' | 'entities', number>,
   ): Promise<Problem[]> {
-    const [most, used] = await Promise.all([limits.of(tenantId), store.usage(tenantId)]);
+    const [most, used] = await Promise.all([limits.limitsOf(tenantId), store.usage(tenantId)]);
     return (['documents', 'bytes', 'entities'] as const).flatMap((kind) => {
       const limit = most[kind];
       if (more[kind] === 0 || limit === null || Number(used[kind]) + more[kind] <= limit) return [];

@@ -31,7 +31,7 @@ export function remember(
         startedAt: new Date(Number(request.startedAtMs)),
       });
       const key = { tenantId, agentId, analyser: analyserOf(request.analyser) };
-      const limits = await tenantLimits.of(tenantId, caller);
+      const limits = await tenantLimits.limitsOf(tenantId, caller);
       const stored = await withTenant(pool, tenantId, async (db) => {
         const put = await putDocument(db, key, document, { limits, replace: false });
         if (put !== null) await requestEmbeddings(db, key);

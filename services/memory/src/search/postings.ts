@@ -34,12 +34,12 @@ export function packEntries(entries: readonly number[]): Buffer {
 
 /** The entries without those of these passages, given by their numbers in the block. */
 export function withoutPassages(packed: Buffer, numbers: ReadonlySet<number>): Buffer {
-  const kept: number[] = [];
+  const remaining: number[] = [];
   for (let at = 0; at < packed.length; at += entryBytes) {
     const entry = packed.readUInt32BE(at);
-    if (!numbers.has(entry >>> 22)) kept.push(entry);
+    if (!numbers.has(entry >>> 22)) remaining.push(entry);
   }
-  return packEntries(kept);
+  return packEntries(remaining);
 }
 
 /** The entries of a term in a block of a scope. */

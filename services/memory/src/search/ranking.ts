@@ -37,10 +37,10 @@ const maxTerms = 64;
  * Plans a query by its rarest terms, which together have at most `budget` entries in the index (but by one at least):
  * the most common terms take longest to read and change the ranking least.
  */
-export function planQuery(found: readonly QueryTerm[], passages: number, budget: number): Plan {
+export function planQuery(terms: readonly QueryTerm[], passages: number, budget: number): Plan {
   const weights = new Map<string, number>();
   let entries = 0;
-  for (const { term, passages: having, weight } of found
+  for (const { term, passages: having, weight } of terms
     .filter((each) => each.passages > 0)
     .toSorted((a, b) => a.passages - b.passages)
     .slice(0, maxTerms)) {
@@ -49,7 +49,7 @@ export function planQuery(found: readonly QueryTerm[], passages: number, budget:
     weights.set(term, weight * Math.log(1 + (passages - having + 0.5) / (having + 0.5)));
   }
   const full = [...weights.values()].reduce((sum, weight) => sum + weight, 0);
-  const missing = found
+  const missing = terms
     .filter((each) => each.needed && each.passages === 0)
     .reduce((sum, { weight }) => sum + weight * Math.log(1 + (passages + 0.5) / 0.5), 0);
   return { weights, full, best: full + missingWeight * missing };
@@ -112,8 +112,8 @@ export function rank(
 const allOnce = 0.9;
 
 /** From 0 to 1. Words that are often in a passage, or short passages, get what is left above `allOnce`. */
-function coverage(found: number): number {
-  return found <= 1 ? allOnce * found : allOnce + ((1 - allOnce) * (found - 1)) / saturation;
+function coverage(matched: number): number {
+  return matched <= 1 ? allOnce * matched : allOnce + ((1 - allOnce) * (matched - 1)) / saturation;
 }
 
 interface Block {
@@ -131,7 +131,7 @@ function addAll(first: First, blocks: Iterable<Block>): void {
 /** The passages with the highest scores. Sorts few at a time: there may be 100,000, of which few are asked for. */
 class First {
   readonly #limit: number;
-  #found: Scored[] = [];
+  #best: Scored[] = [];
   #least = 0;
 
   constructor(limit: number) {
@@ -140,14 +140,14 @@ class First {
 
   add(scopeId: string, number: number, score: number): void {
     if (score === 0 || score < this.#least) return;
-    this.#found.push({ scopeId, number, score });
-    if (this.#found.length < 2 * this.#limit) return;
-    this.#found = this.list();
-    this.#least = this.#found.at(-1)?.score ?? 0;
+    this.#best.push({ scopeId, number, score });
+    if (this.#best.length < 2 * this.#limit) return;
+    this.#best = this.list();
+    this.#least = this.#best.at(-1)?.score ?? 0;
   }
 
   list(): Scored[] {
-    return this.#found.sort((a, b) => b.score - a.score || b.number - a.number).slice(0, this.#limit);
+    return this.#best.sort((a, b) => b.score - a.score || b.number - a.number).slice(0, this.#limit);
   }
 }
 

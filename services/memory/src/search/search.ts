@@ -226,16 +226,16 @@ async function select(
   ranked: Candidates,
   search: Search,
 ): Promise<{ passages: FoundPassage[]; isAll: boolean }> {
-  let found: { passages: FoundPassage[]; isAll: boolean } = { passages: [], isAll: true };
+  let result: { passages: FoundPassage[]; isAll: boolean } = { passages: [], isAll: true };
   for (const step of candidateSteps) {
     const { candidates, isAll } = ranked(Math.max(step, 3 * search.limit));
     const wanted = candidates.filter(({ score }) => score >= search.minScore);
     // Behind a passage with too low a score, all have one.
-    found = {
+    result = {
       passages: await view.select(wanted, search),
       isAll: isAll || wanted.length < candidates.length,
     };
-    if (isAll || found.passages.length >= search.limit) break;
+    if (isAll || result.passages.length >= search.limit) break;
   }
-  return found;
+  return result;
 }

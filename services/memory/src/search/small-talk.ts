@@ -17,8 +17,8 @@ const readable = /[\p{L}\p{N}]/u;
 
 /** A message without greetings and thanks; '' if nothing else is in it. */
 export function subjectOf(message: string): string {
-  const rest = message.replace(word, (found) =>
-    smallTalk.has(found.normalize('NFC').toLowerCase()) ? '' : found,
+  const rest = message.replace(word, (match) =>
+    smallTalk.has(match.normalize('NFC').toLowerCase()) ? '' : match,
   );
   return readable.test(rest) ? rest.trim() : '';
 }

@@ -52,7 +52,7 @@ export function wordsOf(text: string): string {
   const words: string[] = [];
   const readableText = nonAscii.test(text) ? normalised(text) : text.slice(0, maxChars);
   const pattern = nonAscii.test(readableText) ? unicodeWords : asciiWords;
-  for (const [found] of readableText.matchAll(pattern)) addWords(words, found.slice(0, maxWordChars));
+  for (const [match] of readableText.matchAll(pattern)) addWords(words, match.slice(0, maxWordChars));
   return words.join(' ');
 }
 
@@ -65,18 +65,18 @@ function normalised(text: string): string {
     .replace(innerApostrophe, '');
 }
 
-function addWords(words: string[], found: string): void {
-  if (!nonAscii.test(found)) {
-    addSpaced(words, found);
+function addWords(words: string[], match: string): void {
+  if (!nonAscii.test(match)) {
+    addSpaced(words, match);
     return;
   }
   let at = 0;
-  for (const { 0: run, index } of found.matchAll(unspaced)) {
-    addSpaced(words, found.slice(at, index));
+  for (const { 0: run, index } of match.matchAll(unspaced)) {
+    addSpaced(words, match.slice(at, index));
     addUnspaced(words, run);
     at = index + run.length;
   }
-  addSpaced(words, found.slice(at));
+  addSpaced(words, match.slice(at));
 }
 
 function addUnspaced(words: string[], run: string): void {
@@ -91,11 +91,11 @@ function addUnspaced(words: string[], run: string): void {
   if (characters.length > 2 && hangul.test(run)) words.push(kinds.marked + run);
 }
 
-function addSpaced(words: string[], found: string): void {
-  if (found.includes('_')) {
-    for (const name of found.split('_')) addWord(words, name);
-    addPlain(words, kinds.name, found);
-  } else addWord(words, found);
+function addSpaced(words: string[], match: string): void {
+  if (match.includes('_')) {
+    for (const name of match.split('_')) addWord(words, name);
+    addPlain(words, kinds.name, match);
+  } else addWord(words, match);
 }
 
 function addWord(words: string[], word: string): void {

@@ -18,11 +18,11 @@ export interface MemoryKey {
 }
 
 /** The user id of what belongs to the agent itself. */
-export const ofAgent = '';
+export const agentScope = '';
 
 /** The users whose passages a caller sees: the agent's own and those of the acting user. */
 export function readableUsers({ userId }: Pick<TenantPrincipal, 'userId'>): string[] {
-  return userId === null ? [ofAgent] : [ofAgent, userId];
+  return userId === null ? [agentScope] : [agentScope, userId];
 }
 
 /**
@@ -44,7 +44,7 @@ export function writableUser(principal: TenantPrincipal, scope?: MemoryScope): s
       param: 'scope',
     });
   assertWritesAgents(principal);
-  return ofAgent;
+  return agentScope;
 }
 
 /** Throws `scope_missing` unless the key may change agents. */

@@ -192,7 +192,7 @@ async function forgetUsers(
     const documents = everything([userId], requestedAt);
     while (!(await forgetDocuments(db, key, documents, { staged: true })).done)
       if (monotonicMs() > until) return false;
-    const graph = { agentId, userId, runId: null, until: requestedAt, ofDeleted: false };
+    const graph = { agentId, userId, runId: null, until: requestedAt, wasDeleted: false };
     while ((await removeGraphBatch(db, tenantId, graph)) !== null) if (monotonicMs() > until) return false;
     await deleteScopes(db, key, [userId]);
   }

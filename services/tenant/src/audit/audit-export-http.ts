@@ -40,15 +40,15 @@ interface Entries {
 /** `/v1/audit-log/export`, and the one of owners. A connection is used for a page at a time. */
 export function auditExportHandlers({
   auditLog,
-  ofTenant,
+  tenantLog: tenantLog,
 }: AuditLogDependencies): Record<string, RawHandler> {
-  const ofOwners = new ExportTurns(slots.ofOwners);
-  const ofTenants = new ExportTurns(slots.ofTenants);
+  const ownerExports = new ExportTurns(slots.ofOwners);
+  const tenantExports = new ExportTurns(slots.ofTenants);
   return {
     'owner.audit-log.export': (request, response, call: OwnerCall) => {
       const filter = { ...filterOf(call.query), tenantId: call.query.tenant_id ?? null };
       const read = (page: Page) => auditLog.list({ ...filter, ...page });
-      return ofOwners.run(null, response, (left) =>
+      return ownerExports.run(null, response, (left) =>
         sendEntries({ request, response, call }, { read, left, show: showEntry }),
       );
     },
@@ -56,9 +56,9 @@ export function auditExportHandlers({
     'audit-log.export': (request, response, call: OwnCall) => {
       const { tenantId } = tenantOf(call);
       const filter = { ...filterOf(call.query), tenantId };
-      const read = (page: Page) => ofTenant.list({ ...filter, ...page });
+      const read = (page: Page) => tenantLog.list({ ...filter, ...page });
       const show = (entry: KeptEntry) => withoutOwnersAddress(showEntry(entry));
-      return ofTenants.run(tenantId, response, (left) =>
+      return tenantExports.run(tenantId, response, (left) =>
         sendEntries({ request, response, call }, { read, left, show }),
       );
     },

@@ -14,11 +14,14 @@ type List = Call<unknown, z.output<typeof listAuditLog>>;
 
 export interface AuditLogDependencies {
   auditLog: AuditLogSystemStore;
-  ofTenant: OwnAuditLogStore;
+  tenantLog: OwnAuditLogStore;
 }
 
 /** The administrative changes in all services, with the key that made each: of all tenants, and of the caller's. */
-export function auditLogHandlers({ auditLog, ofTenant }: AuditLogDependencies): Record<string, Handler> {
+export function auditLogHandlers({
+  auditLog,
+  tenantLog: tenantLog,
+}: AuditLogDependencies): Record<string, Handler> {
   return {
     'owner.audit-log.list': async ({ query }: List) => {
       const filter = { ...filterOf(query), ...pageIn(query), tenantId: query.tenant_id ?? null };
@@ -29,7 +32,7 @@ export function auditLogHandlers({ auditLog, ofTenant }: AuditLogDependencies): 
     'audit-log.list': async (call: OwnList) => {
       const { query } = call;
       const { tenantId } = tenantOf(call);
-      const rows = await ofTenant.list({ ...filterOf(query), ...pageIn(query), tenantId });
+      const rows = await tenantLog.list({ ...filterOf(query), ...pageIn(query), tenantId });
       return { body: pageOf(rows, query.limit, (entry) => withoutOwnersAddress(showEntry(entry))) };
     },
   };

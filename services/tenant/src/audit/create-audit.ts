@@ -35,7 +35,7 @@ export function createAudit(shell: Shell, { config, app, system }: AuditOptions)
   shareAuditTopic(shell, { config, outbox, intake });
   const keyRing = config.SECRETS_KEYRING;
   const changes = new Changes({ service: 'tenant', app, system, keyRing, record: recordChange, log });
-  const logs = { auditLog: entries, ofTenant: new OwnAuditLogStore(app) };
+  const logs = { auditLog: entries, tenantLog: new OwnAuditLogStore(app) };
   return {
     handlers: auditLogHandlers(logs),
     rawHandlers: auditExportHandlers(logs),

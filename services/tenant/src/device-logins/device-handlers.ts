@@ -37,8 +37,8 @@ export function deviceHandlers(dependencies: DeviceDependencies): Record<string,
     'login.device': oauthHandler(startDeviceLogin, log, ({ client_id: id }, from) => logins.start(id, from)),
     'login.token': oauthHandler(getToken, log, (fields, from) => {
       const { grant_type: grant, device_code: code, refresh_token: key } = fields;
-      if (grant === deviceGrant) return logins.poll(given(code, 'device_code'), from);
-      if (grant === refreshGrant) return logins.renew(given(key, 'refresh_token'), from);
+      if (grant === deviceGrant) return logins.poll(required(code, 'device_code'), from);
+      if (grant === refreshGrant) return logins.renew(required(key, 'refresh_token'), from);
       throw new OAuthError('unsupported_grant_type', 'The grant_type is not supported.');
     }),
     'login.revoke': oauthHandler(revokeToken, log, async ({ token }, from) => {
@@ -50,7 +50,7 @@ export function deviceHandlers(dependencies: DeviceDependencies): Record<string,
   };
 }
 
-function given(value: string | undefined, name: string): string {
+function required(value: string | undefined, name: string): string {
   if (value === undefined) throw new OAuthError('invalid_request', `Missing required field: ${name}.`);
   return value;
 }

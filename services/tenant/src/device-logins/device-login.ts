@@ -63,15 +63,15 @@ export function newUserCode(): string {
     for (const byte of randomBytes(codeLength))
       if (byte < 240 && code.length < codeLength) code += letters.charAt(byte % letters.length);
   }
-  return shown(code);
+  return formatCode(code);
 }
 
 /** A code as people type it, in the form in which it was shown; null for a text that is none. */
 export function readUserCode(text: string): string | null {
   const code = text.toUpperCase().replaceAll(/[\s-]/g, '');
-  return isCode.test(code) ? shown(code) : null;
+  return isCode.test(code) ? formatCode(code) : null;
 }
 
-function shown(code: string): string {
+function formatCode(code: string): string {
   return `${code.slice(0, codeLength / 2)}-${code.slice(codeLength / 2)}`;
 }

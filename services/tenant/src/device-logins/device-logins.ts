@@ -61,7 +61,7 @@ export interface DeviceLoginDependencies {
     issue: (login: PolledLogin, key: NewText & { keyId: string }, from: From) => Promise<GivenKey | null>;
     renew: (
       key: NewText & Pick<KeyOfProgram, 'tenantId'>,
-      givenSha256: Buffer,
+      presentedSha256: Buffer,
       from: From,
     ) => Promise<GivenKey | 'reused' | null>;
     revoke: (key: KeyOfProgram, from: From) => Promise<void>;
@@ -142,13 +142,13 @@ export class DeviceLogins {
 
   /** A new text for the key of a program. Throws {@link OAuthError}. */
   async renew(text: string, from: From): Promise<Token> {
-    const found = await this.#find(text, from, { replaced: true });
-    if (found === null) throw new OAuthError('invalid_grant', 'The key is unknown, expired or revoked.');
-    const { key, secretSha256: given } = found;
+    const match = await this.#find(text, from, { replaced: true });
+    if (match === null) throw new OAuthError('invalid_grant', 'The key is unknown, expired or revoked.');
+    const { key, secretSha256: presentedSha256 } = match;
     if (key.confirmedBy === null) throw new OAuthError('invalid_grant', 'Only keys of programs are renewed.');
-    const next = newKeyText(found.keyId);
+    const next = newKeyText(match.keyId);
     const renewal = { id: key.id, tenantId: key.tenantId, ...this.#lives(next.secretSha256) };
-    const renewed = await this.#options.keys.renew(renewal, given, from);
+    const renewed = await this.#options.keys.renew(renewal, presentedSha256, from);
     if (renewed === 'reused')
       throw new OAuthError('invalid_grant', 'This text of the key was renewed before, so the key has ended.');
     if (renewed === null)
@@ -158,11 +158,11 @@ export class DeviceLogins {
 
   /** Revokes the key of a program. A text that is no valid key is no error (RFC 7009 §2.2). Throws {@link OAuthError}. */
   async revoke(text: string, from: From): Promise<void> {
-    const found = await this.#find(text, from);
-    if (found === null) return;
-    if (found.key.confirmedBy === null)
+    const match = await this.#find(text, from);
+    if (match === null) return;
+    if (match.key.confirmedBy === null)
       throw new OAuthError('unsupported_token_type', 'Only keys of programs are revoked here.');
-    await this.#options.keys.revoke(found.key, from);
+    await this.#options.keys.revoke(match.key, from);
   }
 
   /** The program that waits with a code; null for a text that is none, which counts against the network. */

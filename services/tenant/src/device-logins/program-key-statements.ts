@@ -61,8 +61,8 @@ export async function takeConfirmation(db: Queryable, loginId: string): Promise<
      for no key update of api_keys`,
     [login.sessionId],
   );
-  const [found] = rows;
-  return found === undefined ? null : { ...login, ...found };
+  const [confirmation] = rows;
+  return confirmation === undefined ? null : { ...login, ...confirmation };
 }
 
 /** Makes room for one more key of a program. Returns the keys that it ended, as they were. */
@@ -129,12 +129,12 @@ export async function lockConfirmingKey(
  * Whether the key of a program had this secret before a renewal, and its client has a later one. The client that got no
  * answer repeats with the secret before, until the one that was sent is used; programs that renew at once have a minute.
  */
-export async function isReused(db: Queryable, id: string, givenSha256: Buffer): Promise<boolean> {
+export async function isReused(db: Queryable, id: string, presentedSha256: Buffer): Promise<boolean> {
   const { rows } = await db.query(
     `select from tenant.api_keys
      where id = $1 and $2 = any(replaced_sha256) and not coalesce(previous_secret_sha256 = $2
        and previous_valid_until > now() + make_interval(secs => case when secret_used then $3::int else 0 end), false)`,
-    [id, givenSha256, renewalOverlapSeconds - leastRenewalSeconds],
+    [id, presentedSha256, renewalOverlapSeconds - leastRenewalSeconds],
   );
   return rows.length > 0;
 }
@@ -171,7 +171,7 @@ export async function wasRenewedLately(db: Queryable, id: string): Promise<boole
 export async function renewProgramKey(
   db: Queryable,
   { id, secretSha256, ttlSeconds }: Omit<NewProgramKey, 'keyId'>,
-  givenSha256: Buffer,
+  presentedSha256: Buffer,
 ): Promise<{ before: ApiKey; after: ProgramKey } | null> {
   const before = await lockApiKey(db, id);
   if (before === null) return null;
@@ -188,7 +188,15 @@ export async function renewProgramKey(
        and (api_keys.secret_sha256 = $5
          or (api_keys.previous_secret_sha256 = $5 and api_keys.previous_valid_until > now()))
      returning ${programKeyColumns}`,
-    [id, secretSha256, renewalOverlapSeconds, ttlSeconds, givenSha256, longestRenewalDays, mostReplacedTexts],
+    [
+      id,
+      secretSha256,
+      renewalOverlapSeconds,
+      ttlSeconds,
+      presentedSha256,
+      longestRenewalDays,
+      mostReplacedTexts,
+    ],
   );
   const [after] = rows;
   return after === undefined ? null : { before, after };

@@ -65,7 +65,7 @@ export class ProgramKeySystemStore {
    */
   async renew(
     key: Omit<NewProgramKey, 'keyId'> & OfTenant,
-    givenSha256: Buffer,
+    presentedSha256: Buffer,
     from: From,
   ): Promise<ProgramKey | 'reused' | null> {
     return this.#inTurn(key, async (db) => {
@@ -73,7 +73,7 @@ export class ProgramKeySystemStore {
       const confirming = await lockConfirmingKey(db, key.id);
       if (confirming === null) return null;
       assertTenantActive(confirming.tenantStatus);
-      if (await isReused(db, key.id, givenSha256)) {
+      if (await isReused(db, key.id, presentedSha256)) {
         await this.#revoke(db, key.id, from, bySystem.actor);
         return 'reused';
       }
@@ -81,7 +81,7 @@ export class ProgramKeySystemStore {
         throw new AppError('rate_limit_exceeded', 'A key is renewed once a minute at most.', {
           headers: retryAfterHeaders(leastRenewalSeconds * 1_000),
         });
-      const changed = await renewProgramKey(db, key, givenSha256);
+      const changed = await renewProgramKey(db, key, presentedSha256);
       if (changed === null) return null;
       await this.#note(db, [keyRotated(changed)], actorOf(changed.after), from);
       return changed.after;

@@ -54,17 +54,17 @@ export function grantsOf(
   return isOwner ? [...granted, owner] : granted;
 }
 
-export function isGrants(given: readonly Grant[] | GrantProblem): given is readonly Grant[] {
-  return Array.isArray(given);
+export function isGrants(result: readonly Grant[] | GrantProblem): result is readonly Grant[] {
+  return Array.isArray(result);
 }
 
 /** The higher role counts, with the scopes of all its mappings. */
 function grantIn(tenant: string, mappings: readonly Mapping[], userId: string | null): Grant {
   const role = mappings.some((mapping) => mapping.role === 'admin') ? 'admin' : 'user';
-  const given = new Set(
+  const requested = new Set(
     mappings.filter((mapping) => mapping.role === role).flatMap(({ scopes }) => scopes ?? scopesOf(role)),
   );
-  const scopes = allScopes.filter((scope) => given.has(scope));
+  const scopes = allScopes.filter((scope) => requested.has(scope));
   return { tenant, role, scopes, userId: role === 'user' ? userId : null };
 }
 
@@ -74,12 +74,12 @@ function matches({ group, claim }: Mapping, claims: Claims, groups: ReadonlySet<
 }
 
 function groupsOf(claims: Claims, name: string): string[] | GrantProblem {
-  const given = claims[name];
+  const claim = claims[name];
   // Entra leaves more than about 200 groups out, and names where to ask for them (OpenID Connect Core, 5.6.2).
   const isElsewhere = Object.hasOwn(Object(claims['_claim_names']) as object, name);
-  if (given === undefined && (isElsewhere || claims['hasgroups'] === true))
+  if (claim === undefined && (isElsewhere || claims['hasgroups'] === true))
     return { kind: 'groups_left_out' };
-  const groups = given === undefined ? [] : [given].flat();
+  const groups = claim === undefined ? [] : [claim].flat();
   const isList = groups.length <= maxGroups && groups.every((group) => typeof group === 'string');
   return isList ? groups : { kind: 'groups_unreadable' };
 }
@@ -93,12 +93,12 @@ function userOf(claim: unknown, prefix = ''): string | null {
 
 /** The name of a person, for lists of sessions and keys. */
 export function nameOf(claims: Claims): string {
-  const given = ['name', 'preferred_username', 'email', 'sub'].map((claim) => claims[claim]);
-  const name = given.find((text) => typeof text === 'string' && text.trim() !== '') as string | undefined;
-  const shown = (name ?? '')
+  const names = ['name', 'preferred_username', 'email', 'sub'].map((claim) => claims[claim]);
+  const name = names.find((text) => typeof text === 'string' && text.trim() !== '') as string | undefined;
+  const displayName = (name ?? '')
     .toWellFormed()
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
     .trim();
   // No half of a character that takes two units.
-  return shown.slice(0, 60).replace(/[\uD800-\uDBFF]$/, '');
+  return displayName.slice(0, 60).replace(/[\uD800-\uDBFF]$/, '');
 }

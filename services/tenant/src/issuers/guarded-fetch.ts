@@ -12,7 +12,7 @@ interface Asked {
 }
 
 /** `fetch` for those libraries, through the one guarded way out. A redirect is returned, not followed. */
-export function guardedFetch(egress: Egress): (url: string, asked?: Asked) => Promise<Response> {
+export function guardedFetch(egress: Egress): (url: string, init?: Asked) => Promise<Response> {
   return async (url, { method = 'GET', headers, body, signal } = {}) => {
     const text = body instanceof URLSearchParams ? body.toString() : body;
     const {

@@ -9,8 +9,8 @@ type Fetch = ReturnType<typeof guardedFetch>;
  */
 export function idTokenApart(send: Fetch): { fetch: Fetch; idToken: () => string | null } {
   let idToken: string | null = null;
-  const fetch: Fetch = async (url, asked) => {
-    const response = await send(url, asked);
+  const fetch: Fetch = async (url, init) => {
+    const response = await send(url, init);
     const body: unknown = await response
       .clone()
       .json()

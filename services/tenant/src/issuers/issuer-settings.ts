@@ -8,7 +8,7 @@ import { z } from 'zod';
 /** The operator's file of OpenID Connect issuers: `OIDC_ISSUERS`. */
 
 const text = (max: number) => z.string().min(1).max(max);
-const names = (max: number, of: number) => z.array(text(of)).max(max);
+const names = (max: number, maxLength: number) => z.array(text(maxLength)).max(max);
 const tenantRoles = roles.filter((role) => role !== 'owner');
 
 const mapping = z
@@ -20,20 +20,20 @@ const mapping = z
     role: z.enum(tenantRoles),
     scopes: z.array(z.enum(scopes)).min(1).optional(),
   })
-  .superRefine((given, context) => {
-    if ((given.group === undefined) === (given.claim === undefined))
+  .superRefine((mapping, context) => {
+    if ((mapping.group === undefined) === (mapping.claim === undefined))
       context.addIssue({ code: 'custom', message: 'needs either group or claim' });
-    for (const scope of given.scopes ?? [])
-      if (!scopesOf(given.role).includes(scope))
+    for (const scope of mapping.scopes ?? [])
+      if (!scopesOf(mapping.role).includes(scope))
         context.addIssue({
           ...{ code: 'custom', path: ['scopes'] },
-          message: `the role ${given.role} has no scope ${scope}`,
+          message: `the role ${mapping.role} has no scope ${scope}`,
         });
   });
 export type Mapping = z.output<typeof mapping>;
 
 /** Microsoft's issuers of all directories: the issuer of their tokens is that of the directory of each person. */
-const ofAllDirectories = /^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)\//;
+const anyDirectory = /^https:\/\/login\.microsoftonline\.com\/(?:common|organizations|consumers)\//;
 
 const issuer = z.strictObject({
   name: z
@@ -45,13 +45,13 @@ const issuer = z.strictObject({
   issuer: z
     .string()
     .max(1_024)
-    .superRefine((given, context) => {
-      const url = URL.parse(given);
+    .superRefine((issuerUrl, context) => {
+      const url = URL.parse(issuerUrl);
       if (url === null || !['https:', 'http:'].includes(url.protocol) || url.username + url.password !== '')
         context.addIssue({ code: 'custom', message: 'must be a URL with https, without user info' });
       else if (url.search !== '' || url.hash !== '')
         context.addIssue({ code: 'custom', message: 'must have neither query nor fragment' });
-      else if (ofAllDirectories.test(given))
+      else if (anyDirectory.test(issuerUrl))
         context.addIssue({ code: 'custom', message: 'must name one directory in place of all' });
     }),
   client_id: text(512),

@@ -131,8 +131,8 @@ export class Issuer {
     const { config } = await this.#find();
     const { fetch, idToken } = idTokenApart(this.#fetch);
     try {
-      const own = this.#configured(config.serverMetadata(), fetch);
-      const tokens = await client.refreshTokenGrant(own, refreshToken);
+      const configuration = this.#configured(config.serverMetadata(), fetch);
+      const tokens = await client.refreshTokenGrant(configuration, refreshToken);
       return { refreshToken: tokens.refresh_token ?? null, idToken: idToken() };
     } catch (error) {
       throw issuerError(error);

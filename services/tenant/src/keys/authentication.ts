@@ -72,6 +72,6 @@ export function endOf(
   return expiresAt === null || previousValidUntil < expiresAt ? previousValidUntil : expiresAt;
 }
 
-function matches(kept: Buffer, presented: Buffer): boolean {
-  return presented.length === sha256Bytes && timingSafeEqual(kept, presented);
+function matches(stored: Buffer, presented: Buffer): boolean {
+  return presented.length === sha256Bytes && timingSafeEqual(stored, presented);
 }

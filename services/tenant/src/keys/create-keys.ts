@@ -31,7 +31,7 @@ const deletion = { everyMs: 60_000, batch: 1_000 };
 export function createKeys({ log }: Shell, options: KeysOptions) {
   const { app, system, lookups, changes, raise, isTenant } = options;
   const oldChanges = new ChangeSystemStore(system);
-  const ofAll = new ApiKeySystemStore(system);
+  const systemStore = new ApiKeySystemStore(system);
   const finderOf = (pool: Pool) => {
     const toAuthenticate = new ApiKeySystemStore(pool);
     return (ids: readonly string[]) => toAuthenticate.findToAuthenticate(ids);
@@ -40,18 +40,18 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
     { known: finderOf(lookups.known), others: finderOf(lookups.unknown) },
     ({ keyId }) => keyId,
   );
-  const lastUse = new LastUseWriter({ touch: (ids) => ofAll.touch(ids), log });
+  const lastUse = new LastUseWriter({ touch: (ids) => systemStore.touch(ids), log });
   const firstUse = new LastUseWriter({
-    touch: (ids) => ofAll.noteFirstUse(ids),
+    touch: (ids) => systemStore.noteFirstUse(ids),
     log,
-    of: 'renewed API keys',
+    subject: 'renewed API keys',
   });
   return {
     handlers: {
       ...whoamiHandlers(),
       ...apiKeyHandlers(new ApiKeyStore(app), changes),
       ...ownKeyHandlers({ app, changes }),
-      ...ownerApiKeyHandlers({ apiKeys: ofAll, isTenant, changes }),
+      ...ownerApiKeyHandlers({ apiKeys: systemStore, isTenant, changes }),
     },
     rpcs: {
       authenticate: authenticate({ find, lastUse, firstUse }),
@@ -64,7 +64,7 @@ export function createKeys({ log }: Shell, options: KeysOptions) {
         task: 'report keys that expire',
         log,
         everyMs: expiring.everyMs,
-        round: async () => (await ofAll.raiseExpiring(expiring.batch, raise)) === expiring.batch,
+        round: async () => (await systemStore.raiseExpiring(expiring.batch, raise)) === expiring.batch,
       }),
       new PeriodicWork({
         task: 'delete old changes',

@@ -6,14 +6,14 @@ import { AppError } from '@gatehouse/kit/errors';
  * role lacks. Returns each scope once, in the order of `packages/contract`.
  */
 export function scopesForNewKey(role: Role, requested: readonly Scope[] | undefined): readonly Scope[] {
-  const ofRole = scopesOf(role);
-  const beyond = requested?.find((scope) => !ofRole.includes(scope));
+  const allowed = scopesOf(role);
+  const beyond = requested?.find((scope) => !allowed.includes(scope));
   if (beyond !== undefined) {
     throw new AppError('invalid_value', `A key with the role ${role} cannot have the scope ${beyond}.`, {
       param: 'scopes',
     });
   }
-  return allScopes.filter((scope) => (requested ?? ofRole).includes(scope));
+  return allScopes.filter((scope) => (requested ?? allowed).includes(scope));
 }
 
 /** The scopes that a key has now: its stored scopes without those that its role has lost since. */
@@ -31,14 +31,14 @@ export interface Power {
 /**
  * Checks that a key creates no key with more power than its own. Throws `scope_missing` or `user_mismatch`.
  */
-export function assertMayGive(giver: Power, given: Power): void {
-  const missing = given.scopes.find((scope) => !grants(giver.scopes, scope));
+export function assertMayGive(giver: Power, requested: Power): void {
+  const missing = requested.scopes.find((scope) => !grants(giver.scopes, scope));
   if (missing !== undefined) {
     throw new AppError('scope_missing', `The API key lacks the scope ${missing}, so it cannot grant it.`, {
       param: 'scopes',
     });
   }
-  if (giver.userId !== null && giver.userId !== given.userId) {
+  if (giver.userId !== null && giver.userId !== requested.userId) {
     throw new AppError(
       'user_mismatch',
       'An API key bound to a user can only create keys bound to that user.',

@@ -9,7 +9,7 @@ export interface LastUseWriterOptions {
   touch: (ids: readonly string[]) => Promise<readonly string[]> | Promise<void>;
   log: Logger;
   /** As the log names them: API keys, by default. */
-  of?: string;
+  subject?: string;
   /** Default: a second. */
   pauseMs?: number;
 }
@@ -73,8 +73,8 @@ export class LastUseWriter {
       this.#failing = false;
       return left ?? [];
     } catch (error) {
-      const { log, of = 'API keys' } = this.#options;
-      if (!this.#failing) log.warn({ err: error }, `failed to record the last use of ${of}`);
+      const { log, subject: subject = 'API keys' } = this.#options;
+      if (!this.#failing) log.warn({ err: error }, `failed to record the last use of ${subject}`);
       this.#failing = true;
       return ids;
     }

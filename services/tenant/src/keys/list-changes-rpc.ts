@@ -28,9 +28,9 @@ export function listChanges(
     callers: ['chat', 'edge', 'memory', 'webhook'],
     handle: async ({ position: text }) => {
       const position = parsePosition(text);
-      const found = await finder.get(position);
-      const { subjects, server, at, snapshot } = found;
-      const startsOver = position === null || isLost(position, found);
+      const changes = await finder.get(position);
+      const { subjects, server, at, snapshot } = changes;
+      const startsOver = position === null || isLost(position, changes);
       return {
         position: `${server} ${at} ${snapshot}`,
         startsOver,

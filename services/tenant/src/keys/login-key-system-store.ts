@@ -29,7 +29,7 @@ export class LoginKeySystemStore {
   ): Promise<void> {
     const turn = turnOfPerson(person);
     for (const key of await inTurn(this.#pool, turn, (db) => findLoginKeys(db, person))) {
-      if (rights.some((given) => includeRights(given, key))) continue;
+      if (rights.some((right) => includeRights(right, key))) continue;
       const { id, tenantId, role, userId } = key;
       await inTurn(this.#pool, turn, async (db) => {
         const changed = await revokeApiKey(db, id);

@@ -11,9 +11,9 @@ type Find<Found> = (keys: readonly string[]) => Promise<readonly Found[]>;
  */
 export function createLookup<Found>(
   find: { known: Find<Found>; others: Find<Found> },
-  keyOf: (found: Found) => string,
+  keyOf: (value: Found) => string,
 ): Lookup<Found> {
-  const ofKnown = batchedFinder(find.known, keyOf);
-  const ofOthers = batchedFinder(find.others, keyOf);
-  return (key, known) => (known === true ? ofKnown(key) : ofOthers(key));
+  const findKnown = batchedFinder(find.known, keyOf);
+  const findOther = batchedFinder(find.others, keyOf);
+  return (key, known) => (known === true ? findKnown(key) : findOther(key));
 }

@@ -3,7 +3,7 @@ import type { rotateApiKey } from '@gatehouse/contract/keys';
 import type { CreateOwnKey, listOwn } from '@gatehouse/contract/own-keys';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { newKeyText } from '@gatehouse/identity/key-text';
 import { nowMs } from '@gatehouse/kit/clock';
 import { AppError } from '@gatehouse/kit/errors';
@@ -58,7 +58,7 @@ export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<str
     'me.api-keys.rotate': async (call: Rotate) => {
       const [user, id] = [userOf(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const key = found(await lockOwnKey(db, user, id), what);
+        const key = existing(await lockOwnKey(db, user, id), what);
         if (!key.isOwn) throw keyEnded('The key of a program is renewed by the program alone.');
         assertAllowed({ ...(await findAllowance(db, user)), max: Infinity }, 0);
         // The caller receives the new secret, so the same rules as for the creation of a key apply.
@@ -75,8 +75,8 @@ export function ownKeyHandlers({ app, changes }: OwnKeyDependencies): Record<str
     'me.api-keys.revoke': async (call: Call) => {
       const [user, id] = [userOf(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const { isOwn } = found(await lockOwnKey(db, user, id), what);
-        const changed = found(await revokeApiKey(db, id), what);
+        const { isOwn } = existing(await lockOwnKey(db, user, id), what);
+        const changed = existing(await revokeApiKey(db, id), what);
         return { body: showOwnKey({ ...changed.after, isOwn }), changes: keyRevoked(changed) };
       });
     },

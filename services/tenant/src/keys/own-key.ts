@@ -31,8 +31,8 @@ export function boundUserOf({ boundUser }: TenantPrincipal): string {
 
 /** The scopes of an own key. Throws `scope_missing` for those that the caller lacks. */
 export function scopesOfOwnKey(principal: TenantPrincipal, requested: readonly Scope[] | undefined) {
-  const ofCaller = principal.scopes.filter((scope) => scopesOf('user').includes(scope));
-  const scopes = scopesForNewKey('user', requested ?? ofCaller);
+  const callerScopes = principal.scopes.filter((scope) => scopesOf('user').includes(scope));
+  const scopes = scopesForNewKey('user', requested ?? callerScopes);
   const user = principal.boundUser;
   assertMayGive({ scopes: principal.scopes, userId: user }, { scopes, userId: user });
   return scopes;

@@ -14,11 +14,11 @@ export function haveSameRights(one: Rights, other: Rights): boolean {
 }
 
 /** Whether rights are in the same place as those of a key, for the same user, and have all of its scopes. */
-export function includeRights(given: Rights, key: Rights): boolean {
+export function includeRights(held: Rights, key: Rights): boolean {
   return (
-    given.tenantId === key.tenantId &&
-    given.role === key.role &&
-    given.userId === key.userId &&
-    key.scopes.every((scope) => given.scopes.includes(scope))
+    held.tenantId === key.tenantId &&
+    held.role === key.role &&
+    held.userId === key.userId &&
+    key.scopes.every((scope) => held.scopes.includes(scope))
   );
 }

@@ -9,12 +9,12 @@ export interface Spend {
   publishedPercent: number;
 }
 
-/** The amount that each subject has spent in its window. Makes no query when `asked` is empty. */
+/** The amount that each subject has spent in its window. Makes no query when `windows` is empty. */
 export async function findSpend(
   db: Queryable,
-  asked: readonly { subjectId: string; window: Window }[],
+  windows: readonly { subjectId: string; window: Window }[],
 ): Promise<ReadonlyMap<string, Spend>> {
-  if (asked.length === 0) return new Map();
+  if (windows.length === 0) return new Map();
   const { rows } = await db.query<{ subject_id: string; used: string; published_percent: number }>(
     `select w.subject_id, greatest(coalesce(s.cost, 0), 0)::text as used, coalesce(s.published_percent, 0) as published_percent
      from unnest($1::uuid[], $2::float8[], $3::float8[]) as w (subject_id, start, "end")
@@ -25,9 +25,9 @@ export async function findSpend(
          and bucket < to_timestamp(w."end" / 1000)
      ) as s`,
     [
-      asked.map(({ subjectId }) => subjectId),
-      asked.map(({ window }) => window.start),
-      asked.map(({ window }) => window.end),
+      windows.map(({ subjectId }) => subjectId),
+      windows.map(({ window }) => window.start),
+      windows.map(({ window }) => window.end),
     ],
   );
   return new Map(

@@ -27,15 +27,15 @@ export interface LimitsOptions {
 
 /** Limits and budgets: leases to replicas of chat, and what is left. */
 export function createLimits({ log }: Shell, options: LimitsOptions) {
-  const ofAll = new LimitSystemStore(options);
-  const touchHolder = (id: string): Promise<void> => ofAll.touchHolder(id);
+  const systemStore = new LimitSystemStore(options);
+  const touchHolder = (id: string): Promise<void> => systemStore.touchHolder(id);
   const leases = new LeaseSystemStore(options.lease, { ...options, touchHolder });
   return {
     handlers: limitHandlers(new LimitStore(options.app), new MemoryUsageClient(options.memory)),
-    rpcs: { lease: lease(leases), settle: settle(leases, ofAll) },
+    rpcs: { lease: lease(leases), settle: settle(leases, systemStore) },
     parts: limitCleanup({
-      deleteOld: () => ofAll.deleteOld(),
-      findUnknownTimezones: () => ofAll.findUnknownTimezones(),
+      deleteOld: () => systemStore.deleteOld(),
+      findUnknownTimezones: () => systemStore.findUnknownTimezones(),
       log,
     }),
   };

@@ -115,13 +115,16 @@ export class LeaseSystemStore {
     await this.#touchHolder(holderId);
     const startedAt = monotonicMs();
     const uncharged: Uncharged[] = [];
-    for (const [tenantId, own] of Map.groupBy(settlements, (settlement) => settlement.tenantId)) {
+    for (const [tenantId, tenantSettlements] of Map.groupBy(
+      settlements,
+      (settlement) => settlement.tenantId,
+    )) {
       try {
         if (monotonicMs() - startedAt > settleMs)
           throw new AppError('service_timeout', 'No time was left to charge these settlements.');
-        await inTurn(this.#pool, tenantId, (db) => this.#settleTenant(db, tenantId, own));
+        await inTurn(this.#pool, tenantId, (db) => this.#settleTenant(db, tenantId, tenantSettlements));
       } catch (error) {
-        uncharged.push({ tenantId, ids: own.map(({ id }) => id), error });
+        uncharged.push({ tenantId, ids: tenantSettlements.map(({ id }) => id), error });
       }
     }
     return uncharged;
@@ -132,13 +135,15 @@ export class LeaseSystemStore {
     const fresh = await insertSettlements(db, settlements);
     const charges = settlements
       .filter((settlement) => fresh.has(settlement.id))
-      .flatMap(({ charges: own, ...settlement }) => own.map((charge) => ({ ...settlement, ...charge })));
+      .flatMap(({ charges: charges, ...settlement }) =>
+        charges.map((charge) => ({ ...settlement, ...charge })),
+      );
     const subjectIds = [...new Set(charges.map((charge) => charge.subjectId))];
     if (subjectIds.length === 0) return;
-    await findLimitRows(db, subjectIds, { of: ['budget'], lock: 'for update' });
+    await findLimitRows(db, subjectIds, { kinds: ['budget'], lock: 'for update' });
     await chargeBudgets(db, tenantId, charges);
     await chargeHolds(db, charges);
-    const limitRows = await findLimitRows(db, subjectIds, { of: ['budget'] });
+    const limitRows = await findLimitRows(db, subjectIds, { kinds: ['budget'] });
     const { limits } = await readLimits(db, tenantId, { keyIds: subjectIds, limitRows, held: [] });
     for (const { subjectId, resource, limitUse, counted, publishedPercent } of limits) {
       if (resource !== 'budget' || counted !== 'kept') continue;
@@ -242,10 +247,10 @@ async function leaseRows(
   });
   assertActive(tenantStatus, asks);
   const answers = asks.map((ask) => {
-    const found = limits.find(
+    const limited = limits.find(
       (limit) => limit.subjectId === ask.subjectId && limit.resource === ask.resource,
     );
-    return { ask, granted: found === undefined ? null : grant(found, { ask, replicas, now, tenantId }) };
+    return { ask, granted: limited === undefined ? null : grant(limited, { ask, replicas, now, tenantId }) };
   });
   const leases = answers.flatMap(({ ask, granted }) => (granted === null ? [] : [{ ask, ...granted }]));
   await updateLimitRows(db, leases);
@@ -279,8 +284,8 @@ interface AskedLease {
 
 /** When a budget moves to a new window, the previous one is kept for runs that settle late. */
 async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Promise<void> {
-  const budget = (asked: AskedLease, bound: number | null): number | null =>
-    asked.ask.resource === 'budget' ? bound : null;
+  const budget = (request: AskedLease, bound: number | null): number | null =>
+    request.ask.resource === 'budget' ? bound : null;
   await db.query(
     `update tenant.limit_uses q set
        used = l.used, published_percent = l.published_percent, window_start = to_timestamp(l.name / 1000),
@@ -296,8 +301,8 @@ async function updateLimitRows(db: Queryable, leases: readonly AskedLease[]): Pr
       leases.map(({ lease: { used } }) => used.toString()),
       leases.map(({ publishedPercent }) => publishedPercent),
       leases.map(({ lease: { name } }) => name),
-      leases.map((asked) => budget(asked, asked.lease.window.start)),
-      leases.map((asked) => budget(asked, asked.lease.window.end)),
+      leases.map((request) => budget(request, request.lease.window.start)),
+      leases.map((request) => budget(request, request.lease.window.end)),
     ],
   );
 }

@@ -87,7 +87,7 @@ export async function readLimits(
   }: { keyIds: readonly string[]; limitRows: readonly LimitRow[]; held: readonly HeldRow[] },
 ): Promise<LimitsNow> {
   const subjects = await findSubjects(db, tenantId, keyIds);
-  const found = subjects.flatMap((subject) =>
+  const rows = subjects.flatMap((subject) =>
     resources.flatMap((resource) => {
       const limit = resource === 'counts' ? countsOf(subject, tenantId) : limitOf(subject, resource);
       if (limit === null) return [];
@@ -100,11 +100,11 @@ export async function readLimits(
   );
   const recounted = await findSpend(
     db,
-    found
+    rows
       .filter(({ move }) => move.used === 'recount')
       .map(({ subject, move }) => ({ subjectId: subject.id, window: move.window })),
   );
-  const limits = found.map(({ subject, resource, limit, row, move }) => {
+  const limits = rows.map(({ subject, resource, limit, row, move }) => {
     const { name, window } = move;
     const { used, publishedPercent } = {
       kept: row,
@@ -138,7 +138,7 @@ export async function readLimits(
 export async function findLimitRows(
   db: Queryable,
   subjectIds: readonly string[],
-  { of = resources, lock = '' }: { of?: readonly Resource[]; lock?: 'for update' | '' } = {},
+  { kinds: kinds = resources, lock = '' }: { kinds?: readonly Resource[]; lock?: 'for update' | '' } = {},
 ): Promise<LimitRow[]> {
   const { rows } = await db.query<{
     subject_id: string;
@@ -154,7 +154,7 @@ export async function findLimitRows(
             published_percent
      from tenant.limit_uses where subject_id = any($1::uuid[]) and resource = any($2::text[])
      order by subject_id, resource ${lock}`,
-    [subjectIds, of],
+    [subjectIds, kinds],
   );
   return rows.map((row) => ({
     subjectId: row.subject_id,

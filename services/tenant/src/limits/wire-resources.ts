@@ -16,8 +16,8 @@ function toWire(resource: Resource): WireResource {
 
 /** Null for a resource of a newer release. */
 export function fromWire(resource: WireResource): Resource | null {
-  const found = Object.entries(wire).find(([, value]) => value === resource);
-  return found === undefined ? null : (found[0] as Resource);
+  const entry = Object.entries(wire).find(([, value]) => value === resource);
+  return entry === undefined ? null : (entry[0] as Resource);
 }
 
 /** The resources that the limits and the budget restrict, under their names on the wire. */

@@ -32,17 +32,20 @@ export function createProviderKeys({
   changes,
   raise,
 }: ProviderKeysOptions) {
-  const ofAll = new ProviderKeySystemStore(system);
+  const systemStore = new ProviderKeySystemStore(system);
   const usable = new ProviderKeySystemStore(known);
-  const ofTenants = new Batched(async (tenantIds: readonly string[]) => {
-    const found = Map.groupBy(await usable.findUsable([...new Set(tenantIds)]), ({ tenantId }) => tenantId);
-    return tenantIds.map((id) => found.get(id) ?? []);
+  const usableOf = new Batched(async (tenantIds: readonly string[]) => {
+    const byTenant = Map.groupBy(
+      await usable.findUsable([...new Set(tenantIds)]),
+      ({ tenantId }) => tenantId,
+    );
+    return tenantIds.map((id) => byTenant.get(id) ?? []);
   });
   return {
     handlers: providerKeyHandlers({
       ...{ keys: new ProviderKeyStore(app), check: providerCheck(chat), keyRing, changes },
     }),
-    rpcs: { noteProviderKeys: noteProviderKeys(ofAll, raise) },
-    findKeys: (tenantId: string) => ofTenants.get(tenantId),
+    rpcs: { noteProviderKeys: noteProviderKeys(systemStore, raise) },
+    findKeys: (tenantId: string) => usableOf.get(tenantId),
   };
 }

@@ -67,13 +67,13 @@ class PersonHasNoPlace extends Error {}
 export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
   const { config, system, proved, recordChange, raise, sessions, browsers, refusals } = options;
   const { log, registry } = shell;
-  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: ownKeySeconds } = config;
+  const { PUBLIC_URL: publicUrl, SECRETS_KEYRING: keyRing, CLI_KEY_TTL: deviceKeySeconds } = config;
   const { issuers, parts: waysOut } = makeIssuers(shell, config);
   const metrics = new IssuerMetrics(registry, [...issuers.keys()]);
   const states = new LoginStateSystemStore(options.logins);
   const logins = new LoginSystemStore(proved);
   const oldLogins = new OldLoginSystemStore(system);
-  const looks = new LoginLookSystemStore(system, ownKeySeconds);
+  const looks = new LoginLookSystemStore(system, deviceKeySeconds);
   const keys = new LoginKeySystemStore(proved, recordChange);
   const secrets = new LoginSecrets(keyRing);
   const unread = new UnreadGroupsReport(system, raise);
@@ -129,7 +129,7 @@ export function createIssuerLogins(shell: Shell, options: IssuerLoginsOptions) {
       }),
       ...upkeepOf({
         ...{ issuers, revocations, waiting, log },
-        deleteOldLogins: (limit) => oldLogins.deleteOld(limit, ownKeySeconds),
+        deleteOldLogins: (limit) => oldLogins.deleteOld(limit, deviceKeySeconds),
       }),
     ],
   };
@@ -146,16 +146,16 @@ function turnsOf(issuers: readonly string[]): IssuerLoginDependencies['inTurn'] 
     ]),
   );
   return async (issuer, { network, person }, work) => {
-    const of = queues.get(issuer);
-    if (of === undefined) throw new Error(`there is no issuer ${issuer}`);
+    const issuerQueues = queues.get(issuer);
+    if (issuerQueues === undefined) throw new Error(`there is no issuer ${issuer}`);
     if (person !== null) {
       try {
-        return await of.people.run(person, work);
+        return await issuerQueues.people.run(person, work);
       } catch (error) {
         if (!(error instanceof PersonHasNoPlace)) throw error;
       }
     }
-    return of.networks.run(network, work);
+    return issuerQueues.networks.run(network, work);
   };
 }
 

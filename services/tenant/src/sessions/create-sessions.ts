@@ -41,7 +41,7 @@ export function createSessions(
 ) {
   const { log } = shell;
   const { PUBLIC_URL: publicUrl } = config;
-  const ofAll = new SessionSystemStore(system);
+  const systemStore = new SessionSystemStore(system);
   const finderOf = (pool: Pool) => {
     const toAuthenticate = new SessionSystemStore(pool);
     return (tokens: readonly string[]) => toAuthenticate.find(tokens);
@@ -49,13 +49,13 @@ export function createSessions(
   const tokenOf = ({ tokenSha256 }: FoundSession): string => tokenSha256;
   const find = createLookup({ known: finderOf(lookups.known), others: finderOf(lookups.unknown) }, tokenOf);
   const networks = new LoginNetworkSystemStore(system);
-  const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, of: 'networks' });
+  const noted = new LastUseWriter({ touch: (some) => networks.note(some), log, subject: 'networks' });
   const sessions = new SessionChangeStore({
-    ...{ app, proved, record: recordChange, ownKeySeconds: config.CLI_KEY_TTL },
+    ...{ app, proved, record: recordChange, deviceKeySeconds: config.CLI_KEY_TTL },
     noteNetwork: (network) => noted.note(network),
   });
   const refusals = new Refusals({ service: 'tenant', system: gate, log });
-  const lastUse = new LastUseWriter({ touch: (ids) => ofAll.touch(ids), log, of: 'sessions' });
+  const lastUse = new LastUseWriter({ touch: (ids) => systemStore.touch(ids), log, subject: 'sessions' });
   const keys = new ApiKeySystemStore(system);
   const lastUseOfKeys = new LastUseWriter({ touch: (ids) => keys.touch(ids), log });
   const keysOfLogins = new ApiKeySystemStore(gate);
@@ -74,26 +74,26 @@ export function createSessions(
   const tickets = new LoginTicketSystemStore(gate);
   const taken = new Batched((hashes: readonly string[]) => tickets.take(hashes));
   const oldTickets = new LoginTicketSystemStore(system);
-  const ofIssuers = createIssuerLogins(shell, {
+  const issuerLogins = createIssuerLogins(shell, {
     ...{ config, system, logins: gate, proved, recordChange, raise, sessions, browsers, refusals },
   });
-  const { issuers, issuerLogouts } = ofIssuers;
+  const { issuers, issuerLogouts } = issuerLogins;
   return {
     /** For other rooms whose pages people see in a session. */
     doors: { browsers, refusals },
     handlers: sessionHandlers({
-      ...{ sessions: new SessionStore(app), ofAll, changes },
+      ...{ sessions: new SessionStore(app), systemStore: systemStore, changes },
       forget: (session) => issuerLogouts.forget(session),
     }),
     rawHandlers: {
       ...loginHandlers({ logins, issuers, issuerLogouts, browsers, refusals }),
       ...loginLinkHandlers({ logins, browsers, refusals, take: (hash) => taken.get(hash) }),
-      ...ofIssuers.rawHandlers,
+      ...issuerLogins.rawHandlers,
     },
     rpcs: { authenticateSession: authenticateSession({ find, lastUse }) },
     parts: [
-      ...[refusals, lastUse, lastUseOfKeys, noted, ...ofIssuers.parts],
-      deleting('delete ended sessions', (limit) => ofAll.deleteEnded(limit), log),
+      ...[refusals, lastUse, lastUseOfKeys, noted, ...issuerLogins.parts],
+      deleting('delete ended sessions', (limit) => systemStore.deleteEnded(limit), log),
       deleting('delete old networks of logins', (limit) => networks.deleteOld(limit), log),
       deleting('delete old login links', (limit) => oldTickets.deleteOld(limit), log),
     ],

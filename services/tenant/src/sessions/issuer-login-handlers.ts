@@ -97,8 +97,8 @@ class BrowserIssuerLogin {
   /** The values of the login that this browser began at this issuer, if the answer is to it. */
   #stateOf(request: IncomingMessage, { settings }: Issuer): LoginState | null {
     const state = this.#options.states.open(this.#cookieOf(request));
-    const given = queryObject(queryOf(request))['state'] ?? '';
-    const isOwn = state !== null && state.issuer === settings.name && sameText(given, state.state);
+    const presentedState = queryObject(queryOf(request))['state'] ?? '';
+    const isOwn = state !== null && state.issuer === settings.name && sameText(presentedState, state.state);
     return isOwn ? state : null;
   }
 

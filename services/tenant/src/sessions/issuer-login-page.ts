@@ -10,7 +10,7 @@ export interface EndOfLogin {
   html: string;
 }
 
-const shownGroups = 50;
+const maxGroups = 50;
 
 /** The page on which a person of several tenants chooses one. */
 export function choicePage(issuer: string, places: readonly Place[], returnTo: string): string {
@@ -68,8 +68,8 @@ export function problemPage(issuer: string, problem: GrantProblem): EndOfLogin {
 }
 
 function unmappedPage(title: string, issuer: string, groups: readonly string[]): string {
-  const items = groups.slice(0, shownGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
-  const more = groups.length > shownGroups ? `<p>And ${groups.length - shownGroups} more.</p>` : '';
+  const items = groups.slice(0, maxGroups).map((group) => `<li>${escaped(group.slice(0, 256))}</li>`);
+  const more = groups.length > maxGroups ? `<p>And ${groups.length - maxGroups} more.</p>` : '';
   const list =
     groups.length === 0
       ? `<p>${escaped(issuer)} sent no groups.</p>`

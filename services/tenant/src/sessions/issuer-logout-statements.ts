@@ -57,6 +57,6 @@ export async function noteLogout(db: Queryable, { iss, sub, sid }: IssuerLogout)
   );
 }
 
-function lockName(iss: string, of: { sub: string | null } | { sid: string }): string {
-  return `logout ${JSON.stringify([iss, of])}`;
+function lockName(iss: string, subject: { sub: string | null } | { sid: string }): string {
+  return `logout ${JSON.stringify([iss, subject])}`;
 }

@@ -7,7 +7,7 @@ import { effectiveScopes } from '../keys/key-rules.ts';
 import type { From, NamedSession, NewSession, Session } from './session.ts';
 
 /** A valid key, with the hash of the secret that was given. */
-export type AcceptedKey = FoundKey & { givenSecretSha256: Buffer };
+export type AcceptedKey = FoundKey & { presentedSha256: Buffer };
 
 export interface OpenedSession {
   session: NamedSession;
@@ -39,10 +39,10 @@ export class KeyLogin {
    * Null for a key that is not valid or has another secret, and for that of a command line: with a session it could
    * confirm further ones, which would outlive it. `keyId`: the public half of its text.
    */
-  async accept(keyId: string, givenSecretSha256: Buffer): Promise<AcceptedKey | null> {
+  async accept(keyId: string, presentedSha256: Buffer): Promise<AcceptedKey | null> {
     const key = await this.#options.findKey(keyId);
     if (key === null || key.confirmedBy !== null) return null;
-    return judge(key, givenSecretSha256) === 'accepted' ? { ...key, givenSecretSha256 } : null;
+    return judge(key, presentedSha256) === 'accepted' ? { ...key, presentedSha256: presentedSha256 } : null;
   }
 
   /** Throws `tenant_suspended`, and `rate_limit_exceeded` for too many logins with the key. */
@@ -57,7 +57,7 @@ export class KeyLogin {
           id: newId(),
           tokenSha256: tokenSha256(token),
           keyId: key.id,
-          keySecretSha256: key.givenSecretSha256,
+          keySecretSha256: key.presentedSha256,
         },
         ...{ tenantId, name, role, scopes, userId, loginId: null, openedBy },
       },

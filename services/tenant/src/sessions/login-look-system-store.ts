@@ -23,12 +23,12 @@ const hasSession = `exists (
 /** Logins whose people the issuers are asked about again. A claim is a fence: a later one makes it void. */
 export class LoginLookSystemStore {
   readonly #pool: Pool;
-  readonly #ownKeySeconds: number;
+  readonly #deviceKeySeconds: number;
 
   /** `pool` acts as `tenant_system`. Own keys of a person live for `ownKeySeconds` after the last login at most. */
-  constructor(pool: Pool, ownKeySeconds: number) {
+  constructor(pool: Pool, deviceKeySeconds: number) {
     this.#pool = pool;
-    this.#ownKeySeconds = ownKeySeconds;
+    this.#deviceKeySeconds = deviceKeySeconds;
   }
 
   /** Claims logins that are due. One that is not in use is due no more, and its token waits to be revoked. */
@@ -143,7 +143,7 @@ export class LoginLookSystemStore {
          select iss, sub from ended`,
         [ids, revokes],
       );
-      await boundOwnKeys(db, rows, this.#ownKeySeconds);
+      await boundOwnKeys(db, rows, this.#deviceKeySeconds);
     });
   }
 

@@ -15,7 +15,7 @@ export class OldLoginSystemStore {
    * Deletes up to `limit` logins that are over, have no session and are looked at no more, and as many states and logouts;
    * returns the largest number. Own keys of people without another login live for `ownKeySeconds` from then on at most.
    */
-  async deleteOld(limit: number, ownKeySeconds: number): Promise<number> {
+  async deleteOld(limit: number, deviceKeySeconds: number): Promise<number> {
     const logins = await withTransaction(this.#pool, async (db) => {
       const { rows } = await db.query<Person>(
         `delete from tenant.logins where id = any(array(
@@ -26,7 +26,7 @@ export class OldLoginSystemStore {
          returning iss, sub`,
         [limit],
       );
-      await boundOwnKeys(db, rows, ownKeySeconds);
+      await boundOwnKeys(db, rows, deviceKeySeconds);
       return rows.length;
     });
     const states = await this.#pool.query(

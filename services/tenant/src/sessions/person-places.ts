@@ -52,10 +52,10 @@ export class PersonPlaces {
     const grants = isGrants(granted) ? granted : [];
     const names = grants.flatMap(({ tenant }) => tenant ?? []);
     const { ids = [], slugs = [] } = Object.groupBy(names, (name) => (isUuid(name) ? 'ids' : 'slugs'));
-    const found = names.length === 0 ? [] : await this.#options.findTenants(person, { ids, slugs });
-    const tenants = new Map(found.map((tenant) => [tenant.slug, tenant]));
+    const memberTenants = names.length === 0 ? [] : await this.#options.findTenants(person, { ids, slugs });
+    const tenants = new Map(memberTenants.map((tenant) => [tenant.slug, tenant]));
     // Also for a slug that looks like the id of another tenant.
-    for (const tenant of found) tenants.set(tenant.id, tenant);
+    for (const tenant of memberTenants) tenants.set(tenant.id, tenant);
     const places = grants.flatMap((grant): Place[] => {
       if (grant.tenant === null) return [{ ...grant, tenantId: null, tenantStatus: null }];
       const tenant = tenants.get(grant.tenant);
@@ -80,6 +80,6 @@ function higher(one: Place, other: Place): Place {
   };
 }
 
-export function isPlaces(given: readonly Place[] | GrantProblem): given is readonly Place[] {
-  return Array.isArray(given);
+export function isPlaces(result: readonly Place[] | GrantProblem): result is readonly Place[] {
+  return Array.isArray(result);
 }

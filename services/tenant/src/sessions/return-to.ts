@@ -2,10 +2,10 @@
  * The path that a browser goes to after a login: the given one if it is a path of the gateway, else `fallback`. Browsers
  * read some texts that begin with a slash as another host, so the URL as a browser would resolve it decides.
  */
-export function returnTo(given: string | undefined, fallback: string): string {
-  if (given?.startsWith('/') !== true) return fallback;
+export function returnTo(target: string | undefined, fallback: string): string {
+  if (target?.startsWith('/') !== true) return fallback;
   const base = 'https://gateway.invalid';
-  const url = URL.parse(given, base);
+  const url = URL.parse(target, base);
   if (url === null || url.origin !== base) return fallback;
   const path = url.pathname + url.search + url.hash;
   // `/.//host` resolves to a path that begins with two slashes, which the next reader takes for a host.

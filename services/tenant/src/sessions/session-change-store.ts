@@ -38,7 +38,7 @@ export interface SessionChangeOptions {
   proved: Pool;
   record: RecordChange;
   /** How long own keys of a person live after the last login at most. */
-  ownKeySeconds: number;
+  deviceKeySeconds: number;
   /** Notes that a network has logged in with success. Returns at once. */
   noteNetwork: (network: string) => void;
 }
@@ -66,17 +66,17 @@ export class SessionChangeStore {
    * given. Null if the issuer has reported a logout of the person since the login. Throws `rate_limit_exceeded` likewise.
    */
   async openForPerson(
-    { person, sid, loggedInAt, keyName, createdBy, ...given }: PersonSession,
+    { person, sid, loggedInAt, keyName, createdBy, ...login }: PersonSession,
     from: From,
   ): Promise<Session | null> {
-    const { tenantId, role, scopes, userId } = given;
+    const { tenantId, role, scopes, userId } = login;
     const opened = await this.#change(tenantId, async (db) => {
       await lockSessions(db, tenantId);
       await holdLogouts(db, { ...person, sid });
       if (await hasLoggedOut(db, { ...person, sid }, loggedInAt)) return null;
       const rights = { tenantId, role, scopes, userId };
       const key = await this.#keyOf(db, { person, rights, keyName, createdBy }, from);
-      return this.#open(db, { ...given, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
+      return this.#open(db, { ...login, keyId: key.id, keySecretSha256: key.secretSha256 }, from);
     });
     if (opened !== null) this.#noteNetwork(from);
     return opened;
@@ -108,7 +108,7 @@ export class SessionChangeStore {
       const closed = await closeLogins(db, logout);
       const ids = closed.map(({ id }) => id);
       await this.#recordEnds(db, await endSessionsOfLogins(db, ids), from);
-      await boundOwnKeys(db, closed, this.#options.ownKeySeconds);
+      await boundOwnKeys(db, closed, this.#options.deviceKeySeconds);
       return closed;
     });
   }

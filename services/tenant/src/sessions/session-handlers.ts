@@ -4,7 +4,7 @@ import type { listSessions } from '@gatehouse/contract/sessions';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { credentialRefusedHeader } from '@gatehouse/http/credential-refused';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import type { Queryable } from '@gatehouse/pg/pool';
 import type { z } from 'zod';
@@ -20,7 +20,7 @@ const what = 'session';
 
 export interface SessionDependencies {
   sessions: SessionStore;
-  ofAll: SessionSystemStore;
+  systemStore: SessionSystemStore;
   changes: Changes;
   /** Revokes the refresh token of a session that has ended. Returns at once. */
   forget: (session: Pick<Session, 'loginId'>) => void;
@@ -29,7 +29,7 @@ export interface SessionDependencies {
 /** `/v1/session`, `/v1/sessions*` and `/v1/me/sessions*` */
 export function sessionHandlers({
   sessions,
-  ofAll,
+  systemStore: systemStore,
   changes,
   forget,
 }: SessionDependencies): Record<string, Handler> {
@@ -37,7 +37,7 @@ export function sessionHandlers({
     const id = resourceId(call.params, what);
     const ended: Session[] = [];
     const answer = await changes.change(call, async (db) => {
-      const one = found(await endOne(db, id), what);
+      const one = existing(await endOne(db, id), what);
       ended.push(one);
       return { changes: [sessionChange('session.ended', one)] };
     });
@@ -48,7 +48,7 @@ export function sessionHandlers({
   return {
     'session.get': async ({ principal }: Call) => {
       const { sessionId } = principal;
-      const session = sessionId === undefined ? null : await ofAll.findById(sessionId);
+      const session = sessionId === undefined ? null : await systemStore.findById(sessionId);
       if (session === null)
         throw new AppError('invalid_session', 'The session has ended.', {
           headers: { [credentialRefusedHeader]: 'true' },
@@ -70,7 +70,7 @@ export function sessionHandlers({
       const page = { limit, before: decodeCursor(cursor) };
       const rows =
         tenantId === null
-          ? await ofAll.listOfKey(keyId, page)
+          ? await systemStore.listOfKey(keyId, page)
           : await sessions.listOfKey(tenantId, keyId, page);
       return { body: pageOf(rows, limit, (one) => showOwn(one, sessionId)) };
     },

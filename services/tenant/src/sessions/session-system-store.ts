@@ -37,8 +37,8 @@ export class SessionSystemStore {
 
   /** Likewise by id. */
   async findById(id: string): Promise<NamedSession | null> {
-    const [found = null] = await this.#find('id', [id], 'uuid');
-    return found;
+    const [session = null] = await this.#find('id', [id], 'uuid');
+    return session;
   }
 
   /** Those that were opened with a key, of whatever tenant or of an owner, newest first. */

@@ -7,7 +7,7 @@ import { stateOf } from './system-peer.ts';
 
 /** The state of all services, for the owner. */
 export function createSystem({ log }: Shell, { systems, pool }: { systems: Systems; pool: Pool }) {
-  const own = ['tenant', () => readSystemState('tenant', { pool })] as const;
+  const tenantState = ['tenant', () => readSystemState('tenant', { pool })] as const;
   const others = Object.entries(systems).map(([name, peer]) => [name, stateOf(peer)] as const);
-  return { handlers: systemHandlers(new Map([own, ...others]), log) };
+  return { handlers: systemHandlers(new Map([tenantState, ...others]), log) };
 }

@@ -25,7 +25,7 @@ export function systemHandlers(states: ReadonlyMap<string, ReadState>, log: Logg
         );
         const lag = read.find(({ state }) => state?.usageLagSeconds !== undefined)?.state?.usageLagSeconds;
         const data = read.map(({ service, state, error }) =>
-          state === null ? { service, ...down, error } : { service, ...shown(state) },
+          state === null ? { service, ...down, error } : { service, ...toFigures(state) },
         );
         return { body: { object: 'list', usage_lag_seconds: lag === undefined ? null : tenths(lag), data } };
       }),
@@ -39,7 +39,7 @@ const down: Figures = {
   ...{ dead_jobs: null, dead_letters: null },
 };
 
-function shown({ replicas, outboxes, queues, deadJobs, deadLetters }: GetSystemStateResponse): Figures {
+function toFigures({ replicas, outboxes, queues, deadJobs, deadLetters }: GetSystemStateResponse): Figures {
   return {
     ...{ status: 'up', error: null, replicas },
     outboxes: outboxes.map(({ name, waiting, oldestAgeSeconds, deadLetters: dead }) => ({

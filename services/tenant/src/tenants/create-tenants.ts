@@ -20,16 +20,16 @@ export interface TenantsOptions {
 /** Tenants, and the settings that other services ask for. */
 export function createTenants({ known, proved, app, system, changes, providerKeys }: TenantsOptions) {
   const tenants = new TenantSystemStore(system);
-  const ofAll = new SettingsSystemStore({ known, proved });
+  const systemStore = new SettingsSystemStore({ known, proved });
   return {
     handlers: { ...ownerTenantHandlers(tenants, changes), ...ownSettingsHandlers(app, changes) },
     rpcs: {
       getTenantSettings: getTenantSettings({
         find: batchedFinder(
-          (ids) => ofAll.find(ids),
+          (ids) => systemStore.find(ids),
           ({ id }) => id,
         ),
-        findLimitedKeys: (tenantId, keys) => ofAll.findLimitedKeys(tenantId, keys),
+        findLimitedKeys: (tenantId, keys) => systemStore.findLimitedKeys(tenantId, keys),
         findProviderKeys: providerKeys.findKeys,
       }),
     },

@@ -32,13 +32,13 @@ export function getTenantSettings({
       if (apiKeyId !== undefined && !isUuid(apiKeyId))
         throw new AppError('invalid_value', 'Invalid value for api_key_id: must be a UUID.');
       const keys = { id: apiKeyId ?? null, max: omitLimitedKeys === true ? 0 : maxLimitedKeys };
-      const found = isUuid(tenantId) ? await find(tenantId.toLowerCase()) : null;
-      if (found === null) throw new AppError('not_found', 'There is no such tenant.');
+      const stored = isUuid(tenantId) ? await find(tenantId.toLowerCase()) : null;
+      if (stored === null) throw new AppError('not_found', 'There is no such tenant.');
       const { allowedModels, previews, retentionDays, limits, memoryLimits, budget, status, timezone } =
-        found;
-      const limitedKeys = found.someKeyLimited && keys.max > 0 ? await findLimitedKeys(found.id, keys) : [];
-      const ownKeys = withProviderKeys === true && caller === 'chat' && found.hasProviderKeys;
-      const providerKeys = ownKeys ? await findProviderKeys(found.id) : [];
+        stored;
+      const limitedKeys = stored.someKeyLimited && keys.max > 0 ? await findLimitedKeys(stored.id, keys) : [];
+      const includesKeys = withProviderKeys === true && caller === 'chat' && stored.hasProviderKeys;
+      const providerKeys = includesKeys ? await findProviderKeys(stored.id) : [];
       const memory = memoryLimitsOf(memoryLimits);
       return {
         allowedModels: allowedModels === null ? undefined : { ids: [...allowedModels] },
@@ -50,7 +50,7 @@ export function getTenantSettings({
           id: key.id,
           limited: limitedOf(key.limits, key.budget),
         })),
-        someKeyLimited: found.someKeyLimited,
+        someKeyLimited: stored.someKeyLimited,
         status,
         timezone,
         unleasedRequests: unleasedRequests(limitOf({ limits, budget }, 'concurrency')),

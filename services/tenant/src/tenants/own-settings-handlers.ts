@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { PatchOwnSettings } from '@gatehouse/contract/tenants';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
-import { found } from '@gatehouse/http/resource';
+import { existing } from '@gatehouse/http/resource';
 import { withTenant, type Pool } from '@gatehouse/pg/pool';
 import { findTenant, lockAndChange, updateOwnSettings } from './tenant-statements.ts';
 import { showOwnSettings, tenantUpdated } from './tenant-views.ts';
@@ -15,7 +15,7 @@ export function ownSettingsHandlers(app: Pool, changes: Changes): Record<string,
     'tenant.settings.get': async (call: Call) => {
       const { tenantId } = tenantOf(call);
       const tenant = await withTenant(app, tenantId, (db) => findTenant(db, tenantId));
-      return { body: showOwnSettings(found(tenant, what)) };
+      return { body: showOwnSettings(existing(tenant, what)) };
     },
 
     'tenant.settings.patch': async (call: Call<PatchOwnSettings>) => {
@@ -27,7 +27,7 @@ export function ownSettingsHandlers(app: Pool, changes: Changes): Record<string,
           (current) => patchSettings(current, call.body),
           (settings) => updateOwnSettings(db, tenantId, settings),
         );
-        const both = found(changed, what);
+        const both = existing(changed, what);
         return { body: showOwnSettings(both.after), changes: [tenantUpdated(both)] };
       });
     },

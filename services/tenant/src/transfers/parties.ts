@@ -43,9 +43,9 @@ export class TransferParties {
     const { conflicts, problems, ...source } = await this.#options.describe(plan);
     check?.(source);
     assertComplete(plan, source);
-    const found = { conflicts, problems };
-    const forbidden = await this.#forbidden(target, modelsOf(plan, source, found));
-    return { source, target: { conflicts, problems: problemsOf(plan, source, found, forbidden) } };
+    const checked = { conflicts, problems };
+    const forbidden = await this.#forbidden(target, modelsOf(plan, source, checked));
+    return { source, target: { conflicts, problems: problemsOf(plan, source, checked, forbidden) } };
   }
 
   /** Names may be aliases, or stand behind patterns, so a list of models is read by the service with the catalogue. */

@@ -65,13 +65,13 @@ export function planOf(body: CreatePreview): TransferPlan {
 
 /** Throws if a resource does not exist in the source, or needs one that is not part of the transfer. */
 export function assertComplete(plan: TransferPlan, { resources, dependencies }: SourceSide): void {
-  const found = new Map(resources.map((resource) => [resource.id, resource]));
+  const byId = new Map(resources.map((resource) => [resource.id, resource]));
   for (const [index, { type, id }] of plan.resources.entries())
-    if (found.get(id)?.type !== type)
+    if (byId.get(id)?.type !== type)
       throw new AppError('not_found', `There is no such ${wordsOf(type)} in the source.`, {
         param: `resources[${index}].id`,
       });
-  const missing = dependencies.find(({ of, needs }) => found.has(of.id) && !found.has(needs.id));
+  const missing = dependencies.find(({ of, needs }) => byId.has(of.id) && !byId.has(needs.id));
   if (missing !== undefined)
     throw new AppError(
       'dependency_missing',

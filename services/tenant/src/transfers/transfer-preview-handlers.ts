@@ -1,7 +1,7 @@
 import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { CreatePreview } from '@gatehouse/contract/transfers';
 import type { Call, Handler } from '@gatehouse/http/app';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import { acceptPreview, countOpenPreviews, findPreview, insertPreview } from './preview-statements.ts';
@@ -37,7 +37,7 @@ export function transferPreviewHandlers({
           param: 'source_tenant_id',
         });
       const sides = byOwner
-        ? await ofOwner(plan)
+        ? await ownerSides(plan)
         : { source: await parties.describedSource(plan), target: null };
       return changes.change(call, async (db) => {
         if ((await countOpenPreviews(db, plan.sourceTenantId)) >= maxOpen) throw tooMany();
@@ -53,7 +53,7 @@ export function transferPreviewHandlers({
       const id = resourceId(params, what);
       return {
         body: showPreview(
-          found(await read(principal, (db) => findPreview(db, id)), what),
+          existing(await read(principal, (db) => findPreview(db, id)), what),
           principal.tenantId,
         ),
       };
@@ -62,7 +62,7 @@ export function transferPreviewHandlers({
     'transfers.previews.accept': async (call: Call) => {
       const { principal, params } = call;
       const id = resourceId(params, what);
-      const preview = found(await read(principal, (db) => findPreview(db, id)), what);
+      const preview = existing(await read(principal, (db) => findPreview(db, id)), what);
       const { plan } = preview;
       if (principal.tenantId !== plan.targetTenantId)
         throw new AppError('role_missing', 'Only an admin of the target can accept a transfer.');
@@ -72,7 +72,7 @@ export function transferPreviewHandlers({
         assertFresh(changedInSource(preview, source)),
       );
       return changes.change(call, async (db) => {
-        const before = found(await findPreview(db, id, 'for update'), what);
+        const before = existing(await findPreview(db, id, 'for update'), what);
         if (before.target !== null) return { body: showPreview(before, principal.tenantId), changes: [] };
         assertOpen(before);
         const after = await acceptPreview(db, id, sides.target);
@@ -85,7 +85,7 @@ export function transferPreviewHandlers({
     },
   };
 
-  async function ofOwner(plan: TransferPlan): Promise<{ source: SourceSide; target: TargetSide }> {
+  async function ownerSides(plan: TransferPlan): Promise<{ source: SourceSide; target: TargetSide }> {
     await parties.activeTenant(plan.sourceTenantId, 'source_tenant_id');
     return parties.described(plan, await parties.activeTenant(plan.targetTenantId, 'target_tenant_id'));
   }

@@ -29,8 +29,8 @@ export function transferUpkeep(options: TransferUpkeepOptions): PeriodicWork[] {
     labelNames: ['phase'],
     registers: [registry],
   });
-  const show = (found: Record<string, number>): void => {
-    for (const phase of openPhases) ages.set({ phase }, found[phase] ?? 0);
+  const show = (counts: Record<string, number>): void => {
+    for (const phase of openPhases) ages.set({ phase }, counts[phase] ?? 0);
   };
   show({});
   const every = (everyMs: number, task: string, round: () => Promise<boolean>): PeriodicWork =>

@@ -58,8 +58,8 @@ export function contentOf(preview: Preview): TransferContent {
 export function changedInSource(preview: Pick<Preview, 'source'>, source: SourceSide): string[] {
   const now = new Map(source.resources.map((resource) => [resource.id, resource]));
   const changed = preview.source.resources.filter(({ id, revision }) => now.get(id)?.revision !== revision);
-  const shown = new Set(preview.source.dependencies.map(edgeOf));
-  const dependent = source.dependencies.filter((dependency) => !shown.has(edgeOf(dependency)));
+  const previewed = new Set(preview.source.dependencies.map(edgeOf));
+  const dependent = source.dependencies.filter((dependency) => !previewed.has(edgeOf(dependency)));
   return unique([...changed.map(({ name }) => name), ...dependent.map(({ of }) => of.name)]);
 }
 

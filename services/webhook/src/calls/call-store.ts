@@ -5,13 +5,13 @@ import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { CallError, NewCall, StoredCall } from './call.ts';
 
-const shown = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
+const callColumns = `id, tenant_id as "tenantId", endpoint_id as "endpointId", agent_id as "agentId",
   delivery_id as "deliveryId", body_sha256 as "bodySha256", mode, status, user_id as "userId",
   session_id as "sessionId", metadata, callback_url as "callbackUrl", hops, error, created_at as "createdAt",
   finished_at as "finishedAt"`;
-const columns = `${shown}, request, result`;
+const columns = `${callColumns}, request, result`;
 
-const keptDays = 30;
+const retentionDays = 30;
 /** A key may be freed between the insertion that it stops and the look at its call. */
 const maxAttempts = 3;
 
@@ -49,7 +49,7 @@ export class CallStore {
   ): Promise<PageRows<StoredCall>> {
     return withTenant(this.#pool, tenantId, (db) =>
       readPage<StoredCall>(db, {
-        columns: `${shown}, null as request, null as result`,
+        columns: `${callColumns}, null as request, null as result`,
         from: 'webhook.calls where endpoint_id = $1 and ($2::uuid is null or id < $2)',
         order: 'id desc',
         size: sizeOf('metadata::text', 'callback_url', 'user_id', 'session_id', 'error::text'),
@@ -73,11 +73,11 @@ export class CallStore {
   /**
    * Counts a request of an endpoint in the current minute. Returns the number of them, and when the minute ends.
    */
-  async countRequest(of: {
+  async countRequest(endpoint: {
     tenantId: string;
     endpointId: string;
   }): Promise<{ count: number; endsInMs: number }> {
-    return withTenant(this.#pool, of.tenantId, async (db) =>
+    return withTenant(this.#pool, endpoint.tenantId, async (db) =>
       only(
         await db.query<{ count: number; endsInMs: number }>(
           `insert into webhook.delivery_rates as known (endpoint_id, minute, deliveries)
@@ -86,7 +86,7 @@ export class CallStore {
              deliveries = case when known.minute >= excluded.minute then known.deliveries + 1 else 1 end
            returning deliveries as count,
              extract(epoch from minute + interval '1 minute' - now())::float8 * 1000 as "endsInMs"`,
-          [of.endpointId],
+          [endpoint.endpointId],
         ),
       ),
     );
@@ -132,8 +132,8 @@ export class CallStore {
   }
 
   /** The earlier call that one of the keys belongs to. */
-  findKnown(tenantId: string, of: Keyed): Promise<StoredCall | null> {
-    return withTenant(this.#pool, tenantId, (db) => knownCall(db, of));
+  findKnown(tenantId: string, keyed: Keyed): Promise<StoredCall | null> {
+    return withTenant(this.#pool, tenantId, (db) => knownCall(db, keyed));
   }
 
   /** Deletes up to `limit` calls that were for a user, from before a time. Returns how many. */
@@ -259,7 +259,7 @@ type Keyed = Pick<NewCall, 'endpointId' | 'keys'>;
 async function knownCall(db: Queryable, { endpointId, keys }: Keyed): Promise<StoredCall | null> {
   const { rows } = await db.query<StoredCall>(
     // An id comes before a body. Large columns are read once the answer is awaited: senders may repeat a request often.
-    `select ${shown}, null as request, null as result from webhook.calls where id = (
+    `select ${callColumns}, null as request, null as result from webhook.calls where id = (
        select known.call_id from unnest($2::text[], $3::bytea[]) as given (kind, digest)
        cross join lateral (
          select call_id from webhook.call_keys
@@ -315,10 +315,10 @@ async function insertCall(
       call.request,
       claimId,
       seconds,
-      keptDays,
+      retentionDays,
       call.keys.map(({ kind }) => kind),
       call.keys.map(({ digest }) => digest),
-      call.keys.map((key) => key.keptS),
+      call.keys.map((key) => key.retentionS),
       call.hops,
     ],
   });

@@ -6,7 +6,7 @@ export interface CallKey {
   kind: 'id' | 'body';
   /** SHA-256. */
   digest: Buffer;
-  keptS: number;
+  retentionS: number;
 }
 
 /** A request that has proved to be genuine. */

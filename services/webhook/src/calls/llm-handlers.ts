@@ -51,7 +51,7 @@ export interface LlmDependencies {
 
 const dayS = 24 * 3_600;
 /** How long a repeat is known by its id, and by its body where no id is signed. */
-const keptS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
+const retentionS = { id: 4 * dayS, body: dayS, tokenBody: 600 };
 
 type Answer = { status: 200; body: WebhookResult | HandshakeAnswer } | { status: 202; body: WebhookQueued };
 
@@ -169,7 +169,7 @@ async function accept(
   if (known !== null) return again(known);
   // The request of a `sync` call stays in memory until it is answered.
   share.shrink(call.mode === 'sync' ? call.request.length : 0);
-  return asked(dependencies, call, claim.claimId, context);
+  return runSync(dependencies, call, claim.claimId, context);
 }
 
 /** A request that asks nothing is not stored. */
@@ -177,7 +177,7 @@ function shaken(body: HandshakeAnswer): Stored {
   return { replayed: false, answer: () => Promise.resolve({ status: 200, body }) };
 }
 
-function asked({ sync }: LlmDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
+function runSync({ sync }: LlmDependencies, call: NewCall, claimId: string, context: RawCall): Stored {
   return { replayed: false, answer: () => answerTo(call, () => sync.run(call, claimId, context)) };
 }
 
@@ -218,9 +218,9 @@ async function newCall(
 ): Promise<{ call: NewCall } | { handshake: HandshakeAnswer }> {
   const { endpoint, body, id: deliveryId, bodySha256, keys } = asking;
   const { tenantId } = endpoint;
-  const asked = await readInput(templates, endpoint, asking.request, body);
-  if ('handshake' in asked) return asked;
-  const { input } = asked;
+  const parsed = await readInput(templates, endpoint, asking.request, body);
+  if ('handshake' in parsed) return parsed;
+  const { input } = parsed;
   if (input.callback_url !== undefined) await guards.guard.check(input.callback_url, 'callback_url');
   const id = newId();
   const call = {
@@ -247,11 +247,15 @@ function keysOf(
   { scheme }: SealedEndpoint,
   { id, idIsSigned, bodySha256 }: { id: string | null; idIsSigned: boolean; bodySha256: Buffer },
 ): CallKey[] {
-  const byId: CallKey[] = id === null ? [] : [{ kind: 'id', digest: sha256(id), keptS: keptS.id }];
+  const byId: CallKey[] = id === null ? [] : [{ kind: 'id', digest: sha256(id), retentionS: retentionS.id }];
   if (idIsSigned) return byId;
   return [
     ...byId,
-    { kind: 'body', digest: bodySha256, keptS: scheme === 'token' ? keptS.tokenBody : keptS.body },
+    {
+      kind: 'body',
+      digest: bodySha256,
+      retentionS: scheme === 'token' ? retentionS.tokenBody : retentionS.body,
+    },
   ];
 }
 

@@ -18,8 +18,8 @@ export class Patience {
     this.#waiting += 1;
     try {
       for (;;) {
-        const found = await find();
-        if (found?.closed !== true) return found;
+        const result = await find();
+        if (result?.closed !== true) return result;
         if (monotonicMs() > until) refuseClosed();
         await sleep(pollMs);
       }

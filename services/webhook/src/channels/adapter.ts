@@ -143,7 +143,7 @@ export type Checked =
 /** The accounts of an app. */
 export interface ChannelAccounts<Type extends ChannelType> {
   /** The app of a channel, and its account; null before a consent has named one. */
-  of: (config: ChannelConfig<Type>) => { app: string; account: string | null };
+  fieldsOf: (config: ChannelConfig<Type>) => { app: string; account: string | null };
   /** The config of a channel of the same app for an account. */
   withAccount: (config: ChannelConfig<Type>, account: string) => ChannelConfig<Type>;
 }
@@ -177,7 +177,7 @@ export interface ChannelConsents<Type extends ChannelType> {
   /** The page that the browser opens to consent. */
   authorizationUrl: (
     channel: OpenChannel<Type>,
-    asked: { redirectUri: string; state: string; verifier: string },
+    request: { redirectUri: string; state: string; verifier: string },
   ) => string;
   /** The account that was chosen, as the browser says. */
   namedAccount: (query: Readonly<Record<string, string>>) => string | undefined;

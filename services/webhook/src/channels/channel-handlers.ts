@@ -10,7 +10,7 @@ import {
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -92,28 +92,28 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
 
     'channels.instances.get': async (call: Call) => {
       const channel = await channels.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: show(found(channel, what)) };
+      return { body: show(existing(channel, what)) };
     },
 
     'channels.instances.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      const { type } = found(await channels.find(tenantId, id), what);
+      const { type } = existing(await channels.find(tenantId, id), what);
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, { ...call.body, type }, dependencies);
       return changes.change(call, async (db) => {
-        const before = found(await lockChannel(db, id), what);
+        const before = existing(await lockChannel(db, id), what);
         const settings = patchedSettings(before, call.body);
-        const given = call.body.credentials;
+        const credentials = call.body.credentials;
         const { accounts, consents, completed } = adapterOf(adapters, type);
         const isOther = accounts !== undefined && isOtherAccount(accounts, before, settings);
         // A consent outlives new credentials.
-        const isKept = given === undefined || consents !== undefined;
+        const isKept = credentials === undefined || consents !== undefined;
         const state = isOther ? 'pending' : isKept ? null : firstStatus(adapters, type);
         // Those of another account prove nothing for this one.
         const overlapS = isOther ? 0 : call.body.overlap_seconds;
         const rotation = rotationOf(secrets, placeOf(before), {
           ...{ current: before.credentials, overlapS },
-          given: given === undefined ? undefined : merged(before, given, dependencies),
+          next: credentials === undefined ? undefined : merged(before, credentials, dependencies),
           defaultS: completed === undefined ? 0 : signedOverlapS,
         });
         const acceptedS = overlapS ?? (rotation.sealed === null ? null : 0);
@@ -128,7 +128,7 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
     'channels.instances.delete': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const before = show(found(await lockChannel(db, id), what));
+        const before = show(existing(await lockChannel(db, id), what));
         await deleteChannel(db, id);
         return { changes: [{ action: 'channel_instance.deleted', id, before, after: null }] };
       });
@@ -137,15 +137,15 @@ export function channelHandlers(dependencies: ChannelDependencies): Record<strin
 }
 
 /** The credentials as the type needs them, with those that the gateway makes. Throws a 400. */
-function credentialsOf(adapters: ChannelAdapters, type: ChannelType, given: object): object {
-  const credentials = shaped(type, 'credentials', given) as ChannelCredentials;
+function credentialsOf(adapters: ChannelAdapters, type: ChannelType, fields: object): object {
+  const credentials = shaped(type, 'credentials', fields) as ChannelCredentials;
   return adapterOf(adapters, type).completed?.(credentials) ?? credentials;
 }
 
 /** The credentials after a patch: members that it lacks are kept. Throws a 400 for others than the type has. */
-function merged(before: SealedChannel, given: object, { adapters, secrets }: ChannelDependencies): string {
-  const kept = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
-  return JSON.stringify(credentialsOf(adapters, before.type, { ...kept, ...given }));
+function merged(before: SealedChannel, fields: object, { adapters, secrets }: ChannelDependencies): string {
+  const stored = JSON.parse(secrets.open(placeOf(before), before.credentials)) as object;
+  return JSON.stringify(credentialsOf(adapters, before.type, { ...stored, ...fields }));
 }
 
 /** Whether a channel would be for another app or account, for which its tokens are not good. */
@@ -154,7 +154,7 @@ function isOtherAccount(
   before: Channel,
   { config }: Pick<Channel, 'config'>,
 ): boolean {
-  const [old, next] = [accounts.of(before.config), accounts.of(config)];
+  const [old, next] = [accounts.fieldsOf(before.config), accounts.fieldsOf(config)];
   return old.app !== next.app || old.account !== next.account;
 }
 

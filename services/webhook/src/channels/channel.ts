@@ -68,8 +68,8 @@ export function patchedSettings(before: Channel, patch: PatchChannelInstance): C
   const { config, replies, credentials: _credentials, overlap_seconds: _overlap, ...simple } = patch;
   return {
     ...(Object.fromEntries(settingNames.map((name) => [name, before[name]])) as ChannelSettings),
-    ...given(simple),
-    replies: { ...before.replies, ...given(replies ?? {}) },
+    ...defined(simple),
+    replies: { ...before.replies, ...defined(replies ?? {}) },
     config: shaped(before.type, 'config', { ...before.config, ...config }) as ChannelConfig,
   };
 }
@@ -108,7 +108,7 @@ export function actingUserOf({ type, id }: Pick<Channel, 'type' | 'id'>, senderI
 
 type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
 
-function given<Fields extends object>(fields: Fields): Given<Fields> {
+function defined<Fields extends object>(fields: Fields): Given<Fields> {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),
   ) as Given<Fields>;

@@ -3,9 +3,9 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import { tenantOf, type Call, type Handler, type RawCall, type RawHandler } from '@gatehouse/http/app';
 import { sendJson } from '@gatehouse/http/reply';
 import { requestIdHeader } from '@gatehouse/http/request-context';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
-import { askedBy, ConsentFlow } from '@gatehouse/public-access/consent-flow';
+import { requesterOf, ConsentFlow } from '@gatehouse/public-access/consent-flow';
 import type { ConsentLink, ConsentTickets } from '@gatehouse/public-access/consent-tickets';
 import type { Refusals } from '@gatehouse/public-access/refusals';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
@@ -77,7 +77,7 @@ async function channelOf(
   call: Pick<Call, 'principal' | 'params'>,
 ): Promise<Channel> {
   const id = resourceId(call.params, 'channel');
-  const channel = found(await channels.find(tenantOf(call).tenantId, id), 'channel');
+  const channel = existing(await channels.find(tenantOf(call).tenantId, id), 'channel');
   if (channel.type !== kind.type)
     throw new AppError('invalid_value', `Only channels of the type ${kind.type} need a consent.`);
   if (publicUrl === '')
@@ -93,7 +93,7 @@ function makeLink(
   db: Queryable,
   { channel, call }: { channel: Channel; call: Pick<Call, 'principal'> },
 ): Promise<ConsentLink> {
-  return tickets.make(db, { tenantId: channel.tenantId, subjectId: channel.id, askedBy: askedBy(call) });
+  return tickets.make(db, { tenantId: channel.tenantId, subjectId: channel.id, askedBy: requesterOf(call) });
 }
 
 function urlOf({ kind, publicUrl }: ConsentDependencies, id: string, { ticket }: ConsentLink): string {

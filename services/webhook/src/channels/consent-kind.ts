@@ -84,10 +84,10 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
 
   async authorizationUrl(
     ticket: OpenTicket,
-    asked: { redirectUri: string; state: string; verifier: string },
+    request: { redirectUri: string; state: string; verifier: string },
   ): Promise<string | null> {
     const usable = await this.#open(ticket);
-    return usable === null ? null : this.#options.consents.authorizationUrl(usable.open, asked);
+    return usable === null ? null : this.#options.consents.authorizationUrl(usable.open, request);
   }
 
   /**
@@ -104,15 +104,15 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
     const named = consents.namedAccount(query);
     const usable = await this.#open(ticket);
     if (usable === null) return 'over';
-    const { app, account: expected } = accounts.of(usable.open.config);
+    const { app, account: expected } = accounts.fieldsOf(usable.open.config);
     // Before the code is used up.
     if (named !== undefined && named !== (expected ?? named)) return 'other_account';
     try {
       const consent = await tickets.use(ticket, async () => {
-        const given = await consents.exchange(usable.open, { code, verifier }, ways);
-        if (given.account !== (expected ?? given.account)) throw new OtherAccount('other_account');
-        if (given.account !== (named ?? given.account)) throw new OtherAccount('contradiction');
-        return given;
+        const exchanged = await consents.exchange(usable.open, { code, verifier }, ways);
+        if (exchanged.account !== (expected ?? exchanged.account)) throw new OtherAccount('other_account');
+        if (exchanged.account !== (named ?? exchanged.account)) throw new OtherAccount('contradiction');
+        return exchanged;
       });
       if (consent === null) return 'over';
       return await this.#store(ticket, { ...consent, app, circumstances });
@@ -133,7 +133,7 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
   async #store(
     ticket: OpenTicket,
     {
-      tokens: given,
+      tokens: granted,
       app,
       account,
       circumstances,
@@ -142,10 +142,10 @@ export class ChannelConsentKind implements ConsentKind<Channel, ConsentEnd> {
     const { accounts, tokens, store, wake } = this.#options;
     const { tenantId, subjectId: id } = ticket;
     const end = await store(ticket, {
-      tokens: tokens.seal({ tenantId, id }, given),
+      tokens: tokens.seal({ tenantId, id }, granted),
       // The channel may have become one for another app or account while the provider was asked.
       configOf: ({ config }) => {
-        const before = accounts.of(config);
+        const before = accounts.fieldsOf(config);
         const isSame = before.app === app && (before.account ?? account) === account;
         return isSame ? accounts.withAccount(config, account) : null;
       },

@@ -55,8 +55,8 @@ export function createConsents({ log }: Shell, options: ConsentsOptions) {
     const { consents, accounts } = adapterOf(adapters, type);
     if (consents === undefined) return [];
     if (accounts === undefined) throw new Error(`consents of ${type} need accounts`);
-    const own = { type, consents, accounts, ways, tickets, channels, tokens, wake, log };
-    return new ChannelConsentKind({ ...own, store: consentStore(app, changes) });
+    const generic = { type, consents, accounts, ways, tickets, channels, tokens, wake, log };
+    return new ChannelConsentKind({ ...generic, store: consentStore(app, changes) });
   });
   const served = kinds.map((kind) => ({ kind, channels: store, tickets, refusals, changes, app, publicUrl }));
   return {

@@ -25,11 +25,11 @@ export function nextBurst(waiting: readonly WaitingMessage[]): {
 } {
   const [first] = waiting;
   if (first === undefined) return { messages: [], readyInS: 0 };
-  const ofSender = waiting.filter(({ userId }) => userId === first.userId);
-  const began = Math.max(...ofSender.map(({ ageS }) => ageS));
+  const fromSender = waiting.filter(({ userId }) => userId === first.userId);
+  const began = Math.max(...fromSender.map(({ ageS }) => ageS));
   const messages: WaitingMessage[] = [];
   let bytes = 0;
-  for (const message of ofSender) {
+  for (const message of fromSender) {
     const isLate = began - message.ageS > burst.seconds;
     const isFull = messages.length >= burst.messages || bytes + message.textBytes > burst.bytes;
     if (messages.length > 0 && (isLate || isFull)) {

@@ -88,15 +88,15 @@ async function moveOrJoin(db: Queryable, move: ConversationMove): Promise<string
     return old.id;
   }
   // Ids are in the order of time.
-  const [kept, gone] = old.id < next.id ? [old, next] : [next, old];
-  await join(db, kept, gone);
-  if (kept === old) {
+  const [target, gone] = old.id < next.id ? [old, next] : [next, old];
+  await join(db, target, gone);
+  if (target === old) {
     // No two have one id at any time.
     await rename(db, gone, gone.id);
-    await rename(db, kept, to);
+    await rename(db, target, to);
     await rename(db, gone, from);
   }
-  return kept.id;
+  return target.id;
 }
 
 async function rename(db: Queryable, { id }: Row, externalId: string): Promise<void> {
@@ -120,12 +120,12 @@ async function insertMoved(
 }
 
 /** Makes one conversation of two. */
-async function join(db: Queryable, kept: Row, gone: Row): Promise<void> {
-  await giveMessages(db, { from: gone.id, to: kept.id });
-  await db.query('update webhook.conversations set moved_to = $2 where moved_to = $1', [gone.id, kept.id]);
+async function join(db: Queryable, target: Row, gone: Row): Promise<void> {
+  await giveMessages(db, { from: gone.id, to: target.id });
+  await db.query('update webhook.conversations set moved_to = $2 where moved_to = $1', [gone.id, target.id]);
   await db.query(
     'update webhook.conversations set moved_to = $2, last_message_at = clock_timestamp() where id = $1',
-    [gone.id, kept.id],
+    [gone.id, target.id],
   );
 }
 

@@ -71,13 +71,13 @@ export async function deleteEmptyConversations({
   app: Pool;
   system: Pool;
 }): Promise<boolean> {
-  const found = await findEmptyConversations(system, upkeepBatch);
-  for (const [tenantId, some] of Map.groupBy(found, (each) => each.tenantId))
+  const empty = await findEmptyConversations(system, upkeepBatch);
+  for (const [tenantId, some] of Map.groupBy(empty, (each) => each.tenantId))
     await withTenant(app, tenantId, (db) =>
       deleteEmpty(
         db,
         some.map(({ id }) => id),
       ),
     );
-  return found.length === upkeepBatch;
+  return empty.length === upkeepBatch;
 }

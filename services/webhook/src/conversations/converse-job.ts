@@ -81,8 +81,8 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
     const read = ({ id: messageId, text, direction, senderName }: EarlierMessage): Spoken[] => {
       if (text === null) return [];
       const row = { tenantId, id: messageId };
-      const said = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
-      return [{ direction, senderName, text: said }];
+      const plainText = direction === 'in' ? texts.openText(row, text) : texts.openPiece(row, text).plainText;
+      return [{ direction, senderName, text: plainText }];
     };
     // A text of the history whose key is gone must not end the conversation.
     const readEarlier = (message: EarlierMessage): Spoken[] => {
@@ -97,12 +97,12 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       conversation,
       messages.map((message) => message.id),
     );
-    const said = messages.flatMap(({ id: messageId, senderName }) =>
+    const incoming = messages.flatMap(({ id: messageId, senderName }) =>
       read({ id: messageId, senderName, direction: 'in', text: sealed.get(messageId) ?? null }),
     );
     const historyTokens = channel.history_tokens;
     const prompt = async (): Promise<string> =>
-      promptOf(said, {
+      promptOf(incoming, {
         earlier: (await turns.earlier(conversation, historyBytes(historyTokens))).flatMap(readEarlier),
         ...{ historyTokens, isGroup },
       });
@@ -111,7 +111,7 @@ export function converse(dependencies: ConverseDependencies): JobHandler<{ conve
       userId,
       agentId: channel.agent_id,
       // Nothing in the messages can be read.
-      request: said.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
+      request: incoming.length === 0 ? null : texts.sealRequest({ tenantId, id }, await prompt()),
       hasAttachment: messages.some(({ hasAttachment }) => hasAttachment),
       hops: Math.max(...messages.map(({ hops }) => hops)),
       messageIds: messages.map((message) => message.id),
@@ -139,10 +139,10 @@ async function answer(
   const { turn, channel } = open;
   const { channels, turns, writer, texts, tenants, metrics, send } = dependencies;
   const { tenantId } = turn;
-  const { said, ...end } = await spokenFor(dependencies, open, context);
+  const { replies: replyTexts, ...end } = await spokenFor(dependencies, open, context);
   const { style, maxChars } = channels.adapterOf(channel);
   const write = (markdown: string): Promise<Piece[]> => writer.write(tenantId, { markdown, style, maxChars });
-  const pieces = (await Promise.all(said.map(write))).flat();
+  const pieces = (await Promise.all(replyTexts.map(write))).flat();
   const replies = pieces.map((piece) => {
     const id = newId();
     return {
@@ -150,12 +150,14 @@ async function answer(
       textBytes: Buffer.byteLength(piece.text),
     };
   });
-  const { retentionDays: keptDays } = await tenants.settingsOf(tenantId);
-  await turns.end(turn, { ...end, replies, keptDays }, (db, id) => send(db, { tenantId, id }));
+  const { retentionDays: retentionDays } = await tenants.settingsOf(tenantId);
+  await turns.end(turn, { ...end, replies, retentionDays: retentionDays }, (db, id) =>
+    send(db, { tenantId, id }),
+  );
   metrics.ended(channel.type, end.status);
 }
 
-type Said = Pick<TurnEnd, 'status' | 'runId'> & { said: string[] };
+type Said = Pick<TurnEnd, 'status' | 'runId'> & { replies: string[] };
 
 /** The texts of the answer to a turn: the agent's, or a sentence in its place. Throws if a later attempt may succeed. */
 async function spokenFor(
@@ -167,7 +169,7 @@ async function spokenFor(
   const { tenantId } = turn;
   const { replies } = channel;
   const declined = turn.hasAttachment ? sentence(replies.unsupported) : [];
-  if (turn.request === null) return { status: 'answered', runId: null, said: declined };
+  if (turn.request === null) return { status: 'answered', runId: null, replies: declined };
   const typing = await showTyping(channels, channel, conversation.externalId, context.log);
   try {
     const { runId, result } = await completions.askInJob(
@@ -182,7 +184,7 @@ async function spokenFor(
       context.signal,
     );
     const text = result.output?.trim() ?? '';
-    return { status: 'answered', runId, said: [...declined, ...(text === '' ? [] : [text])] };
+    return { status: 'answered', runId, replies: [...declined, ...(text === '' ? [] : [text])] };
   } catch (caught) {
     context.signal.throwIfAborted();
     const error = toAppError(caught);
@@ -190,8 +192,8 @@ async function spokenFor(
     context.log.warn({ conversation_id: conversation.id, code: error.code }, 'failed to answer in a channel');
     const isLimit = error.status === 429;
     const isSaid = !isLimit || (await turns.mayRefuse(conversation));
-    const said = isSaid ? sentence(isLimit ? replies.refusal : replies.failure) : [];
-    return { status: 'failed', runId: null, said };
+    const replyTexts = isSaid ? sentence(isLimit ? replies.refusal : replies.failure) : [];
+    return { status: 'failed', runId: null, replies: replyTexts };
   } finally {
     typing.stop();
   }

@@ -137,7 +137,7 @@ async function addressedChannel(
 ): Promise<Channel | null> {
   const { accounts } = channels.adapterOf(channel);
   const { tenantId, type, config } = channel;
-  if (account === undefined || accounts === undefined || accounts.of(config).account === account)
+  if (account === undefined || accounts === undefined || accounts.fieldsOf(config).account === account)
     return channel;
   const other = await findByConfig(tenantId, type, accounts.withAccount(config, account));
   return other?.enabled === true ? other : null;
@@ -156,14 +156,22 @@ async function take(
   { messages, texts, room, queue }: MessageDependencies,
   channel: Channel,
   message: SentOnMessage,
-  keptDays: number,
+  retentionDays: number,
 ): Promise<{ id: string; isDuplicate: boolean } | null> {
   const [{ tenantId }, id] = [channel, newId()];
   await room.assert(tenantId);
   const { text, sender, position, conversation, hasAttachment, hops } = message;
   return messages.take(
     {
-      ...{ id, tenantId, instanceId: channel.id, position, hasAttachment, hops, keptDays },
+      ...{
+        id,
+        tenantId,
+        instanceId: channel.id,
+        position,
+        hasAttachment,
+        hops,
+        retentionDays: retentionDays,
+      },
       externalId: toPgText(message.externalId),
       keys: message.keys.map(toPgText),
       conversation: { id: newId(), group: conversation.group, externalId: toPgText(conversation.externalId) },

@@ -22,7 +22,7 @@ export interface NewMessage {
   /** How often what it is about was sent on by a gateway. */
   hops: number;
   position: string | null;
-  keptDays: number;
+  retentionDays: number;
 }
 
 export interface StoredConversation {
@@ -182,14 +182,14 @@ export class MessageStore {
          select from gone`,
         [tenantId, userId, before, limit],
       );
-      const { rows: own } = await db.query<{ id: string }>(
+      const { rows: inserted } = await db.query<{ id: string }>(
         `select id from webhook.conversations where tenant_id = $1 and user_id = $2 and not exists (
            select from webhook.channel_messages as m where m.conversation_id = conversations.id)`,
         [tenantId, userId],
       );
       await deleteEmpty(
         db,
-        own.map(({ id }) => id),
+        inserted.map(({ id }) => id),
       );
       return rowCount ?? 0;
     });
@@ -267,7 +267,7 @@ async function insertMessage(db: Queryable, message: NewMessage, conversationId:
       message.userId,
       message.senderName,
       message.position,
-      message.keptDays,
+      message.retentionDays,
       message.keys,
       message.hasAttachment,
       message.hops,

@@ -24,7 +24,7 @@ export function historyBytes(historyTokens: number): number {
  * message begins with the name of its sender. `earlier`: newest first.
  */
 export function promptOf(
-  said: readonly Spoken[],
+  messages: readonly Spoken[],
   {
     earlier,
     historyTokens,
@@ -39,7 +39,7 @@ export function promptOf(
     if (left < 0) break;
     history.unshift(message);
   }
-  const content = said.map((spoken) => promptMessage(spoken, isGroup).content).join('\n');
+  const content = messages.map((spoken) => promptMessage(spoken, isGroup).content).join('\n');
   return JSON.stringify({ messages: [...history, { role: 'user', content }] });
 }
 

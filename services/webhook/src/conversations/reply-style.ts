@@ -92,12 +92,12 @@ function safeBlock(token: Token): string {
   const { raw } = token;
   let safe = '';
   let from = 0;
-  for (const { raw: found, text } of unsafeIn(token)) {
-    const at = raw.indexOf(found, from);
+  for (const { raw: unsafe, text } of unsafeIn(token)) {
+    const at = raw.indexOf(unsafe, from);
     // Such as a link over two lines of a quotation, whose marks are not in the link's own source.
     if (at < 0) return `${markdownText(written([token], 'plain'))}\n\n`;
     safe += raw.slice(from, at) + text;
-    from = at + found.length;
+    from = at + unsafe.length;
   }
   return safe + raw.slice(from);
 }

@@ -54,7 +54,7 @@ export interface TurnEnd {
   status: 'answered' | 'failed';
   runId: string | null;
   replies: readonly NewReply[];
-  keptDays: number;
+  retentionDays: number;
 }
 
 const maxWaiting = 100;
@@ -150,7 +150,7 @@ export class TurnStore {
    */
   async end(
     { id, tenantId, conversationId, userId, hops }: Turn,
-    { status, runId, replies, keptDays }: TurnEnd,
+    { status, runId, replies, retentionDays: retentionDays }: TurnEnd,
     also: (db: Queryable, conversationId: string) => Promise<unknown>,
   ): Promise<void> {
     await withTenant(this.#pool, tenantId, async (db) => {
@@ -177,7 +177,7 @@ export class TurnStore {
           id,
           userId,
           runId,
-          keptDays,
+          retentionDays,
           replies.map((reply) => reply.id),
           replies.map((reply) => reply.text),
           replies.map((reply) => reply.textBytes),

@@ -42,7 +42,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
   const { deliveries, messages, hops, egress, queue, raise, metrics, within, isActive } = dependencies;
   const running = new Map<string, Draining<DueDelivery>>();
   return async ({ target }, { tenantId, signal, log }) => {
-    const of = { tenantId, target };
+    const queueKey = { tenantId, target };
     const key = `${tenantId}/${target}`;
     const known = running.get(key);
     if (known !== undefined) {
@@ -53,7 +53,7 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
     const draining = new Draining<DueDelivery>(
       async () => {
         signal.throwIfAborted();
-        return monotonicMs() - startedAt < longestMs ? deliveries.claimDue(of) : null;
+        return monotonicMs() - startedAt < longestMs ? deliveries.claimDue(queueKey) : null;
       },
       (due) => send(due, log),
     );
@@ -63,12 +63,12 @@ export function deliver(dependencies: DeliverDependencies): JobHandler<{ target:
       if (await isActive(tenantId)) {
         draining.add();
         await draining.ended();
-        next = await deliveries.nextDue(of);
+        next = await deliveries.nextDue(queueKey);
       } else next = new Date(Date.now() + suspendedMs);
     } finally {
       running.delete(key);
     }
-    if (next !== null) await within(tenantId, (db) => queue.wake(db, of, next));
+    if (next !== null) await within(tenantId, (db) => queue.wake(db, queueKey, next));
   };
 
   async function send(delivery: DueDelivery, log: Logger): Promise<void> {

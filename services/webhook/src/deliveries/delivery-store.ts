@@ -90,12 +90,12 @@ export class DeliveryStore {
   }
 
   /** Claims the delivery of a target that has been due longest, unless `maxInFlight` of the target are in flight. */
-  async claimDue(of: Target): Promise<DueDelivery | null> {
+  async claimDue(target: Target): Promise<DueDelivery | null> {
     const sendBeforeMs = monotonicMs() + (claimS - attemptS) * 1_000;
-    return withTenant(this.#pool, of.tenantId, async (db) => {
+    return withTenant(this.#pool, target.tenantId, async (db) => {
       // Counting needs the lock: two claims at once would each see room for one more.
       await db.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
-        `webhook.deliveries ${of.tenantId} ${of.target}`,
+        `webhook.deliveries ${target.tenantId} ${target.target}`,
       ]);
       const { rows } = await db.query<DueRow>(
         `with due as materialized (
@@ -116,7 +116,7 @@ export class DeliveryStore {
          returning d.id, d.tenant_id as "tenantId", d.url, d.attempts, d.call_id as "callId",
            d.endpoint_id as "endpointId", d.event_id as "eventId", d.subscription_id as "subscriptionId",
            due.secret, due.previous as "previousSecret", due.body, d.claimed_until::text as claim`,
-        [of.tenantId, of.target, maxInFlight, claimS],
+        [target.tenantId, target.target, maxInFlight, claimS],
       );
       return rows[0] === undefined ? null : { ...dueDelivery(rows[0]), sendBeforeMs };
     });
@@ -199,7 +199,7 @@ export class DeliveryStore {
   }
 
   /** The deliveries of a call with their attempts, the newest first. */
-  ofCall(tenantId: string, callId: string): Promise<LoggedDelivery[]> {
+  listByCall(tenantId: string, callId: string): Promise<LoggedDelivery[]> {
     return withTenant(this.#pool, tenantId, (db) => deliveriesOf(db, callId));
   }
 }

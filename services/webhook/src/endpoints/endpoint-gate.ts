@@ -71,12 +71,12 @@ export class EndpointGate {
   }
 
   /** The secret; none if its key is no longer in the ring, so that the other secret still counts. */
-  #openOrNone(of: { tenantId: string; id: string }, sealed: Buffer): string[] {
+  #openOrNone(endpoint: { tenantId: string; id: string }, sealed: Buffer): string[] {
     const { secrets, log } = this.#options;
     try {
-      return [secrets.open(placeOf(of), sealed)];
+      return [secrets.open(placeOf(endpoint), sealed)];
     } catch (error) {
-      log.error({ err: error, endpoint_id: of.id }, 'failed to decrypt the secret of an endpoint');
+      log.error({ err: error, endpoint_id: endpoint.id }, 'failed to decrypt the secret of an endpoint');
       return [];
     }
   }
@@ -94,15 +94,15 @@ export class EndpointGate {
   }
 }
 
-const placeOf = (of: { tenantId: string; id: string }): SecretPlace => ({
-  ...of,
+const placeOf = (endpoint: { tenantId: string; id: string }): SecretPlace => ({
+  ...endpoint,
   table: 'endpoints',
   column: 'secret',
 });
 
 function hasToken(request: SignedRequest, tokens: readonly string[]): boolean {
   const values = request.header('authorization');
-  const [, given = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
-  const matches = tokens.map((token) => sameText(token, given));
+  const [, bearer = ''] = /^bearer +(\S+)$/i.exec(values[0] ?? '') ?? [];
+  const matches = tokens.map((token) => sameText(token, bearer));
   return values.length === 1 && matches.includes(true);
 }

@@ -10,7 +10,7 @@ import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import type { Reply } from '@gatehouse/http/reply';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { z } from 'zod';
@@ -62,12 +62,12 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
 
     'webhooks.endpoints.create': async (call: Create) => {
       const { tenantId } = tenantOf(call);
-      const { scheme, secret: given } = call.body;
+      const { scheme, secret: provided } = call.body;
       if (scheme === 'token' && !allowToken)
         throw new AppError('invalid_value', 'The operator does not allow the scheme token.', {
           param: 'scheme',
         });
-      const [secret, callbackSecret] = [secretFor(scheme, given), newStandardSecret()];
+      const [secret, callbackSecret] = [secretFor(scheme, provided), newStandardSecret()];
       const settings = newSettings(call.body);
       await assertUsable(call, settings, dependencies);
       const id = newId();
@@ -92,21 +92,22 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
 
     'webhooks.endpoints.get': async (call: Call) => {
       const endpoint = await endpoints.find(tenantOf(call).tenantId, resourceId(call.params, what));
-      return { body: showEndpoint(found(endpoint, what)) };
+      return { body: showEndpoint(existing(endpoint, what)) };
     },
 
     'webhooks.endpoints.patch': async (call: Patch) => {
       const [{ tenantId }, id] = [tenantOf(call), resourceId(call.params, what)];
-      found(await endpoints.find(tenantId, id), what);
+      existing(await endpoints.find(tenantId, id), what);
       const { callback_secret: secret, overlap_seconds: overlapS } = call.body;
-      const given = secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
+      const callbackSecret =
+        secret === undefined ? undefined : secretFor('standard', secret, 'callback_secret');
       const place = { tenantId, table: 'endpoints', column: 'callback_secret', id } as const;
       // The agent and the URL of a patch are checked before the row is locked: no transaction waits for another service.
       await assertUsable(call, call.body, dependencies);
       return changes.change(call, async (db) => {
-        const before = found(await lockEndpoint(db, id), what);
+        const before = existing(await lockEndpoint(db, id), what);
         const current = await readSecret(db, place);
-        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const rotation = rotationOf(secrets, place, { current, next: callbackSecret, overlapS });
         const after = await updateEndpoint(db, before, patchedSettings(before, call.body), rotation);
         return {
           body: showEndpoint(after),
@@ -125,7 +126,7 @@ export function endpointHandlers(dependencies: EndpointDependencies): Record<str
     'webhooks.endpoints.delete': async (call: Call) => {
       const id = resourceId(call.params, what);
       return changes.change(call, async (db) => {
-        const endpoint = found(await lockEndpoint(db, id), what);
+        const endpoint = existing(await lockEndpoint(db, id), what);
         await deleteEndpoint(db, id);
         return {
           changes: [{ action: 'webhook_endpoint.deleted', id, before: showEndpoint(endpoint), after: null }],
@@ -143,12 +144,12 @@ async function rotateSecret(
 ): Promise<Reply> {
   const { tenantId } = tenantOf(call);
   const id = resourceId(call.params, what);
-  const { scheme } = found(await endpoints.find(tenantId, id), what);
+  const { scheme } = existing(await endpoints.find(tenantId, id), what);
   const secret = secretFor(scheme, call.body.secret);
   const sealed = secrets.seal({ tenantId, table: 'endpoints', column: 'secret', id }, secret);
   return changes.change(call, async (db) => {
     const rotation = { id, secret: sealed, overlapSeconds: call.body.overlap_seconds };
-    const { before, after } = found(await replaceSecret(db, rotation), what);
+    const { before, after } = existing(await replaceSecret(db, rotation), what);
     return {
       body: { ...showEndpoint(after), secret },
       changes: [

@@ -60,9 +60,9 @@ export function patchedSettings(
   before: Endpoint,
   { callback_secret: _secret, overlap_seconds: _overlap, ...patch }: PatchWebhookEndpoint,
 ): EndpointSettings {
-  const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-  const kept = Object.fromEntries(settingNames.map((name) => [name, before[name]]));
-  return { ...kept, ...given } as EndpointSettings;
+  const defined = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  const current = Object.fromEntries(settingNames.map((name) => [name, before[name]]));
+  return { ...current, ...defined } as EndpointSettings;
 }
 
 /** As clients see it. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '@gatehouse/pg/pool';
 
-const keptDays = 30;
+const retentionDays = 30;
 
 /** Notes that what this user did up to a time is deleted, if a transfer may bring it to another tenant meanwhile. */
 export async function noteDeletedUser(
@@ -19,7 +19,7 @@ export async function noteDeletedUser(
     [tenantId, hash, before],
   );
   await db.query(
-    `delete from webhook.deleted_users where tenant_id = $1 and noted_at < now() - make_interval(days => ${keptDays})`,
+    `delete from webhook.deleted_users where tenant_id = $1 and noted_at < now() - make_interval(days => ${retentionDays})`,
     [tenantId],
   );
 }
@@ -56,10 +56,10 @@ export async function deleteOf(
     channels,
   }: { tenantId: string; endpoints: readonly string[]; channels: readonly string[] },
 ): Promise<boolean> {
-  const given = [tenantId, users.map(({ hash }) => hash), users.map(({ requestedAt }) => requestedAt)];
-  const gone = (of: string): string => `
+  const values = [tenantId, users.map(({ hash }) => hash), users.map(({ requestedAt }) => requestedAt)];
+  const gone = (gone: string): string => `
     gone as materialized (
-      select user_id, requested_at from (select distinct user_id from ${of}) as known
+      select user_id, requested_at from (select distinct user_id from ${gone}) as known
         cross join lateral (
           select requested_at from unnest($2::bytea[], $3::timestamptz[]) as given (hash, requested_at)
           where hash = sha256(convert_to(concat($1::text, E'\\n', user_id), 'UTF8'))
@@ -69,7 +69,7 @@ export async function deleteOf(
      delete from webhook.calls where id = any (array(
        select c.id from webhook.calls as c join gone using (user_id)
        where c.endpoint_id = any ($4) and c.created_at <= gone.requested_at limit ${batch}))`,
-    [...given, endpoints],
+    [...values, endpoints],
   );
   const messages = await db.query<{ count: number }>(
     `with ${gone('webhook.channel_messages where instance_id = any ($4)')},
@@ -80,7 +80,7 @@ export async function deleteOf(
        returning turn_id),
      turns as (delete from webhook.channel_turns where id in (select turn_id from messages))
      select count(*)::integer as count from messages`,
-    [...given, channels],
+    [...values, channels],
   );
   return calls.rowCount === batch || messages.rows[0]?.count === batch;
 }

@@ -9,11 +9,11 @@ const batch = 500;
 /** Removes the calls that were for a user, and the messages of a user of a channel with the replies to them. */
 export function forgetUser(app: Pool, calls: CallStore, messages: MessageStore): Participation['forgetUser'] {
   return async ({ tenantId, userId, requestedAt: before }) => {
-    const of = { tenantId, userId, before };
-    await withTenant(app, tenantId, (db) => noteDeletedUser(db, of));
+    const user = { tenantId, userId, before };
+    await withTenant(app, tenantId, (db) => noteDeletedUser(db, user));
     const counts = {
-      webhook_calls: await calls.forget(of, batch),
-      channel_messages: await messages.forget(of, batch),
+      webhook_calls: await calls.forget(user, batch),
+      channel_messages: await messages.forget(user, batch),
     };
     return { counts, completed: Math.max(...Object.values(counts)) < batch };
   };

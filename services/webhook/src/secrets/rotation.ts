@@ -20,12 +20,12 @@ export function rotationOf(
   place: SecretPlace,
   {
     current,
-    given,
+    next: next,
     overlapS,
     defaultS = signedOverlapS,
-  }: { current: Buffer; given: string | undefined; overlapS: number | undefined; defaultS?: number },
+  }: { current: Buffer; next: string | undefined; overlapS: number | undefined; defaultS?: number },
 ): Rotation {
-  if (given === undefined || secrets.isSame(place, current, given))
+  if (next === undefined || secrets.isSame(place, current, next))
     return { sealed: null, overlapS: overlapS ?? null };
-  return { sealed: secrets.seal(place, given), overlapS: overlapS ?? defaultS };
+  return { sealed: secrets.seal(place, next), overlapS: overlapS ?? defaultS };
 }

@@ -8,8 +8,8 @@ import { findExpiredSecrets } from './secret-system-store.ts';
  * more.
  */
 export async function forgetSecrets({ app, system }: { app: Pool; system: Pool }): Promise<boolean> {
-  const found = await findExpiredSecrets(system, upkeepBatch);
-  for (const { tenantId, table, id } of found)
+  const expired = await findExpiredSecrets(system, upkeepBatch);
+  for (const { tenantId, table, id } of expired)
     await withTenant(app, tenantId, (db) => forgetExpired(db, table, id));
-  return found.length >= upkeepBatch;
+  return expired.length >= upkeepBatch;
 }

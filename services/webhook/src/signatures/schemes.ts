@@ -17,7 +17,7 @@ export interface SignatureClaim {
 
 interface Scheme {
   /** Whether senders make their own secrets, so that one must be given. */
-  givenSecret: boolean;
+  takesSecret: boolean;
   /** The key of the HMAC. Throws for a malformed secret. */
   keyOf: (secret: string) => Buffer;
   /** Null if a header is missing, doubled or malformed. */
@@ -62,16 +62,16 @@ function seconds(text: string | undefined | null): number | null {
 }
 
 function present<Item>(items: readonly (Item | null)[]): Item[] | null {
-  const found = items.filter((item) => item !== null);
-  return found.length === 0 || found.length > maxSignatures ? null : found;
+  const nonNull = items.filter((item) => item !== null);
+  return nonNull.length === 0 || nonNull.length > maxSignatures ? null : nonNull;
 }
 
 /** HMAC-SHA256 of the body alone, in hexadecimal digits after a prefix. */
-const ofBody = (
+const bodyScheme = (
   name: string,
   { prefix = '', id = null }: { prefix?: string; id?: string | null } = {},
 ): Scheme => ({
-  givenSecret: false,
+  takesSecret: false,
   keyOf: utf8Key,
   read: (request) => {
     const value = single(request, name);
@@ -90,7 +90,7 @@ const ofBody = (
 
 /** `t=<time>,v1=<hex>,…` of `<time>.<body>`. */
 const stripe: Scheme = {
-  givenSecret: true,
+  takesSecret: true,
   keyOf: utf8Key,
   read: (request) => {
     const parts = (single(request, 'stripe-signature') ?? '').split(',').map((part) => part.trim());
@@ -106,7 +106,7 @@ const stripe: Scheme = {
 
 /** `v0=<hex>` of `v0:<time>:<body>`. */
 const slack: Scheme = {
-  givenSecret: true,
+  takesSecret: true,
   keyOf: utf8Key,
   read: (request) => {
     const time = single(request, 'x-slack-request-timestamp');
@@ -126,7 +126,7 @@ const slack: Scheme = {
 
 /** `v1,<base64>`, separated by spaces, of `<id>.<time>.<body>`: Standard Webhooks 1.0.0. */
 const standard: Scheme = {
-  givenSecret: false,
+  takesSecret: false,
   keyOf: standardKey,
   read: (request) => {
     const id = single(request, 'webhook-id');
@@ -145,7 +145,7 @@ const standard: Scheme = {
 
 /** `v1=<hex>`, separated by commas, of the body. */
 const pagerduty: Scheme = {
-  givenSecret: true,
+  takesSecret: true,
   keyOf: utf8Key,
   read: (request) => {
     const parts = (single(request, 'x-pagerduty-signature') ?? '').split(',').map((part) => part.trim());
@@ -159,7 +159,7 @@ const pagerduty: Scheme = {
 
 /** The body alone, or `<time>:<body>` where the sender is configured to send the time. */
 const grafana: Scheme = {
-  givenSecret: false,
+  takesSecret: false,
   keyOf: utf8Key,
   read: (request) => {
     const signature = hex(single(request, 'x-grafana-alerting-signature') ?? undefined);
@@ -183,6 +183,6 @@ export const schemes: Readonly<Record<Exclude<WebhookScheme, 'token'>, Scheme>> 
   slack,
   grafana,
   pagerduty,
-  github: ofBody('x-hub-signature-256', { prefix: 'sha256=', id: 'x-github-delivery' }),
-  sentry: { ...ofBody('sentry-hook-signature', { id: 'request-id' }), givenSecret: true },
+  github: bodyScheme('x-hub-signature-256', { prefix: 'sha256=', id: 'x-github-delivery' }),
+  sentry: { ...bodyScheme('sentry-hook-signature', { id: 'request-id' }), takesSecret: true },
 };

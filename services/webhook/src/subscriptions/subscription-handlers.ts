@@ -8,7 +8,7 @@ import type { Changes } from '@gatehouse/audited-changes/changes';
 import type { Guard } from '@gatehouse/egress/guard';
 import { tenantOf, type Call, type Handler } from '@gatehouse/http/app';
 import { decodeCursor, pageOf } from '@gatehouse/http/pagination';
-import { found, resourceId } from '@gatehouse/http/resource';
+import { existing, resourceId } from '@gatehouse/http/resource';
 import { AppError } from '@gatehouse/kit/errors';
 import { newId } from '@gatehouse/kit/ids';
 import type { MinuteCounts } from '@gatehouse/pg/minute-counts';
@@ -50,11 +50,11 @@ export interface SubscriptionDependencies {
 
 /** `/v1/webhooks/subscriptions*` and `/internal/v1/owner/webhook-subscriptions*` */
 export function subscriptionHandlers(dependencies: SubscriptionDependencies): Record<string, Handler> {
-  const ofTenant = handlersFor((call) => tenantOf(call).tenantId, dependencies);
-  const ofOwner = handlersFor(() => platformId, dependencies);
+  const tenantHandlers = handlersFor((call) => tenantOf(call).tenantId, dependencies);
+  const ownerHandlers = handlersFor(() => platformId, dependencies);
   return {
-    ...withPrefix('webhooks.subscriptions', ofTenant),
-    ...withPrefix('owner.webhook-subscriptions', ofOwner),
+    ...withPrefix('webhooks.subscriptions', tenantHandlers),
+    ...withPrefix('owner.webhook-subscriptions', ownerHandlers),
   };
 }
 
@@ -96,19 +96,19 @@ function handlersFor(
 
     get: async (call: Call) => {
       const subscription = await subscriptions.find(whose(call), resourceId(call.params, what));
-      return { body: showSubscription(found(subscription, what)) };
+      return { body: showSubscription(existing(subscription, what)) };
     },
 
     patch: async (call: Patch) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       if (call.body.url !== undefined) await guard.check(call.body.url, 'url');
       const { secret, overlap_seconds: overlapS } = call.body;
-      const given = secret === undefined ? undefined : secretFor('standard', secret);
+      const provided = secret === undefined ? undefined : secretFor('standard', secret);
       const place = { tenantId, table: 'subscriptions', column: 'secret', id } as const;
       return changes.change(call, async (db) => {
-        const before = found(await lockSubscription(db, { tenantId, id }), what);
+        const before = existing(await lockSubscription(db, { tenantId, id }), what);
         const current = await readSecret(db, place);
-        const rotation = rotationOf(secrets, place, { current, given, overlapS });
+        const rotation = rotationOf(secrets, place, { current, next: provided, overlapS });
         const after = await updateSubscription(db, id, patched(before, call.body), rotation);
         if (!after.enabled) await deliveries.giveUp(db, { subscriptionId: id });
         else if (after.url !== before.url) await deliveries.redirect(db, { tenantId, subscriber: after });
@@ -120,7 +120,7 @@ function handlersFor(
     delete: async (call: Call) => {
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       return changes.change(call, async (db) => {
-        const before = showSubscription(found(await lockSubscription(db, { tenantId, id }), what));
+        const before = showSubscription(existing(await lockSubscription(db, { tenantId, id }), what));
         await deleteSubscription(db, id);
         return { changes: [{ action: 'webhook_subscription.deleted', id, before, after: null }] };
       });
@@ -130,7 +130,7 @@ function handlersFor(
       const [tenantId, id] = [whose(call), resourceId(call.params, what)];
       await counts.count(tenantId, 'test_events');
       return changes.change(call, async (db) => {
-        const subscription = found(await lockSubscription(db, { tenantId, id }), what);
+        const subscription = existing(await lockSubscription(db, { tenantId, id }), what);
         const delivery = await deliveryById(db, await events.test(db, tenantId, subscription));
         return { body: showDelivery(delivery), changes: [] };
       });

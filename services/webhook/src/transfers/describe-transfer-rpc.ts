@@ -16,20 +16,21 @@ export function describeTransfer(
     callers: ['tenant'],
     handle: async ({ mode, sourceTenantId, targetTenantId, resources: refs }) => {
       const ids = { endpoints: idsOf(refs, 'webhook_endpoint'), channels: idsOf(refs, 'channel_instance') };
-      const found = await store.find(sourceTenantId, ids);
+      const transferables = await store.find(sourceTenantId, ids);
       // Resources that stay miss their agent only if that moves.
       const uses = mode === 'move' ? await store.findUses(sourceTenantId, idsOf(refs, 'agent')) : [];
       const shared = mode === 'move' ? await store.findShared(sourceTenantId, ids.channels, sharedTypes) : [];
-      const known = new Set(found.map(({ id }) => id));
-      const needs = [...found, ...uses.filter(({ id }) => !known.has(id))];
+      const known = new Set(transferables.map(({ id }) => id));
+      const needs = [...transferables, ...uses.filter(({ id }) => !known.has(id))];
       const has = targetTenantId === '' ? { endpoints: 0, channels: 0 } : await store.count(targetTenantId);
-      const more = (type: string) => found.filter((resource) => resource.type === type).length;
+      const more = (type: string) => transferables.filter((resource) => resource.type === type).length;
       return {
-        resources: found.map(({ type, id, name, revision }) => ({
+        resources: transferables.map(({ type, id, name, revision }) => ({
           ...{ ref: { type, id }, name, revision, hasSecrets: true, models: [] },
         })),
         // Calls and conversations are of the tenant that they were made with: a copy begins without.
-        counts: mode === 'move' ? found.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
+        counts:
+          mode === 'move' ? transferables.map(({ type, id, counts }) => countsOf({ type, id }, counts)) : [],
         dependencies: [
           ...needs.map(({ type, id, name, agentId }) => ({
             ...{ of: { type, id }, ofName: name },

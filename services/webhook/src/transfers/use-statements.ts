@@ -62,22 +62,22 @@ export async function useAgent(
   { endpoints, channels }: { endpoints: readonly string[]; channels: readonly string[] },
   agent: { from: string; to: string },
 ): Promise<void> {
-  const given = [agent.from, agent.to];
+  const values = [agent.from, agent.to];
   await db.query('update webhook.endpoints set agent_id = $2 where agent_id = $1 and id = any ($3)', [
-    ...given,
+    ...values,
     endpoints,
   ]);
   await db.query('update webhook.channel_instances set agent_id = $2 where agent_id = $1 and id = any ($3)', [
-    ...given,
+    ...values,
     channels,
   ]);
   await db.query(
     `update webhook.calls set agent_id = $2 where agent_id = $1 and endpoint_id = any ($3) and finished_at is null`,
-    [...given, endpoints],
+    [...values, endpoints],
   );
   await db.query(
     `update webhook.channel_turns as t set agent_id = $2 from webhook.conversations as c
      where c.id = t.conversation_id and t.agent_id = $1 and c.instance_id = any ($3)`,
-    [...given, channels],
+    [...values, channels],
   );
 }

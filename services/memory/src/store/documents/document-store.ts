@@ -210,15 +210,15 @@ export async function deleteDocument(
 ): Promise<StoredDocument | null> {
   await shareAgent(db, key);
   const scopes = await lockScopes(db, key, [userId]);
-  const found = await selectByPath(
+  const located = await selectByPath(
     db,
     key.tenantId,
     scopes.map(({ id }) => id),
     path,
   );
-  if (found === null) return null;
-  const document = await selectDocument(db, key.tenantId, found.id);
-  await removeDocuments(db, key.tenantId, found.scopeId, [found]);
+  if (located === null) return null;
+  const document = await selectDocument(db, key.tenantId, located.id);
+  await removeDocuments(db, key.tenantId, located.scopeId, [located]);
   return document;
 }
 

@@ -31,17 +31,17 @@ const batchDocuments = 200;
 
 /**
  * Removes a batch of the documents to forget, also those that an import has replaced and, if `staged`, those that one
- * has stored and not published; with `ofDeleted`, only as long as the agent is marked as deleted. Call it again until it
+ * has stored and not published; with `wasDeleted`, only as long as the agent is marked as deleted. Call it again until it
  * is done.
  */
 export async function forgetDocuments(
   db: Queryable,
   key: AgentKey,
   which: Forgotten,
-  { staged, ofDeleted = false }: { staged: boolean; ofDeleted?: boolean },
+  { staged, wasDeleted: wasDeleted = false }: { staged: boolean; wasDeleted?: boolean },
 ): Promise<Removed & { done: boolean }> {
   await shareAgent(db, key);
-  if (ofDeleted && !(await isAgentDeleted(db, key))) return { documents: 0, chunks: 0, done: true };
+  if (wasDeleted && !(await isAgentDeleted(db, key))) return { documents: 0, chunks: 0, done: true };
   const scopeIds = await lockScopesOf(db, key, { ...which, staged });
   const { rows } = await db.query<Located & { chunks: number }>(
     `select id, scope_id as "scopeId", bytes, chunks, counted from (

@@ -60,7 +60,7 @@ export class ForgetStore {
 
   async #removeAgent(key: AgentKey): Promise<boolean> {
     const { completed } = await this.#remove(key.tenantId, budgetMs, (db) =>
-      forgetDocuments(db, key, everything('all'), { staged: true, ofDeleted: true }),
+      forgetDocuments(db, key, everything('all'), { staged: true, wasDeleted: true }),
     );
     if (!completed) return false;
     await withTenant(this.#pool, key.tenantId, (db) => deleteScopes(db, key, 'all'));

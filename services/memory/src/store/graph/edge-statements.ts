@@ -20,9 +20,9 @@ export async function edgesBetween(
 ): Promise<{ edges: StoredEdge[]; cut: boolean }> {
   const edges: StoredEdge[] = [];
   for (let at = 0; at < ids.length; at += edgeBatch) {
-    const found = await read(ids.slice(at, at + edgeBatch), ids);
-    if (found === null) return { edges, cut: true };
-    edges.push(...found);
+    const batch = await read(ids.slice(at, at + edgeBatch), ids);
+    if (batch === null) return { edges, cut: true };
+    edges.push(...batch);
     if (edges.length > maxGraphEdges) return { edges: edges.slice(0, maxGraphEdges), cut: true };
   }
   return { edges, cut: await hasUnread(ids) };
@@ -32,7 +32,9 @@ export async function edgesBetween(
 export async function hasUnreadEdges(db: Queryable, view: View, ids: readonly string[]): Promise<boolean> {
   const values = new Values([view.tenantId, view.asOf, ids]);
   const outgoing = { ...view, query: { ...view.query, direction: 'out' as const } };
-  const more = relationsOf(outgoing, values).map((of) => `(${of} offset ${maxLookups.ofEntity} limit 1)`);
+  const more = relationsOf(outgoing, values).map(
+    (relations) => `(${relations} offset ${maxLookups.ofEntity} limit 1)`,
+  );
   const { rows } = await db.query(
     values.prepared(
       `select from unnest($3::uuid[]) as origin (id)

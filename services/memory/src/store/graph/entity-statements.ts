@@ -9,7 +9,7 @@ import {
   type PlannedEntity,
   type StoredEntity,
 } from '../../graph/entity.ts';
-import { ofAgent, type MemoryKey } from '../../shared/memory-key.ts';
+import { agentScope, type MemoryKey } from '../../shared/memory-key.ts';
 import { bytesOf, growGraph, lockGraph, type Graph, type GraphLimits } from './graph-statements.ts';
 
 /** The graph to write, and its limit. */
@@ -180,7 +180,7 @@ async function updateEntities(
       planned.map(({ input }) => input.description !== undefined),
       planned.map(({ input }) => input.externalId !== null),
       runId,
-      userId !== ofAgent,
+      userId !== agentScope,
     ],
   );
 }
@@ -230,8 +230,8 @@ async function selectInOrder(
 }
 
 /** Throws when the stored rows, whose omitted members kept their values, are too large for one response. */
-export function assertShown(shown: number, stored: number, what: string): void {
-  if (shown === stored) return;
+export function assertShown(count: number, stored: number, what: string): void {
+  if (count === stored) return;
   throw new AppError(
     'payload_too_large',
     `The ${what} are larger than ${pageBytes} bytes together: send fewer at once.`,

@@ -2,7 +2,7 @@ import { monotonicMs } from '@gatehouse/kit/clock';
 import { withTenant, type Pool, type Queryable } from '@gatehouse/pg/pool';
 import { only } from '@gatehouse/pg/rows';
 import type { Forgotten } from '../../documents/forget.ts';
-import { ofAgent } from '../../shared/memory-key.ts';
+import { agentScope } from '../../shared/memory-key.ts';
 import { actedUntil, type UserDeletion } from '../scopes/deleted-user-statements.ts';
 import { isAgentDeleted, shareAgent, type AgentKey } from '../scopes/scope-statements.ts';
 import { growGraph, type GraphGrowth } from './graph-statements.ts';
@@ -39,7 +39,7 @@ export class GraphForgetStore {
 
   /** Removes everything that belongs to an agent and its users, as long as the agent is marked as deleted. */
   async forgetAgent(key: AgentKey, forMs = Infinity): Promise<RemovedGraph> {
-    const removal = new Removal(this.#pool, forMs, { ofDeleted: true });
+    const removal = new Removal(this.#pool, forMs, { wasDeleted: true });
     await removal.remove(key, 'all', {});
     return removal.removed;
   }
@@ -68,12 +68,12 @@ class Removal {
   readonly removed: RemovedGraph = { entities: 0, relations: 0, completed: true };
   readonly #pool: Pool;
   readonly #endsAt: number;
-  readonly #ofDeleted: boolean;
+  readonly #wasDeleted: boolean;
 
-  constructor(pool: Pool, forMs: number, { ofDeleted = false }: { ofDeleted?: boolean } = {}) {
+  constructor(pool: Pool, forMs: number, { wasDeleted: wasDeleted = false }: { wasDeleted?: boolean } = {}) {
     this.#pool = pool;
     this.#endsAt = monotonicMs() + forMs;
-    this.#ofDeleted = ofDeleted;
+    this.#wasDeleted = wasDeleted;
   }
 
   async remove(
@@ -111,7 +111,7 @@ class Removal {
       this.removed.completed &&= monotonicMs() < this.#endsAt;
       if (!this.removed.completed) return;
       const batch = await withTenant(this.#pool, tenantId, (db) =>
-        removeGraphBatch(db, tenantId, { agentId, userId, ...filter, ofDeleted: this.#ofDeleted }),
+        removeGraphBatch(db, tenantId, { agentId, userId, ...filter, wasDeleted: this.#wasDeleted }),
       );
       if (batch === null) return;
       this.removed.entities += batch.entities;
@@ -129,7 +129,7 @@ export interface GraphPart extends Filter {
   agentId: string;
   userId: string;
   /** Whether the agent must be marked as deleted. */
-  ofDeleted: boolean;
+  wasDeleted: boolean;
 }
 
 /** Removes a batch of a graph. Returns what it has removed, or null when nothing is left. */
@@ -139,11 +139,11 @@ export async function removeGraphBatch(
   part: GraphPart,
 ): Promise<GraphGrowth | null> {
   await shareAgent(db, part);
-  if (part.ofDeleted && !(await isAgentDeleted(db, { tenantId, agentId: part.agentId }))) return null;
+  if (part.wasDeleted && !(await isAgentDeleted(db, { tenantId, agentId: part.agentId }))) return null;
   const graphId = await lockExisting(db, tenantId, part);
   if (graphId === null) return null;
   const graph = { tenantId, graphId };
-  const found = [tenantId, graphId, part.runId, part.until];
+  const values = [tenantId, graphId, part.runId, part.until];
   const removed = await db.query<{ relations: number; bytes: number }>(
     `with gone as (
        delete from memory.relations where tenant_id = $1 and id in (
@@ -151,14 +151,14 @@ export async function removeGraphBatch(
        returning size
      )
      select count(*)::float8 as relations, coalesce(sum(size), 0)::float8 as bytes from gone`,
-    found,
+    values,
   );
   const { relations, bytes } = only(removed);
   await growGraph(db, graph, { entities: 0, relations: -relations, bytes: -bytes });
   if (relations === batchRelations) return { entities: 0, relations };
   const { rows } = await db.query<{ id: string }>(
     `select e.id from memory.entities as e where ${removable('e')} limit ${batchEntities}`,
-    found,
+    values,
   );
   const ids = rows.map(({ id }) => id);
   if (ids.length > 0) {
@@ -204,6 +204,6 @@ async function lockExisting(
     );
     return rows[0]?.id ?? null;
   };
-  if (userId !== ofAgent) await lock(ofAgent, 'for share');
+  if (userId !== agentScope) await lock(agentScope, 'for share');
   return lock(userId, 'for update');
 }

@@ -1,7 +1,7 @@
 import { AppError } from '@gatehouse/kit/errors';
 import { only } from '@gatehouse/pg/rows';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { ofAgent, type MemoryKey } from '../../shared/memory-key.ts';
+import { agentScope, type MemoryKey } from '../../shared/memory-key.ts';
 import { wasDeleted } from '../scopes/deleted-user-statements.ts';
 import {
   assertWithin,
@@ -53,15 +53,15 @@ export async function lockGraph(
   await holdMemory(db, key);
   if (await wasDeleted(db, { tenantId: key.tenantId, userId, at }))
     throw new AppError('not_found', 'There is no such user: their data were deleted meanwhile.');
-  const agent = await ownGraph(db, key, ofAgent, userId === ofAgent ? 'for no key update' : 'for share');
-  if (userId === ofAgent) return { ...agent, readable: [agent] };
-  const own = await ownGraph(db, key, userId, 'for no key update');
-  return { ...own, readable: [own, agent] };
+  const agent = await graphOf(db, key, agentScope, userId === agentScope ? 'for no key update' : 'for share');
+  if (userId === agentScope) return { ...agent, readable: [agent] };
+  const graph = await graphOf(db, key, userId, 'for no key update');
+  return { ...graph, readable: [graph, agent] };
 }
 
 type Lock = 'for share' | 'for no key update';
 
-async function ownGraph(db: Queryable, key: MemoryKey, userId: string, lock: Lock): Promise<Graph> {
+async function graphOf(db: Queryable, key: MemoryKey, userId: string, lock: Lock): Promise<Graph> {
   const { tenantId, agentId } = key;
   const values = [tenantId, agentId, userId];
   // Forgetting may delete the graph between the two statements.

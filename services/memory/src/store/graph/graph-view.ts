@@ -33,9 +33,9 @@ export function relationsOf({ graphIds, query }: View, values: Values): string[]
   return graphIds.flatMap((graphId) => {
     const graph = values.add(graphId);
     return directions.map((direction) => {
-      const { own, other } = ends[direction];
+      const { own: near, other } = ends[direction];
       return `select r.${other} as id, r.weight from memory.relations as r
-        where r.${own} = origin.id and r.tenant_id = $1 and r.graph_id = ${graph}::bigint
+        where r.${near} = origin.id and r.tenant_id = $1 and r.graph_id = ${graph}::bigint
           and r.${other} <> origin.id and ${valid}
         order by r.weight desc, r.${other}`;
     });
@@ -63,6 +63,6 @@ export class Values {
 
 /** SQL condition for the relations `r` that count; `$2` is the time. */
 export function validity({ relation_types: types }: Traverse, values: Values): string {
-  const ofType = types.length === 0 ? '' : `and r.type = any (${values.add(types)}::text[])`;
-  return `r.valid_from <= $2::timestamptz and (r.valid_to is null or r.valid_to > $2::timestamptz) ${ofType}`;
+  const typeFilter = types.length === 0 ? '' : `and r.type = any (${values.add(types)}::text[])`;
+  return `r.valid_from <= $2::timestamptz and (r.valid_to is null or r.valid_to > $2::timestamptz) ${typeFilter}`;
 }

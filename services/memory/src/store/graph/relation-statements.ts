@@ -13,7 +13,7 @@ import {
   type StoredRelation,
   type UpdatedVersion,
 } from '../../graph/relation.ts';
-import { ofAgent, type MemoryKey } from '../../shared/memory-key.ts';
+import { agentScope, type MemoryKey } from '../../shared/memory-key.ts';
 import { assertShown, ownedBy, type GraphWrite, type Upserted } from './entity-statements.ts';
 import { bytesOf, growGraph, lockGraph, type Graph } from './graph-statements.ts';
 
@@ -204,7 +204,7 @@ async function updateVersions(
       ...valuesOf(versions),
       versions.map(({ isReplaced }) => isReplaced),
       runId,
-      userId !== ofAgent,
+      userId !== agentScope,
     ],
   );
 }

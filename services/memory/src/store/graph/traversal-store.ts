@@ -53,14 +53,14 @@ export class TraversalStore {
         neighbours: (step) => inTime(() => selectNeighbours(db, view, step)),
         isCut: async (frontier) => (await inTime(() => isCut(db, view, frontier))) ?? true,
       });
-      const found = await selectNodes(db, view, [...distances.keys()]);
-      const nodes = found.rows.map((node) => ({ ...node, distance: distances.get(node.id) ?? 0 }));
+      const selected = await selectNodes(db, view, [...distances.keys()]);
+      const nodes = selected.rows.map((node) => ({ ...node, distance: distances.get(node.id) ?? 0 }));
       const between = await edgesBetween(
         nodes.map(({ id }) => id),
         (from, all) => inTime(() => selectEdges(db, view, from, all)),
         async (ids) => (await inTime(() => hasUnreadEdges(db, view, ids))) ?? true,
       );
-      return { nodes, edges: between.edges, truncated: truncated || found.cut || between.cut };
+      return { nodes, edges: between.edges, truncated: truncated || selected.cut || between.cut };
     });
   }
 }
@@ -116,12 +116,12 @@ async function selectStarts(db: Queryable, { tenantId, graphIds, query }: View):
   );
   const byPosition = Map.groupBy(rows, ({ position }) => Number(position));
   return start.flatMap((ref, index) => {
-    const found = byPosition.get(index + 1) ?? [];
-    if (found.length === 0)
+    const matches = byPosition.get(index + 1) ?? [];
+    if (matches.length === 0)
       throw new AppError('not_found', `There is no entity ${JSON.stringify(ref)}.`, {
         param: `start[${index}]`,
       });
-    return found.filter(({ rank }) => rank === found[0]?.rank).map(({ id }) => id);
+    return matches.filter(({ rank }) => rank === matches[0]?.rank).map(({ id }) => id);
   });
 }
 
@@ -152,8 +152,8 @@ async function selectNeighbours(
 }
 
 function lookupsFor({ length }: readonly string[]): number {
-  const { ofEntity, ofStep, least } = maxLookups;
-  return Math.min(ofEntity, Math.max(least, Math.ceil(ofStep / length)));
+  const { ofEntity: perEntity, ofStep: perStep, least } = maxLookups;
+  return Math.min(perEntity, Math.max(least, Math.ceil(perStep / length)));
 }
 
 /**
@@ -163,8 +163,8 @@ async function isCut(db: Queryable, view: View, frontier: readonly string[]): Pr
   const { fan_out: fanOut, entity_types: types } = view.query;
   const values = new Values([view.tenantId, view.asOf, frontier, fanOut]);
   const lookups = lookupsFor(frontier);
-  const found = branches(view, values, { limit: '$4::int + 1', lookups });
-  const more = [`(select from (${found}) as branch offset $4::int limit 1)`];
+  const branch = branches(view, values, { limit: '$4::int + 1', lookups });
+  const more = [`(select from (${branch}) as branch offset $4::int limit 1)`];
   if (types.length > 0) {
     const rest = `offset ${values.add(lookups)}::int limit 1`;
     more.push(
@@ -221,6 +221,6 @@ async function selectNodes(
      where total <= ${maxNodesBytes} or position = 1
      order by position`),
   );
-  const found = Number(rows[0]?.found ?? 0);
-  return { rows: rows.map(({ found: _found, ...node }) => node), cut: found > rows.length };
+  const count = Number(rows[0]?.found ?? 0);
+  return { rows: rows.map(({ found: _found, ...node }) => node), cut: count > rows.length };
 }

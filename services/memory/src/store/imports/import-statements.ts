@@ -175,9 +175,14 @@ export async function stageDocuments(
   const stored = new Set(rows.map(({ id }) => id));
   const repeated = staged.find(({ id }) => !stored.has(id));
   if (repeated !== undefined) throw repeatedDocument(repeated.line);
-  for (const [scopeId, own] of Map.groupBy(staged, (document) => document.scopeId)) {
-    const bytes = own.reduce((sum, document) => sum + document.size, 0);
-    await growScope(db, key.tenantId, scopeId, { documents: own.length, chunks: 0, bytes, tokens: 0 });
+  for (const [scopeId, scopeDocuments] of Map.groupBy(staged, (document) => document.scopeId)) {
+    const bytes = scopeDocuments.reduce((sum, document) => sum + document.size, 0);
+    await growScope(db, key.tenantId, scopeId, {
+      documents: scopeDocuments.length,
+      chunks: 0,
+      bytes,
+      tokens: 0,
+    });
   }
   return staged;
 }

@@ -138,10 +138,10 @@ export class ImportStore {
   /** Locks all users in one order before any of their documents is written. */
   async #lockUsers(db: Queryable, key: MemoryKey, documents: readonly NewDocument[]): Promise<void> {
     const { tenantId } = key;
-    const ofUsers = new Map(documents.map(({ userId, at }) => [userId, at]));
-    const users = [...ofUsers.keys()].sort();
+    const requestedAt = new Map(documents.map(({ userId, at }) => [userId, at]));
+    const users = [...requestedAt.keys()].sort();
     await holdMemory(db, key);
-    for (const [userId, at] of ofUsers)
+    for (const [userId, at] of requestedAt)
       if (await wasDeleted(db, { tenantId, userId, at })) throw userDeleted();
     await db.query(
       `insert into memory.scopes (tenant_id, agent_id, user_id) select $1, $2, unnest($3::text[])

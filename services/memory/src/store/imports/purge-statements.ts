@@ -38,13 +38,13 @@ export async function discardImport(
 /** Rows that one statement removes at most; a row of the index takes the longest. */
 const batchRows = 5_000;
 
-const ofGeneration = `in (select id from memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3)`;
+const inGeneration = `in (select id from memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3)`;
 
 /** Rows of discarded imports, in the order in which they can be removed. */
 const stored = [
-  `memory.postings where tenant_id = $1 and scope_id ${ofGeneration}`,
-  `memory.chunks where tenant_id = $1 and scope_id ${ofGeneration}`,
-  `memory.documents where tenant_id = $1 and scope_id ${ofGeneration}`,
+  `memory.postings where tenant_id = $1 and scope_id ${inGeneration}`,
+  `memory.chunks where tenant_id = $1 and scope_id ${inGeneration}`,
+  `memory.documents where tenant_id = $1 and scope_id ${inGeneration}`,
   `memory.scopes where tenant_id = $1 and agent_id = $2 and generation = $3`,
 ];
 
@@ -59,7 +59,7 @@ export async function removeDiscarded(db: Queryable, key: GenerationKey): Promis
   );
   if (left === 0) return true;
   // Forgetting removes from these scopes as well.
-  await db.query(`select 1 from memory.scopes where id ${ofGeneration} order by id for update`, values);
+  await db.query(`select 1 from memory.scopes where id ${inGeneration} order by id for update`, values);
   for (const rows of stored) {
     const [table = ''] = rows.split(' ', 1);
     const { rowCount } = await db.query(

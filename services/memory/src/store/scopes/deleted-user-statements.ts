@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '@gatehouse/pg/pool';
-import { ofAgent } from '../../shared/memory-key.ts';
+import { agentScope } from '../../shared/memory-key.ts';
 
-const keptDays = 30;
+const retentionDays = 30;
 
 /** A deletion of what a user did up to a time. */
 export interface UserDeletion {
@@ -26,7 +26,7 @@ export async function noteDeletedUser(
     [tenantId, hashOf(tenantId, userId), requestedAt],
   );
   await db.query(
-    `delete from memory.deleted_users where tenant_id = $1 and requested_at < now() - make_interval(days => ${keptDays})`,
+    `delete from memory.deleted_users where tenant_id = $1 and requested_at < now() - make_interval(days => ${retentionDays})`,
     [tenantId],
   );
 }
@@ -39,7 +39,7 @@ export async function wasDeleted(
   db: Queryable,
   { tenantId, userId, at }: { tenantId: string; userId: string; at: Date },
 ): Promise<boolean> {
-  if (userId === ofAgent) return false;
+  if (userId === agentScope) return false;
   await lockUser(db, tenantId, userId, 'shared');
   await db.query(`select set_config('gatehouse.acted_at', $1, true)`, [at.toISOString()]);
   const { rows } = await db.query(

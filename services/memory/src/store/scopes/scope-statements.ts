@@ -62,7 +62,7 @@ export async function holdMemory(
   { tenantId, agentId, analyser }: MemoryKey,
 ): Promise<Analyser> {
   await shareAgent(db, { agentId });
-  const found = async (): Promise<{ analyser: Analyser; deleted: boolean } | undefined> => {
+  const find = async (): Promise<{ analyser: Analyser; deleted: boolean } | undefined> => {
     const { rows } = await db.query<{ analyser: Analyser; deleted: boolean }>(
       `select analyser, deleted_at is not null as deleted from memory.agents
        where tenant_id = $1 and agent_id = $2`,
@@ -70,13 +70,13 @@ export async function holdMemory(
     );
     return rows[0];
   };
-  let memory = await found();
+  let memory = await find();
   if (memory === undefined) {
     await db.query(
       `insert into memory.agents (tenant_id, agent_id, analyser) values ($1, $2, $3) on conflict do nothing`,
       [tenantId, agentId, analyser],
     );
-    memory = await found();
+    memory = await find();
   }
   if (memory === undefined || memory.deleted) throw new AppError('not_found', 'There is no such agent.');
   return memory.analyser;
@@ -115,9 +115,9 @@ export async function lockOwnScope(
     [key.tenantId, key.agentId, userId],
   );
   const scopes = await lockScopes(db, key, [userId]);
-  const own = scopes.find(({ generation }) => generation === 0);
-  if (own === undefined) throw new AppError('not_found', 'There is no such agent.');
-  return [own.id, ...scopes.filter(({ id }) => id !== own.id).map(({ id }) => id)];
+  const current = scopes.find(({ generation }) => generation === 0);
+  if (current === undefined) throw new AppError('not_found', 'There is no such agent.');
+  return [current.id, ...scopes.filter(({ id }) => id !== current.id).map(({ id }) => id)];
 }
 
 /** Amounts by which what is stored grows; negative for less. */

@@ -294,10 +294,10 @@ async function removeEntries(
   );
   const left = rows.map((row) => ({ ...row, entries: withoutPassages(row.entries, numbers) }));
   const empty = left.filter(({ entries }) => entries.length === 0).map(({ term }) => term);
-  const kept = left.filter(({ entries }) => entries.length > 0);
+  const remaining = left.filter(({ entries }) => entries.length > 0);
   await db.query(
     `delete from memory.postings where tenant_id = $1 and scope_id = $2 and term = any ($3::bigint[]) and block = $4`,
     [tenantId, scopeId, empty, block],
   );
-  await mergePostings(db, { tenantId, scopeId }, kept, 'excluded.entries');
+  await mergePostings(db, { tenantId, scopeId }, remaining, 'excluded.entries');
 }

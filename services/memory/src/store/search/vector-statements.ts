@@ -98,7 +98,7 @@ export async function readCosines(
 }
 
 /** `$1` to `$3`: tenant, scopes, model. `v` has the vectors. */
-const ofModel = 'v.tenant_id = $1 and v.scope_id = any ($2::bigint[]) and v.model = $3';
+const inModel = 'v.tenant_id = $1 and v.scope_id = any ($2::bigint[]) and v.model = $3';
 
 /** Vectors `v`, and the SQL expression of their distance. */
 interface Distances {
@@ -111,7 +111,7 @@ function bySketches(size: number, listed: boolean): Distances {
     from: listed
       ? `unnest($5::bigint[], $6::integer[]) as listed (scope_id, number), ${embeddingOf('listed')} as v
          where v.scope_id = any ($2::bigint[]) and v.model = $3 and bit_length(v.sketch) = ${size}`
-      : `memory.embeddings as v where ${ofModel} and bit_length(v.sketch) = ${size}`,
+      : `memory.embeddings as v where ${inModel} and bit_length(v.sketch) = ${size}`,
     distance: 'bit_count(v.sketch # $4::bit varying)',
   };
 }
@@ -123,7 +123,7 @@ function bySketches(size: number, listed: boolean): Distances {
 function byHalfVectors(schema: string, size: number): Distances {
   const type = `${schema}.halfvec(${size})`;
   return {
-    from: `memory.half_vectors as v where ${ofModel} and ${schema}.vector_dims(v.vector) = ${size}`,
+    from: `memory.half_vectors as v where ${inModel} and ${schema}.vector_dims(v.vector) = ${size}`,
     distance: `(v.vector::${type}) operator(${schema}.<#>) (memory.half_vector_of($4::bytea)::${type})`,
   };
 }

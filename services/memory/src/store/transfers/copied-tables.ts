@@ -10,7 +10,7 @@ export interface Copied {
   /** Columns with ids, which copies get anew. */
   ids: readonly string[];
   /** Whether rows name the run that made them, which copies forget: runs stay with the source. */
-  ofRuns: boolean;
+  hasRuns: boolean;
   /** The sum of a batch: tokens of chunks, and of others the bytes that count towards the limit. */
   amount: string;
 }
@@ -26,7 +26,7 @@ export const copied = {
       key: byId,
       limit: 200,
       ids: ['id'],
-      ofRuns: true,
+      hasRuns: true,
       amount: 'bytes + coalesce(extra, 0)',
     },
     same: [
@@ -46,11 +46,18 @@ export const copied = {
     ],
   },
   chunks: {
-    ...{ part: 'scope_id', key: byNumber, limit: 500, ids: ['document_id'], ofRuns: false, amount: 'length' },
+    ...{
+      part: 'scope_id',
+      key: byNumber,
+      limit: 500,
+      ids: ['document_id'],
+      hasRuns: false,
+      amount: 'length',
+    },
     same: ['number', 'start_line', 'end_line', 'context', 'text', 'analyser', 'length', 'terms', 'counts'],
   },
   postings: {
-    ...{ part: 'scope_id', limit: 2_000, ids: [], ofRuns: false, amount: '0' },
+    ...{ part: 'scope_id', limit: 2_000, ids: [], hasRuns: false, amount: '0' },
     key: [
       ['term', 'bigint'],
       ['block', 'integer'],
@@ -58,11 +65,11 @@ export const copied = {
     same: ['term', 'block', 'entries'],
   },
   embeddings: {
-    ...{ part: 'scope_id', key: byNumber, limit: 100, ids: [], ofRuns: false, amount: '0' },
+    ...{ part: 'scope_id', key: byNumber, limit: 100, ids: [], hasRuns: false, amount: '0' },
     same: ['number', 'model', 'vector', 'sketch'],
   },
   entities: {
-    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], ofRuns: true, amount: 'coalesce(size, 0)' },
+    ...{ part: 'graph_id', key: byId, limit: 200, ids: ['id'], hasRuns: true, amount: 'coalesce(size, 0)' },
     same: [
       ...['external_id', 'name', 'type', 'name_key', 'type_key', 'description', 'properties', 'size'],
       ...times,
@@ -74,7 +81,7 @@ export const copied = {
       key: byId,
       limit: 300,
       ids: ['id', 'source_id', 'target_id'],
-      ofRuns: true,
+      hasRuns: true,
       amount: 'coalesce(size, 0)',
     },
     same: ['type', 'weight', 'properties', 'valid_from', 'valid_to', 'size', ...times],

@@ -179,8 +179,8 @@ async function writeBatch(
   { rows, count, amount }: ReadRows,
 ): Promise<Grown> {
   const partId = await makePart(db, { tenantId, agentId: item.targetId }, part);
-  const { part: partColumn, same, ids, ofRuns } = copied[table] as Copied;
-  const run = ofRuns ? ['run_id'] : [];
+  const { part: partColumn, same, ids, hasRuns: hasRuns } = copied[table] as Copied;
+  const run = hasRuns ? ['run_id'] : [];
   const id = (column: string): string =>
     `case when $5 then r.${column} else memory.copied_id($4, r.${column}) end`;
   const value = (column: string): string =>
@@ -256,8 +256,8 @@ async function readBatch(
   db: Queryable,
   { part, table, after }: Pick<Batch, 'part' | 'table' | 'after'>,
 ): Promise<ReadRows> {
-  const { part: partColumn, key, limit, amount, ids, same, ofRuns } = copied[table] as Copied;
-  const run = ofRuns ? ['run_id'] : [];
+  const { part: partColumn, key, limit, amount, ids, same, hasRuns: hasRuns } = copied[table] as Copied;
+  const run = hasRuns ? ['run_id'] : [];
   const all = [...new Set([...key.map(([column]) => column), ...ids, ...same, ...run])].join(', ');
   const read = all.replace(asText, `to_json(${asText}::text) as ${asText}`);
   const columns = key.map(([column]) => column).join(', ');
@@ -294,8 +294,8 @@ async function makePart(
   const table = isGraph ? 'graphs' : 'scopes';
   const values = [tenantId, agentId, userId, generation];
   const where = 'tenant_id = $1 and agent_id = $2 and user_id = $3 and generation = $4';
-  const found = await db.query<{ id: string }>(`select id from memory.${table} where ${where}`, values);
-  const [part] = found.rows;
+  const result = await db.query<{ id: string }>(`select id from memory.${table} where ${where}`, values);
+  const [part] = result.rows;
   if (part !== undefined) return part.id;
   return only(
     await db.query<{ id: string }>(

@@ -2,26 +2,26 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { verify } from '../../signatures/verify.ts';
 import type { ChannelAdapter, Checked, Inbound, OpenChannel, Sent, Ways } from '../adapter.ts';
-import { given } from './given.ts';
+import { lenient } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 
 /** https://api.slack.com/apis/events-api, https://api.slack.com/methods/chat.postMessage */
 
-const time = given(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
-const id = given(z.string().min(1).max(64));
+const time = lenient(z.string().regex(/^\d{1,12}\.\d{1,9}$/));
+const id = lenient(z.string().min(1).max(64));
 /** The members of a message that are read. Other events have members of the same names: `team_join` has an object as `user`. */
 const event = z.object({
   type: z.string(),
-  subtype: given(z.string()),
-  bot_id: given(z.string()),
+  subtype: lenient(z.string()),
+  bot_id: lenient(z.string()),
   user: id,
-  text: given(z.string()),
+  text: lenient(z.string()),
   channel: id,
-  channel_type: given(z.string()),
+  channel_type: lenient(z.string()),
   ts: time,
   thread_ts: time,
-  files: given(z.array(z.unknown())),
+  files: lenient(z.array(z.unknown())),
 });
 const envelope = z.object({ type: z.string() });
 const verification = z.object({ challenge: z.string().max(1_000) });
@@ -29,9 +29,9 @@ const verification = z.object({ challenge: z.string().max(1_000) });
 const maxAuthorizations = 10;
 const authorizations = z.preprocess(
   (list) => (Array.isArray(list) ? list.slice(0, maxAuthorizations) : list),
-  z.array(given(z.object({ user_id: id }))),
+  z.array(lenient(z.object({ user_id: id }))),
 );
-const callback = z.object({ event_id: id, event: given(event), authorizations: given(authorizations) });
+const callback = z.object({ event_id: id, event: lenient(event), authorizations: lenient(authorizations) });
 
 const answerShape = z.object({
   ok: z.boolean(),

@@ -1,7 +1,7 @@
 import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import type { Inbound } from '../adapter.ts';
-import { given } from './given.ts';
+import { lenient } from './given.ts';
 
 /** https://core.telegram.org/bots/api#update */
 
@@ -30,20 +30,20 @@ const attachmentShapes = Object.fromEntries(
 /** The members of an Update that are read. */
 const update = z.object({
   update_id: z.int(),
-  message: given(
+  message: lenient(
     z.object({
-      message_thread_id: given(z.int()),
-      is_topic_message: given(z.boolean()),
-      direct_messages_topic: given(z.object({ topic_id: z.int() })),
-      from: given(z.object({ id: z.int(), is_bot: given(z.boolean()), first_name: given(z.string()) })),
-      sender_chat: given(z.object({ id: z.int(), title: given(z.string()) })),
-      author_signature: given(z.string()),
-      is_automatic_forward: given(z.boolean()),
-      chat: z.object({ id: z.int(), type: given(z.string()), is_direct_messages: given(z.boolean()) }),
-      text: given(z.string()),
-      caption: given(z.string()),
-      migrate_to_chat_id: given(z.int()),
-      migrate_from_chat_id: given(z.int()),
+      message_thread_id: lenient(z.int()),
+      is_topic_message: lenient(z.boolean()),
+      direct_messages_topic: lenient(z.object({ topic_id: z.int() })),
+      from: lenient(z.object({ id: z.int(), is_bot: lenient(z.boolean()), first_name: lenient(z.string()) })),
+      sender_chat: lenient(z.object({ id: z.int(), title: lenient(z.string()) })),
+      author_signature: lenient(z.string()),
+      is_automatic_forward: lenient(z.boolean()),
+      chat: z.object({ id: z.int(), type: lenient(z.string()), is_direct_messages: lenient(z.boolean()) }),
+      text: lenient(z.string()),
+      caption: lenient(z.string()),
+      migrate_to_chat_id: lenient(z.int()),
+      migrate_from_chat_id: lenient(z.int()),
       ...attachmentShapes,
     }),
   ),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Checked, OpenChannel, Sent, Ways } from '../adapter.ts';
-import { given } from './given.ts';
+import { lenient } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 import { readUpdate } from './telegram-update.ts';
@@ -14,7 +14,7 @@ const answerShape = z.object({
   ok: z.boolean(),
   error_code: z.int().optional(),
   description: z.string().max(1_000).optional(),
-  parameters: given(z.object({ retry_after: given(z.number()), migrate_to_chat_id: given(z.int()) })),
+  parameters: lenient(z.object({ retry_after: lenient(z.number()), migrate_to_chat_id: lenient(z.int()) })),
   result: z.unknown().optional(),
 });
 const sentMessage = z.object({ message_id: z.int() });

@@ -35,7 +35,7 @@ export function zaloConsents({
         'Zalo gave access to another Official Account than this browser named. Open the link again to go on.',
       ],
     },
-    authorizationUrl: (channel, asked) => oauth.authorizationUrl(channel, asked),
+    authorizationUrl: (channel, request) => oauth.authorizationUrl(channel, request),
     namedAccount: (query) => query['oa_id'],
     exchange: async (channel, answer, ways) => {
       const tokens = await oauth.exchange(channel, answer, ways);

@@ -32,14 +32,14 @@ export class ZaloOAuth {
   /** The page that the browser opens to consent. */
   authorizationUrl(
     { config }: Pick<App, 'config'>,
-    asked: { redirectUri: string; state: string; verifier: string },
+    request: { redirectUri: string; state: string; verifier: string },
   ): string {
-    const challenge = createHash('sha256').update(asked.verifier).digest('base64url');
+    const challenge = createHash('sha256').update(request.verifier).digest('base64url');
     const query = new URLSearchParams({
       app_id: config.app_id,
-      redirect_uri: asked.redirectUri,
+      redirect_uri: request.redirectUri,
       code_challenge: challenge,
-      state: asked.state,
+      state: request.state,
     });
     return `${this.#url}/v4/oa/permission?${query.toString()}`;
   }

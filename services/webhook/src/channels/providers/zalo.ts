@@ -3,7 +3,7 @@ import { validate } from '@gatehouse/kit/validate';
 import { z } from 'zod';
 import { sameText } from '@gatehouse/public-access/same-text';
 import type { ChannelAdapter, Sent } from '../adapter.ts';
-import { given } from './given.ts';
+import { lenient } from './given.ts';
 import { pausedBy, postJson } from './provider-call.ts';
 import { providerUrl } from './provider-url.ts';
 import { zaloConsents } from './zalo-consents.ts';
@@ -13,14 +13,14 @@ import { timestampOf } from './zalo-timestamp.ts';
 
 const signatureHeader = 'x-zevent-signature';
 
-const party = given(z.object({ id: z.string().min(1).max(64) }));
+const party = lenient(z.object({ id: z.string().min(1).max(64) }));
 /** The members of a message that are read. Other events have members of the same names: that of `user_seen_message` has `msg_ids`. */
 const event = z.object({
   event_name: z.string(),
   sender: party,
   recipient: party,
-  message: given(z.object({ msg_id: z.string().min(1).max(128), text: given(z.string()) })),
-  timestamp: given(z.union([z.string().max(20), z.number().transform(String)])),
+  message: lenient(z.object({ msg_id: z.string().min(1).max(128), text: lenient(z.string()) })),
+  timestamp: lenient(z.union([z.string().max(20), z.number().transform(String)])),
 });
 
 /** Names of the events for messages of people. `oa_send_…` are its own messages, others are news. */
@@ -53,7 +53,7 @@ export function zalo({
     verify: (request, { config, credentials }, nowS) => {
       const { body } = request;
       const timestamp = timestampOf(body);
-      const [given = '', ...others] = request.header(signatureHeader);
+      const [signature = '', ...others] = request.header(signatureHeader);
       const mac = createHash('sha256')
         .update(config.app_id)
         .update(body)
@@ -61,11 +61,11 @@ export function zalo({
         .update(credentials.oa_secret)
         .digest('hex');
       const isRecent = Math.abs(nowS * 1_000 - Number(timestamp)) <= longestAgeMs;
-      return sameText(given.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
+      return sameText(signature.replace(/^mac=/, '').toLowerCase(), mac) && others.length === 0 && isRecent;
     },
     hmacs: 1,
     accounts: {
-      of: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
+      fieldsOf: ({ app_id: app, oa_id: account = null }) => ({ app, account }),
       withAccount: (config, account) => ({ ...config, oa_id: account }),
     },
     consents: zaloConsents({ apiUrl, oauthUrl }),
