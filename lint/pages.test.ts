@@ -77,8 +77,8 @@ it('the page of the structure has every package, with the packages that each one
 });
 
 it.each(services)('the README and the structure show the service $name', ({ name }) => {
-  const picture = read('README.md').split('## How it is built')[1] ?? '';
-  expect(picture).toContain(` ${name}`);
+  const section = read('README.md').split('## How it is built')[1] ?? '';
+  expect(section).toMatch(new RegExp(`[ (]${name}\\b`));
   expect(read('docs/structure.md')).toContain(` ${name} `);
 });
 

@@ -98,7 +98,7 @@ describe('the README and the tour', () => {
 
   it('is short', () => {
     const words = readFileSync(path.join(repositoryRoot, 'README.md'), 'utf8').split(/\s+/);
-    expect(words.length).toBeLessThanOrEqual(900);
+    expect(words.length).toBeLessThanOrEqual(700);
   });
 
   it.each(['README.md', 'CONTRIBUTING.md', 'STYLE.md'])('%s names only targets that make has', (file) => {
